@@ -1,0 +1,34 @@
+# The program inside the container: static, small, no dependency on what the image holds.
+add_executable(dockbridge-agent
+  src/agent/main.cpp
+  src/agent/keeper/child.cpp
+  src/agent/keeper/control.cpp
+  src/agent/keeper/keeper.cpp
+  src/agent/keeper/process_tree.cpp
+  src/agent/record.cpp
+  src/agent/session/event_loop.cpp
+  src/agent/session/keeper_link.cpp
+  src/agent/session/operations.cpp
+  src/agent/session/process.cpp
+  src/agent/session/session.cpp
+  src/agent/session/shell.cpp
+  src/agent/session/state_directory.cpp
+  src/agent/spool.cpp
+  src/wire/frame.cpp
+  src/wire/process_state.cpp
+  src/util/file.cpp)
+target_include_directories(dockbridge-agent PRIVATE src)
+target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
+target_compile_options(dockbridge-agent PRIVATE -Os -ffunction-sections -fdata-sections)
+target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
+target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings)
+
+# The agent travels inside dockbridge: stripped, and named by the hash of its content.
+set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)
+add_custom_command(
+  OUTPUT ${agent_image_source}
+  COMMAND ${CMAKE_STRIP} -o ${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped $<TARGET_FILE:dockbridge-agent>
+  COMMAND ${CMAKE_COMMAND} -DAGENT=${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped -DOUT=${agent_image_source}
+          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake
+  DEPENDS dockbridge-agent ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake
+  VERBATIM)

@@ -1,0 +1,116 @@
+#include "agent/keeper/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace dockbridge::agent {
+
+namespace {
+
+enum class Stage : int { none, identity, cwd, exec };
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (const auto& text : strings) {
+    pointers.push_back(const_cast<char*>(text.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Makes this process the first victim when the container runs out of memory, not the keeper.
+void volunteer_for_oom() {
+  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file >= 0) {
+    [[maybe_unused]] const ssize_t written = ::write(file, "500", 3);
+    ::close(file);
+  }
+}
+
+void restore_signals() {
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGPIPE, SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
+    ::signal(signal, SIG_DFL);
+  }
+}
+
+/// Runs in the vforked child, in the parent's memory: system calls only, and the way out is exec or _exit.
+[[noreturn]] void become(const ChildSpec& spec, char* const* argv, char* const* environment, volatile Stage& stage,
+                         volatile int& error) {
+  const auto give_up = [&](Stage where) {
+    stage = where;
+    error = errno;
+    ::_exit(127);
+  };
+  ::setsid();
+  ::dup2(spec.stdin_fd, 0);
+  ::dup2(spec.stdout_fd, 1);
+  ::dup2(spec.stderr_fd, 2);
+  volunteer_for_oom();
+  ::umask(022);
+  if (spec.identity) {
+    const Identity& who = *spec.identity;
+    if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setgid(who.gid) != 0 || ::setuid(who.uid) != 0) {
+      give_up(Stage::identity);
+    }
+  }
+  if (::chdir(spec.cwd.c_str()) != 0) {
+    give_up(Stage::cwd);
+  }
+  restore_signals();
+  ::execve(argv[0], argv, environment);
+  give_up(Stage::exec);
+  ::_exit(127);
+}
+
+Error start_error(const ChildSpec& spec, Stage stage, int error) {
+  const std::string reason = std::strerror(error);
+  switch (stage) {
+    case Stage::identity:
+      return {"cannot_switch_user", fmt::format("cannot run as uid {}: {}", spec.identity->uid, reason),
+              "Only an agent that runs as root can change the user"};
+    case Stage::cwd:
+      return {"bad_cwd", fmt::format("cannot use '{}' as the working directory: {}", spec.cwd, reason),
+              "Create the directory first, or pass another cwd"};
+    case Stage::exec:
+    case Stage::none:
+      break;
+  }
+  return {"cannot_execute", fmt::format("cannot execute '{}': {}", spec.argv.front(), reason),
+          error == E2BIG ? "The command and its environment are too large; put the data into a file first" : ""};
+}
+
+}  // namespace
+
+Result<pid_t> start_child(const ChildSpec& spec) {
+  const auto argv = c_strings(spec.argv);
+  const auto environment = c_strings(spec.environment);
+  volatile Stage stage = Stage::none;
+  volatile int error = 0;
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    become(spec, argv.data(), environment.data(), stage, error);
+  }
+  if (pid < 0) {
+    const int number = errno;
+    return fail("cannot_fork", fmt::format("cannot start a process in the container: {}", std::strerror(number)),
+                number == EAGAIN ? "The container's process limit is reached: end some processes, or raise its pids limit" : "");
+  }
+  if (stage != Stage::none) {
+    ::waitpid(pid, nullptr, 0);
+    return fail(start_error(spec, stage, error));
+  }
+  return pid;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,43 @@
+#include "agent/keeper/control.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace dockbridge::agent {
+
+static_assert(std::endian::native == std::endian::little, "control packets are sent as they lie in memory");
+
+bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload) {
+  ControlHeader header{k_control_version, type, 0, value};
+  std::array<iovec, 2> parts = {iovec{&header, sizeof header},
+                                iovec{const_cast<char*>(payload.data()), payload.size()}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+bool send_state(int socket, const StatePacket& state) {
+  return ::send(socket, &state, sizeof state, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+Received receive_control(int socket, ControlPacket& packet) {
+  std::array<char, sizeof(ControlHeader) + k_max_control_payload> buffer;
+  const ssize_t got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got < 0) {
+    return errno == EAGAIN || errno == EINTR ? Received::nothing : Received::hangup;
+  }
+  if (got < static_cast<ssize_t>(sizeof(ControlHeader))) {
+    return Received::hangup;
+  }
+  std::memcpy(&packet.header, buffer.data(), sizeof(ControlHeader));
+  packet.payload.assign(buffer.data() + sizeof(ControlHeader), static_cast<std::size_t>(got) - sizeof(ControlHeader));
+  return Received::packet;
+}
+
+}  // namespace dockbridge::agent

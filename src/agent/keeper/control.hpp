@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "util/error.hpp"
+#include "util/fd.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::agent {
+
+// The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
+// They are fixed little-endian structures: a keeper of one version talks to sessions of others.
+
+inline constexpr std::uint8_t k_control_version = 1;
+inline constexpr std::size_t k_max_control_payload = 32 * 1024;
+/// What a keeper holds of input its process has not read yet.
+inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
+
+/// Session to keeper.
+enum class Order : std::uint8_t {
+  query = 1,         ///< answer with the state now
+  watch_growth = 2,  ///< answer with the state, once, when there is more output than the last state told
+  input = 3,         ///< payload goes to stdin; value: 1 = then end of input; answered by `accepted`
+  signal = 4,        ///< value: the signal, for every process of the tree
+  end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
+};
+
+/// Keeper to session.
+enum class Answer : std::uint8_t {
+  state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes
+  accepted = 2,      ///< value: how many bytes of input were taken
+  start_failed = 3,  ///< payload: the reason; the keeper is about to exit
+};
+
+struct ControlHeader {
+  std::uint8_t version = k_control_version;
+  std::uint8_t type = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t value = 0;
+};
+static_assert(sizeof(ControlHeader) == 8);
+
+struct StatePacket {
+  ControlHeader header{};
+  std::uint8_t phase = 0;
+  std::uint8_t end = 0;
+  std::uint8_t cause = 0;
+  std::uint8_t stdin_open = 0;
+  std::int32_t end_code = 0;
+  std::int64_t pid = 0;
+  std::uint64_t out_total = 0;
+  std::uint64_t err_total = 0;
+  std::uint64_t idle_ms = 0;
+};
+static_assert(sizeof(StatePacket) == 48);
+
+struct ControlPacket {
+  ControlHeader header;
+  std::string payload;
+};
+
+enum class Received : std::uint8_t { packet, nothing, hangup };
+
+/// Both are non-blocking. A send that would block reports false: the peer does not read.
+bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload = {});
+bool send_state(int socket, const StatePacket& state);
+Received receive_control(int socket, ControlPacket& packet);
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,389 @@
+#include "agent/keeper/keeper.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/keeper/process_tree.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_chunk_bytes = 32 * 1024;
+/// More than a pipe can hold: what a command wrote before it ended is in its pipe when it is reaped.
+constexpr std::size_t k_drain_bytes = 1024 * 1024;
+constexpr std::size_t k_max_links = 64;
+constexpr milliseconds k_kill_again{50};
+constexpr milliseconds k_timeout_grace{2000};
+
+struct Pipe {
+  Fd read_end;
+  Fd write_end;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail("cannot_start", "cannot make a pipe for the process");
+  }
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+}  // namespace
+
+Keeper::Keeper(KeeperSpec spec)
+    : m_spec(std::move(spec)),
+      m_out(m_spec.directory.get(), "out", m_spec.caps),
+      m_err(m_spec.directory.get(), "err", m_spec.caps),
+      m_last_activity(Clock::now()) {}
+
+void Keeper::run() {
+  ::setsid();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_NAME, "dockbridge-keep");
+  close_inherited_descriptors();
+  for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
+    ::signal(signal, SIG_IGN);
+  }
+  if (auto started = start(); !started) {
+    const Error& error = started.error();
+    send_control(m_spec.link.get(), static_cast<std::uint8_t>(Answer::start_failed), 0,
+                 fmt::format("{}\n{}\n{}", error.code, error.message, error.next_step));
+    ::_exit(1);
+  }
+  loop();
+  ::unlinkat(m_spec.directory.get(), "ctl", 0);
+  ::_exit(0);
+}
+
+/// The session's stream, its other links and its epoll came along with the fork; held here they would never close.
+void Keeper::close_inherited_descriptors() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int standard : {0, 1, 2}) {
+    if (nothing < 0) {
+      ::close(standard);
+    } else {
+      ::dup2(nothing, standard);
+    }
+  }
+  std::array<int, 3> kept = {m_spec.directory.get(), m_spec.link.get(), m_spec.stdin_file.get()};
+  std::sort(kept.begin(), kept.end());
+  unsigned int first = 3;
+  const auto close_up_to = [&](unsigned int last) {
+    if (first <= last && ::syscall(SYS_close_range, first, last, 0) != 0) {
+      for (unsigned int fd = first; fd <= std::min(last, 4096U); ++fd) {
+        ::close(static_cast<int>(fd));
+      }
+    }
+  };
+  for (const int fd : kept) {
+    if (fd >= 3) {
+      close_up_to(static_cast<unsigned int>(fd) - 1);
+      first = static_cast<unsigned int>(fd) + 1;
+    }
+  }
+  close_up_to(~0U);
+}
+
+Result<void> Keeper::start() {
+  sigset_t child_signal;
+  sigemptyset(&child_signal);
+  sigaddset(&child_signal, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
+  m_signals.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+
+  auto out = make_pipe();
+  auto err = make_pipe();
+  auto in = m_spec.stdin_file ? Result<Pipe>(Pipe{std::move(m_spec.stdin_file), Fd()}) : make_pipe();
+  if (!m_signals || !out || !err || !in) {
+    return fail("cannot_start", "the container has no file descriptors left for another process");
+  }
+  ChildSpec& child = m_spec.child;
+  child.stdin_fd = in->read_end.get();
+  child.stdout_fd = out->write_end.get();
+  child.stderr_fd = err->write_end.get();
+  auto pid = start_child(child);
+  if (!pid) {
+    return fail(pid.error());
+  }
+  m_pid = *pid;
+  m_out_pipe = std::move(out->read_end);
+  m_err_pipe = std::move(err->read_end);
+  m_stdin_pipe = std::move(in->write_end);
+  for (const Fd* pipe : {&m_out_pipe, &m_err_pipe, &m_stdin_pipe}) {
+    if (*pipe) {
+      set_nonblocking(pipe->get());
+    }
+  }
+  if (m_spec.max_runtime.count() > 0) {
+    m_runtime_ends = Clock::now() + m_spec.max_runtime;
+  }
+  m_spec.meta.pid = m_pid;
+  if (auto written = write_meta(m_spec.directory.get(), m_spec.meta); !written) {
+    end_tree(wire::Cause::terminated, milliseconds{0});
+    ::waitpid(m_pid, nullptr, 0);
+    return fail("state_not_writable", written.error().message, "Free some disk space in the container");
+  }
+  listen();
+  m_links.push_back(Link{std::move(m_spec.link), false, {}});
+  m_links.back().sent = state();
+  send_state(m_links.back().socket.get(), m_links.back().sent);
+  return {};
+}
+
+/// Without a listener the process still runs and is recorded; only later sessions cannot reach it.
+void Keeper::listen() {
+  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // By way of the descriptor, because the folder's own path may be longer than a socket address can be.
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/ctl", m_spec.directory.get());
+  if (listener && ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::listen(listener.get(), 16) == 0) {
+    m_listener = std::move(listener);
+  }
+}
+
+void Keeper::loop() {
+  std::vector<pollfd> polled;
+  while (m_phase != wire::Phase::closed) {
+    polled.clear();
+    const auto watch = [&](const Fd& fd, short events) {
+      polled.push_back({fd ? fd.get() : -1, events, 0});
+    };
+    watch(m_signals, POLLIN);
+    watch(m_out_pipe, POLLIN);
+    watch(m_err_pipe, POLLIN);
+    watch(m_listener, POLLIN);
+    polled.push_back({m_pending_input.empty() ? -1 : m_stdin_pipe.get(), POLLOUT, 0});
+    const std::size_t first_link = polled.size();
+    for (const Link& link : m_links) {
+      watch(link.socket, POLLIN);
+    }
+    if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0 && errno != EINTR) {
+      return;
+    }
+    if (polled[1].revents != 0) {
+      read_output(m_out_pipe, m_out, k_chunk_bytes);
+    }
+    if (polled[2].revents != 0) {
+      read_output(m_err_pipe, m_err, k_chunk_bytes);
+    }
+    if (polled[4].revents != 0) {
+      write_input();
+    }
+    for (std::size_t i = polled.size(); i-- > first_link;) {
+      if (polled[i].revents == 0) {
+        continue;
+      }
+      const auto link = m_links.begin() + static_cast<std::ptrdiff_t>(i - first_link);
+      ControlPacket packet;
+      const Received received = receive_control(link->socket.get(), packet);
+      if (received == Received::hangup || (received == Received::packet && !obey(*link, packet))) {
+        m_links.erase(link);
+      }
+    }
+    if (polled[3].revents != 0) {
+      accept_link();
+    }
+    if (polled[0].revents != 0) {
+      reap();
+    }
+    check_timers();
+    tell_watchers();
+  }
+}
+
+int Keeper::poll_timeout_ms() const {
+  std::optional<Clock::time_point> next = m_runtime_ends;
+  if (m_kill_at && (!next || *m_kill_at < *next)) {
+    next = m_kill_at;
+  }
+  if (!next) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
+  static std::array<char, k_chunk_bytes> buffer;
+  for (std::size_t done = 0; pipe && done < at_most;) {
+    const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      spool.append({buffer.data(), static_cast<std::size_t>(got)});
+      m_last_activity = Clock::now();
+      done += static_cast<std::size_t>(got);
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      pipe.reset();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+void Keeper::reap() {
+  signalfd_siginfo info{};
+  while (::read(m_signals.get(), &info, sizeof info) > 0) {
+  }
+  bool main_ended = false;
+  bool childless = false;
+  while (true) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) {
+      childless = pid < 0 && errno == ECHILD;
+      break;
+    }
+    if (pid == m_pid && m_phase == wire::Phase::running) {
+      main_ended = true;
+      m_status.end = WIFSIGNALED(status) ? wire::EndKind::signal : wire::EndKind::exit;
+      m_status.end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+      m_status.ended_at_ms = unix_milliseconds_now();
+    }
+  }
+  if (main_ended || (childless && m_phase == wire::Phase::exited)) {
+    record_end(childless);
+  }
+}
+
+/// The end is recorded only when everything the command wrote before it is in the spool.
+void Keeper::record_end(bool closed) {
+  read_output(m_out_pipe, m_out, k_drain_bytes);
+  read_output(m_err_pipe, m_err, k_drain_bytes);
+  m_phase = closed ? wire::Phase::closed : wire::Phase::exited;
+  m_status.closed = closed;
+  m_runtime_ends.reset();
+  if (closed) {
+    m_stdin_pipe.reset();
+  }
+  // If it cannot be written (disk full), sessions that are connected still hear it; later ones will say "unknown".
+  (void)write_status(m_spec.directory.get(), m_status);
+}
+
+void Keeper::write_input() {
+  const ssize_t written = ::write(m_stdin_pipe.get(), m_pending_input.data(), m_pending_input.size());
+  if (written > 0) {
+    m_pending_input.erase(0, static_cast<std::size_t>(written));
+  } else if (written < 0 && errno != EAGAIN && errno != EINTR) {
+    m_pending_input.clear();
+    m_stdin_pipe.reset();
+  }
+  if (m_pending_input.empty() && m_stdin_ends) {
+    m_stdin_pipe.reset();
+  }
+}
+
+void Keeper::accept_link() {
+  Fd socket(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket && m_links.size() < k_max_links) {
+    m_links.push_back(Link{std::move(socket), false, {}});
+  }
+}
+
+/// False for a peer that breaks the protocol.
+bool Keeper::obey(Link& link, const ControlPacket& packet) {
+  switch (static_cast<Order>(packet.header.type)) {
+    case Order::query:
+      link.sent = state();
+      return send_state(link.socket.get(), link.sent);
+    case Order::watch_growth:
+      link.watches_growth = true;
+      return true;
+    case Order::input:
+      take_input(link, packet);
+      return true;
+    case Order::signal:
+      signal_descendants(static_cast<int>(packet.header.value));
+      return true;
+    case Order::end: {
+      const auto cause = packet.payload.empty() ? 0U : static_cast<unsigned char>(packet.payload.front());
+      if (cause > static_cast<unsigned>(wire::Cause::terminated)) {
+        return false;
+      }
+      end_tree(static_cast<wire::Cause>(cause), milliseconds(packet.header.value));
+      return true;
+    }
+  }
+  return false;
+}
+
+void Keeper::take_input(Link& link, const ControlPacket& packet) {
+  std::size_t accepted = 0;
+  if (m_stdin_pipe && !m_stdin_ends) {
+    accepted = std::min(packet.payload.size(), k_max_pending_input - m_pending_input.size());
+    m_pending_input.append(packet.payload, 0, accepted);
+    m_stdin_ends = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
+    m_last_activity = Clock::now();
+    write_input();
+  }
+  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(accepted));
+}
+
+void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
+  if (m_status.cause == wire::Cause::none && m_phase == wire::Phase::running) {
+    m_status.cause = cause;
+  }
+  const auto kill_at = Clock::now() + grace;
+  m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
+  signal_descendants(grace.count() > 0 ? SIGTERM : SIGKILL);
+  signal_descendants(SIGCONT);
+}
+
+void Keeper::check_timers() {
+  const auto now = Clock::now();
+  if (m_runtime_ends && now >= *m_runtime_ends) {
+    m_runtime_ends.reset();
+    end_tree(wire::Cause::timeout, k_timeout_grace);
+  }
+  if (m_kill_at && now >= *m_kill_at) {
+    // Again and again: what is killed may have forked meanwhile. Once none is left, the loop ends by itself.
+    m_kill_at = now + k_kill_again;
+    signal_descendants(SIGKILL);
+  }
+}
+
+StatePacket Keeper::state() const {
+  StatePacket packet;
+  packet.header.type = static_cast<std::uint8_t>(Answer::state);
+  packet.phase = static_cast<std::uint8_t>(m_phase);
+  packet.end = static_cast<std::uint8_t>(m_status.end);
+  packet.cause = static_cast<std::uint8_t>(m_status.cause);
+  packet.stdin_open = m_stdin_pipe && !m_stdin_ends ? 1 : 0;
+  packet.end_code = m_status.end_code;
+  packet.pid = m_pid;
+  packet.out_total = m_out.total();
+  packet.err_total = m_err.total();
+  packet.idle_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
+  return packet;
+}
+
+void Keeper::tell_watchers() {
+  const StatePacket now = state();
+  for (Link& link : m_links) {
+    const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
+    const bool due = now.phase != link.sent.phase || (link.watches_growth && grew);
+    if (due && send_state(link.socket.get(), now)) {
+      link.sent = now;
+      link.watches_growth = false;
+    }
+  }
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+#include "agent/session/session.hpp"
+#include "agent/session/state_directory.hpp"
+#include "util/file.hpp"
+#include "wire/frame.hpp"
+
+using namespace dockbridge;
+
+int main(int argc, char** argv) {
+  const std::string_view role = argc > 1 ? argv[1] : "";
+  if (role == "--version") {
+    fmt::print("dockbridge-agent {}\n", DOCKBRIDGE_VERSION);
+    return 0;
+  }
+  if (role != "session") {
+    fmt::print(stderr, "dockbridge-agent {}: dockbridge starts this program in a container; it takes 'session' or "
+                       "'--version'\n", DOCKBRIDGE_VERSION);
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  auto state = agent::StateDirectory::open();
+  if (!state) {
+    const Error& error = state.error();
+    const nlohmann::json fatal = {
+        {"fatal", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
+    (void)write_all(1, std::string(wire::k_magic) + wire::encode(fatal));
+    return 1;
+  }
+  return agent::Session(std::move(*state)).run();
+}

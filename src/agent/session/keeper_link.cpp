@@ -1,0 +1,39 @@
+#include "agent/session/keeper_link.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace dockbridge::agent {
+
+Result<KeeperLink> KeeperLink::connect(int directory_fd) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/ctl", directory_fd);
+  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return fail("keeper_gone", "the process has no keeper any more");
+  }
+  return KeeperLink(std::move(socket));
+}
+
+Received KeeperLink::receive(ControlPacket& packet) { return receive_control(m_socket.get(), packet); }
+
+bool KeeperLink::send(Order order, std::uint32_t value, std::string_view payload) {
+  return send_control(m_socket.get(), static_cast<std::uint8_t>(order), value, payload);
+}
+
+bool KeeperLink::query() { return send(Order::query, 0); }
+
+bool KeeperLink::watch_growth() { return send(Order::watch_growth, 0); }
+
+bool KeeperLink::input(std::string_view bytes, bool then_end) { return send(Order::input, then_end ? 1 : 0, bytes); }
+
+bool KeeperLink::signal(int number) { return send(Order::signal, static_cast<std::uint32_t>(number)); }
+
+bool KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {
+  const char byte = static_cast<char>(cause);
+  return send(Order::end, grace_ms, {&byte, 1});
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,455 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/keeper/keeper.hpp"
+#include "agent/session/session.hpp"
+#include "agent/session/shell.hpp"
+#include "agent/spool.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t k_max_read_bytes = 256 * 1024;
+/// A listing travels in one body; what does not fit is counted.
+constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
+
+/// `process` of a request, checked before it becomes a file name.
+Result<std::string> process_id_of(const json& head) {
+  auto id = head.at("process").get<std::string>();
+  if (!wire::is_process_id(id)) {
+    return fail("bad_request", "not a process id");
+  }
+  return id;
+}
+
+/// This process's environment with `block` ("NAME=value" entries, each ended by NUL) over it.
+std::vector<std::string> environment_with(std::string_view block) {
+  std::vector<std::string> entries;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    entries.emplace_back(*variable);
+  }
+  while (!block.empty()) {
+    const std::string entry(block.substr(0, block.find('\0')));
+    block.remove_prefix(std::min(block.size(), entry.size() + 1));
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(entries, [&](const std::string& other) { return other.starts_with(name); });
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+/// The command's whole input as a file without a name: no reader has to be fed, and end of file comes by itself.
+Result<Fd> input_file(int directory_fd, std::string_view content) {
+  Fd file(::openat(directory_fd, "stdin", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) {
+    return fail(errno_error("cannot store the input"));
+  }
+  ::unlinkat(directory_fd, "stdin", 0);
+  if (auto written = write_all(file.get(), content); !written) {
+    return fail(written.error());
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+/// Like fork, but the child belongs to this process's parent (the container runtime), which reaps it.
+pid_t fork_sibling() {
+  const long pid = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  return pid >= 0 || errno == EAGAIN ? static_cast<pid_t>(pid) : ::fork();
+}
+
+}  // namespace
+
+Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
+  const json& head = frame.head;
+  auto id = process_id_of(head);
+  if (!id) {
+    return fail(id.error());
+  }
+  const auto command_bytes = head.at("commandBytes").get<std::size_t>();
+  const auto environment_bytes = head.at("environmentBytes").get<std::size_t>();
+  if (command_bytes > frame.body.size() || environment_bytes > frame.body.size() - command_bytes) {
+    return fail("bad_request", "the parts of the body are longer than the body");
+  }
+  const std::string command = frame.body.substr(0, command_bytes);
+  const std::string_view rest = std::string_view(frame.body).substr(command_bytes);
+
+  auto arguments = command_arguments(m_shell, command, m_state.path_of(*id) + "/script");
+  if (!arguments) {
+    return fail(arguments.error());
+  }
+  auto directory = m_state.create(*id);
+  if (!directory) {
+    return fail(directory.error());
+  }
+  const auto give_up = [&](const Error& error) {
+    m_state.remove(*id);
+    return fail(error);
+  };
+
+  KeeperSpec spec;
+  spec.child.argv = std::move(*arguments);
+  spec.child.environment = environment_with(rest.substr(0, environment_bytes));
+  spec.child.cwd = head.at("cwd").get<std::string>();
+  spec.meta.command = utf8_prefix(command, k_command_preview_bytes);
+  spec.meta.cwd = spec.child.cwd;
+  spec.meta.owner = head.at("owner").get<std::string>();
+  spec.meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
+  spec.meta.started_at_ms = unix_milliseconds_now();
+  spec.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
+  if (needs_script(m_shell, command)) {
+    if (auto written = replace_file_at(directory->get(), "script", command); !written) {
+      return give_up(written.error());
+    }
+  }
+  if (head.at("stdin").get<std::string>() == "body") {
+    auto file = input_file(directory->get(), rest.substr(environment_bytes));
+    if (!file) {
+      return give_up(file.error());
+    }
+    spec.stdin_file = std::move(*file);
+  }
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
+    return give_up(errno_error("cannot connect to a keeper"));
+  }
+  Fd own_end(sockets[0]);
+  spec.link.reset(sockets[1]);
+  spec.directory.reset(::fcntl(directory->get(), F_DUPFD_CLOEXEC, 0));
+
+  const pid_t pid = fork_sibling();
+  if (pid == 0) {
+    static_cast<void>(own_end.release());  // the keeper closes everything that came along
+    Keeper(std::move(spec)).run();
+  }
+  if (pid < 0) {
+    return give_up({"cannot_fork", "cannot start a process in the container: its process limit is reached",
+                    "End some processes, or raise the container's pids limit"});
+  }
+  auto& process = *(m_processes[*id] = std::make_unique<Process>());
+  process.id = *id;
+  process.path = m_state.path_of(*id);
+  process.directory = std::move(*directory);
+  attach(process, KeeperLink(std::move(own_end)));
+
+  Waiter waiter;
+  waiter.request = request;
+  waiter.process = *id;
+  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
+  waiter.carry = head.at("carry").get<std::uint64_t>();
+  m_waiters.push_back(std::move(waiter));
+  return {};
+}
+
+Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
+  const json& head = frame.head;
+  const auto id = process_id_of(head);
+  if (!id) {
+    return fail(id.error());
+  }
+  const auto process = find(*id);
+  if (!process) {
+    return fail(process.error());
+  }
+  Waiter waiter;
+  waiter.request = request;
+  waiter.process = *id;
+  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
+  waiter.carry = head.at("carry").get<std::uint64_t>();
+  if (const auto known = head.find("known"); known != head.end()) {
+    waiter.wants_growth = true;
+    waiter.known_out = known->at(0).get<std::uint64_t>();
+    waiter.known_err = known->at(1).get<std::uint64_t>();
+  }
+  if ((*process)->link) {
+    (*process)->link->query();
+    m_waiters.push_back(std::move(waiter));
+  } else {
+    answer_wait(waiter, **process);
+    m_processes.erase(*id);
+  }
+  return {};
+}
+
+Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
+  const json& head = frame.head;
+  const auto id = process_id_of(head);
+  if (!id) {
+    return fail(id.error());
+  }
+  const auto directory = m_state.open_process(*id);
+  if (!directory) {
+    return fail(directory.error());
+  }
+  const auto spool = SpoolReader::open(directory->get(), head.at("stream").get<std::string>() == "err" ? "err" : "out");
+  if (!spool) {
+    return fail(spool.error());
+  }
+  const auto slice = spool->read(head.at("offset").get<std::uint64_t>(),
+                                 std::min(head.at("max").get<std::size_t>(), k_max_read_bytes));
+  if (!slice) {
+    return fail(slice.error());
+  }
+  answer(request,
+         {{"offset", slice->offset},
+          {"stream", json::array({slice->state.total, slice->state.head_end, slice->state.tail_start})}},
+         slice->bytes);
+  return {};
+}
+
+Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
+  const auto id = process_id_of(frame.head);
+  const auto process = id ? find(*id) : fail(id.error());
+  if (!process) {
+    return fail(process.error());
+  }
+  if (frame.body.size() > k_max_control_payload) {
+    return fail("bad_request", "too much input for one request");
+  }
+  if (!(*process)->link || !(*process)->link->input(frame.body, frame.head.at("eof").get<bool>())) {
+    return fail("process_ended", "the process has ended and takes no input",
+                "check_process tells how it ended and what it printed");
+  }
+  (*process)->input_requests.push_back(request);
+  return {};
+}
+
+Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
+  const auto id = process_id_of(frame.head);
+  const auto process = id ? find(*id) : fail(id.error());
+  if (!process) {
+    return fail(process.error());
+  }
+  const int number = frame.head.at("signal").get<int>();
+  if (number < 1 || number > SIGRTMAX) {
+    return fail("bad_request", "not a signal number");
+  }
+  if (!(*process)->link || !(*process)->link->signal(number)) {
+    return fail("process_ended", "the process has ended already");
+  }
+  answer(request, json::object());
+  return {};
+}
+
+Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
+  const auto id = process_id_of(frame.head);
+  const auto process = id ? find(*id) : fail(id.error());
+  if (!process) {
+    return fail(process.error());
+  }
+  const auto cause = frame.head.at("cause").get<std::string>() == name_of(wire::Cause::cancelled)
+                         ? wire::Cause::cancelled
+                         : wire::Cause::terminated;
+  if (!(*process)->link || !(*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>())) {
+    return fail("process_ended", "the process has ended already");
+  }
+  answer(request, json::object());
+  return {};
+}
+
+void Session::list(std::uint64_t request) {
+  std::vector<wire::ProcessState> states;
+  std::size_t unreadable = 0;
+  for (const std::string& id : m_state.processes()) {
+    if (auto state = describe_from_disk(m_state, id)) {
+      states.push_back(std::move(*state));
+    } else {
+      ++unreadable;
+    }
+  }
+  std::sort(states.begin(), states.end(),
+            [](const auto& a, const auto& b) { return a.started_at_ms > b.started_at_ms; });
+  std::string body = "{\"processes\":[";
+  std::size_t listed = 0;
+  for (wire::ProcessState& state : states) {
+    state.command = utf8_prefix(state.command, 200);
+    const std::string text = to_json(state).dump(-1, ' ', false, json::error_handler_t::replace);
+    if (listed == wire::k_max_listed_processes || body.size() + text.size() > k_max_list_bytes) {
+      break;
+    }
+    body += (listed++ == 0 ? "" : ",") + text;
+  }
+  body += "]}";
+  answer(request, {{"left", states.size() - listed}, {"unreadable", unreadable}}, body);
+}
+
+Result<Process*> Session::find(const std::string& id) {
+  if (const auto known = m_processes.find(id); known != m_processes.end()) {
+    return known->second.get();
+  }
+  auto directory = m_state.open_process(id);
+  if (!directory) {
+    return fail(directory.error());
+  }
+  auto& process = *(m_processes[id] = std::make_unique<Process>());
+  process.id = id;
+  process.path = m_state.path_of(id);
+  process.directory = std::move(*directory);
+  if (auto link = KeeperLink::connect(process.directory.get())) {
+    attach(process, std::move(*link));
+  }
+  return &process;
+}
+
+void Session::attach(Process& process, KeeperLink link) {
+  process.link.emplace(std::move(link));
+  m_loop.add(process.link->fd(), EPOLLIN, [this, id = process.id](std::uint32_t) { on_keeper(id); });
+}
+
+void Session::on_keeper(const std::string& id) {
+  const auto known = m_processes.find(id);
+  if (known == m_processes.end() || !known->second->link) {
+    return;
+  }
+  Process& process = *known->second;
+  ControlPacket packet;
+  switch (process.link->receive(packet)) {
+    case Received::nothing:
+      return;
+    case Received::packet:
+      on_keeper_packet(process, packet);
+      return;
+    case Received::hangup:
+      break;
+  }
+  detach(process);
+  serve_waiters(process);
+  m_processes.erase(id);
+}
+
+void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
+  switch (static_cast<Answer>(packet.header.type)) {
+    case Answer::state: {
+      StatePacket state;
+      const std::size_t rest = sizeof state - sizeof state.header;
+      if (packet.payload.size() < rest) {
+        return;
+      }
+      state.header = packet.header;
+      std::copy_n(packet.payload.data(), rest, reinterpret_cast<char*>(&state) + sizeof state.header);
+      process.last = state;
+      serve_waiters(process);
+      return;
+    }
+    case Answer::accepted:
+      if (!process.input_requests.empty()) {
+        answer(process.input_requests.front(), {{"accepted", packet.header.value}});
+        process.input_requests.pop_front();
+      }
+      return;
+    case Answer::start_failed:
+      on_start_failed(process.id, packet.payload);
+      return;
+  }
+}
+
+void Session::on_start_failed(std::string id, std::string_view reason) {
+  Error error;
+  const std::size_t first = reason.find('\n');
+  const std::size_t second = reason.find('\n', first + 1);
+  error.code = reason.substr(0, first);
+  error.message = reason.substr(first + 1, second - first - 1);
+  error.next_step = reason.substr(second + 1);
+  const auto mine = [&](const Waiter& waiter) { return waiter.process == id; };
+  for (const Waiter& waiter : m_waiters) {
+    if (mine(waiter)) {
+      refuse(waiter.request, error);
+    }
+  }
+  std::erase_if(m_waiters, mine);
+  detach(*m_processes.at(id));
+  m_processes.erase(id);
+  m_state.remove(id);
+}
+
+void Session::detach(Process& process) {
+  if (process.link) {
+    m_loop.remove(process.link->fd());
+    process.link.reset();
+  }
+  for (const std::uint64_t request : process.input_requests) {
+    refuse(request, {"process_ended", "the process ended before it took the input",
+                     "check_process tells how it ended and what it printed"});
+  }
+  process.input_requests.clear();
+}
+
+void Session::serve_waiters(Process& process) {
+  const bool ended = !process.link || (process.last && process.last->phase != 0);
+  bool growth_wanted = false;
+  std::vector<Waiter> due;
+  std::erase_if(m_waiters, [&](const Waiter& waiter) {
+    if (waiter.process != process.id) {
+      return false;
+    }
+    const bool grew = waiter.wants_growth && process.last &&
+                      (process.last->out_total > waiter.known_out || process.last->err_total > waiter.known_err);
+    if (ended || grew || waiter.expired || waiter.deadline <= Clock::now()) {
+      due.push_back(waiter);
+      return true;
+    }
+    growth_wanted = growth_wanted || waiter.wants_growth;
+    return false;
+  });
+  for (const Waiter& waiter : due) {
+    answer_wait(waiter, process);
+  }
+  if (growth_wanted && process.link) {
+    process.link->watch_growth();
+  }
+}
+
+/// What a keeper said last may be old by now: ask it once more, and answer when it has spoken.
+void Session::expire_waiters() {
+  const auto now = Clock::now();
+  for (Waiter& waiter : m_waiters) {
+    if (waiter.expired || waiter.deadline > now) {
+      continue;
+    }
+    waiter.expired = true;
+    if (const auto known = m_processes.find(waiter.process); known != m_processes.end() && known->second->link) {
+      known->second->link->query();
+    }
+  }
+}
+
+void Session::answer_wait(const Waiter& waiter, const Process& process) {
+  const auto state = process.describe();
+  if (!state) {
+    refuse(waiter.request, state.error());
+    return;
+  }
+  json head = {{"process", to_json(*state)}, {"carried", false}};
+  std::string body;
+  const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
+  if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, k_max_read_bytes)) {
+    for (const char* name : {"out", "err"}) {
+      const auto spool = SpoolReader::open(process.directory.get(), name);
+      const auto total = std::string_view(name) == "out" ? state->out.total : state->err.total;
+      const auto slice = spool ? spool->read(0, total) : fail(spool.error());
+      if (!slice || slice->bytes.size() != total) {
+        refuse(waiter.request, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
+        return;
+      }
+      body += slice->bytes;
+    }
+    head["carried"] = true;
+  }
+  answer(waiter.request, std::move(head), body);
+}
+
+}  // namespace dockbridge::agent

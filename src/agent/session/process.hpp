@@ -1,0 +1,32 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "agent/record.hpp"
+#include "agent/session/keeper_link.hpp"
+#include "agent/session/state_directory.hpp"
+#include "util/error.hpp"
+#include "util/fd.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::agent {
+
+/// A session's view of one process: its folder, and its keeper while it has one.
+struct Process {
+  std::string id;
+  std::string path;
+  Fd directory;
+  std::optional<KeeperLink> link;
+  std::optional<StatePacket> last;  ///< what the keeper said last
+  std::deque<std::uint64_t> input_requests;  ///< whose input the keeper has not acknowledged yet
+
+  /// Puts together what the keeper said, what its records say and what the spool holds.
+  [[nodiscard]] Result<wire::ProcessState> describe() const;
+};
+
+/// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there.
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& state, const std::string& id);
+
+}  // namespace dockbridge::agent

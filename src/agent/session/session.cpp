@@ -1,0 +1,177 @@
+#include "agent/session/session.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "agent/session/shell.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+using nlohmann::json;
+
+/// Answers that wait for a host that does not read; beyond this no further request is read.
+constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
+constexpr milliseconds k_prune_interval{20'000};
+
+void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+}  // namespace
+
+Session::Session(StateDirectory state)
+    : m_state(std::move(state)), m_shell(find_shell()), m_last_heard(Clock::now()), m_next_prune(Clock::now()) {}
+
+int Session::run() {
+  set_nonblocking(STDIN_FILENO);
+  set_nonblocking(STDOUT_FILENO);
+  m_loop.add(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) { read_requests(); });
+  greet();
+  while (!m_done) {
+    const bool something = m_loop.run_once(next_timeout());
+    const auto now = Clock::now();
+    // Only when nothing is there to be read: after the container was paused, the host's pings are still in the pipe.
+    if (!something && now - m_last_heard > wire::k_session_silence_limit) {
+      return 1;
+    }
+    expire_waiters();
+    if (now >= m_next_prune) {
+      m_state.prune({});
+      m_next_prune = now + k_prune_interval;
+    }
+  }
+  return 0;
+}
+
+void Session::greet() {
+  utsname system{};
+  ::uname(&system);
+  m_outgoing.append(wire::k_magic);
+  m_outgoing.append(wire::encode({{"hello",
+                                   {{"protocol", wire::k_protocol_version},
+                                    {"version", DOCKBRIDGE_VERSION},
+                                    {"machine", system.machine},
+                                    {"uid", ::geteuid()},
+                                    {"pid", ::getpid()},
+                                    {"shell", m_shell},
+                                    {"state", m_state.path()}}}}));
+  flush();
+}
+
+void Session::read_requests() {
+  std::array<char, 64 * 1024> buffer;
+  const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+    m_done = true;
+    return;
+  }
+  if (got < 0) {
+    return;
+  }
+  m_last_heard = Clock::now();
+  m_reader.feed({buffer.data(), static_cast<std::size_t>(got)});
+  while (!m_done) {
+    auto frame = m_reader.next();
+    if (!frame) {
+      m_done = true;
+      return;
+    }
+    if (!*frame) {
+      return;
+    }
+    handle(**frame);
+  }
+}
+
+void Session::handle(const wire::Frame& frame) {
+  const auto id = frame.head.find("id");
+  const auto op = frame.head.find("op");
+  if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
+    m_done = true;
+    return;
+  }
+  const auto request = id->get<std::uint64_t>();
+  const auto& name = op->get_ref<const std::string&>();
+  Result<void> done;
+  try {
+    if (name == "start") {
+      done = start(request, frame);
+    } else if (name == "wait") {
+      done = wait(request, frame);
+    } else if (name == "read") {
+      done = read(request, frame);
+    } else if (name == "input") {
+      done = input(request, frame);
+    } else if (name == "signal") {
+      done = signal(request, frame);
+    } else if (name == "end") {
+      done = end(request, frame);
+    } else if (name == "list") {
+      list(request);
+    } else if (name == "ping") {
+      answer(request, json::object());
+    } else {
+      done = fail("unknown_operation", "the agent does not know the operation '" + name + "'");
+    }
+  } catch (const json::exception& error) {
+    done = fail("bad_request", error.what());
+  }
+  if (!done) {
+    refuse(request, done.error());
+  }
+}
+
+void Session::answer(std::uint64_t request, json head, std::string_view body) {
+  head["id"] = request;
+  m_outgoing.append(wire::encode(head, body));
+  flush();
+}
+
+void Session::refuse(std::uint64_t request, const Error& error) {
+  answer(request, {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}});
+}
+
+void Session::flush() {
+  std::size_t written = 0;
+  while (written < m_outgoing.size()) {
+    const ssize_t got = ::write(STDOUT_FILENO, m_outgoing.data() + written, m_outgoing.size() - written);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0 && errno != EAGAIN) {
+      m_done = true;
+      return;
+    }
+    if (got < 0) {
+      break;
+    }
+    written += static_cast<std::size_t>(got);
+  }
+  m_outgoing.erase(0, written);
+  if (!m_outgoing.empty() && !m_stdout_watched) {
+    m_loop.add(STDOUT_FILENO, EPOLLOUT, [this](std::uint32_t) { flush(); });
+    m_stdout_watched = true;
+  } else if (m_outgoing.empty() && m_stdout_watched) {
+    m_loop.remove(STDOUT_FILENO);
+    m_stdout_watched = false;
+  }
+  m_loop.change(STDIN_FILENO, m_outgoing.size() < k_max_outgoing ? EPOLLIN : 0U);
+}
+
+milliseconds Session::next_timeout() const {
+  auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
+  next = std::min(next, m_next_prune);
+  for (const Waiter& waiter : m_waiters) {
+    if (!waiter.expired) {
+      next = std::min(next, waiter.deadline);
+    }
+  }
+  return std::max(milliseconds::zero(), std::chrono::ceil<milliseconds>(next - Clock::now()));
+}
+
+}  // namespace dockbridge::agent

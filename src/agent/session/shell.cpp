@@ -1,0 +1,117 @@
+#include "agent/session/shell.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// The path of a program as a shell would find it; empty if there is none.
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return name;
+  }
+  const char* variable = std::getenv("PATH");
+  const std::string directories =
+      std::string(variable != nullptr ? variable : "") + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+  std::size_t begin = 0;
+  while (begin <= directories.size()) {
+    const std::size_t end = std::min(directories.find(':', begin), directories.size());
+    if (end > begin) {
+      std::string path = directories.substr(begin, end - begin) + "/" + name;
+      if (::access(path.c_str(), X_OK) == 0) {
+        return path;
+      }
+    }
+    begin = end + 1;
+  }
+  return {};
+}
+
+/// Splits a command into words with quotes and backslashes, and nothing more: none if it needs a real shell.
+std::optional<std::vector<std::string>> split_words(std::string_view command) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (quote == '\'') {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word.push_back(c);
+      }
+    } else if (c == '\\' && i + 1 < command.size()) {
+      word.push_back(command[++i]);
+      in_word = true;
+    } else if (quote == '"' && c == '"') {
+      quote = 0;
+    } else if (c == '$' || c == '`') {
+      return std::nullopt;
+    } else if (quote == '"') {
+      word.push_back(c);
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t') {
+      if (in_word) {
+        words.push_back(std::move(word));
+        word.clear();
+        in_word = false;
+      }
+    } else if (std::string_view("|&;<>()*?[#~\n").find(c) != std::string_view::npos) {
+      return std::nullopt;
+    } else {
+      word.push_back(c);
+      in_word = true;
+    }
+  }
+  if (quote != 0) {
+    return std::nullopt;
+  }
+  if (in_word) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string find_shell() {
+  const std::string bash = find_program("bash");
+  return bash.empty() ? find_program("sh") : bash;
+}
+
+bool needs_script(const std::string& shell, const std::string& command) {
+  return !shell.empty() && command.size() + 1 > k_max_argument_bytes;
+}
+
+Result<std::vector<std::string>> command_arguments(const std::string& shell, const std::string& command,
+                                                   const std::string& script_path) {
+  if (needs_script(shell, command)) {
+    return std::vector<std::string>{shell, script_path};
+  }
+  if (!shell.empty()) {
+    return std::vector<std::string>{shell, "-c", command};
+  }
+  auto words = split_words(command);
+  if (!words || words->empty()) {
+    return fail("no_shell", "this container has no shell, so only a plain program with its arguments can run",
+                "Use one program without pipes, redirections, variables or wildcards, or an image with /bin/sh");
+  }
+  std::string program = find_program(words->front());
+  if (program.empty()) {
+    return fail("no_such_program", fmt::format("there is no program '{}' in the container", words->front()),
+                "This container has no shell either; name a program by its full path");
+  }
+  words->front() = std::move(program);
+  return std::move(*words);
+}
+
+}  // namespace dockbridge::agent

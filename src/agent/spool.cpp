@@ -1,0 +1,213 @@
+#include "agent/spool.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+struct SpoolHeader {
+  std::array<char, 8> magic;
+  std::uint64_t head_cap;
+  std::uint64_t tail_cap;
+  std::uint64_t total;
+  std::uint64_t head_end;
+  std::uint64_t tail_start;
+};
+
+namespace {
+
+constexpr std::array<char, 8> k_spool_magic = {'D', 'B', 'S', 'P', 'O', 'O', 'L', '1'};
+constexpr std::uint64_t k_header_bytes = 4096;
+
+void set(std::uint64_t& field, std::uint64_t value) {
+  std::atomic_ref<std::uint64_t>(field).store(value, std::memory_order_release);
+}
+
+/// Where the byte at `offset` of the stream lies in the file, and how many follow it there without a break.
+struct Place {
+  std::uint64_t position;
+  std::uint64_t room;
+};
+
+Place place_of(std::uint64_t offset, std::uint64_t head_cap, std::uint64_t tail_cap) {
+  if (offset < head_cap) {
+    return {k_header_bytes + offset, head_cap - offset};
+  }
+  const std::uint64_t in_ring = (offset - head_cap) % tail_cap;
+  return {k_header_bytes + head_cap + in_ring, tail_cap - in_ring};
+}
+
+bool write_fully(int fd, std::string_view bytes, std::uint64_t at) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return false;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    at += static_cast<std::uint64_t>(written);
+  }
+  return true;
+}
+
+Result<SpoolHeader> read_header(int fd) {
+  SpoolHeader header{};
+  if (::pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+      header.magic != k_spool_magic) {
+    return fail("spool_damaged", "the stored output has no valid header");
+  }
+  return header;
+}
+
+}  // namespace
+
+SpoolWriter::SpoolWriter(int directory_fd, std::string name, SpoolCaps caps)
+    : m_directory_fd(directory_fd), m_name(std::move(name)), m_caps(caps) {}
+
+SpoolWriter::~SpoolWriter() {
+  if (m_header != nullptr) {
+    ::munmap(m_header, k_header_bytes);
+  }
+}
+
+void SpoolWriter::create() {
+  m_tried_create = true;
+  Fd file(::openat(m_directory_fd, m_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  // Written, not truncated to size: a page that is only a hole would be a SIGBUS when the disk is full.
+  std::array<char, k_header_bytes> page{};
+  SpoolHeader header{k_spool_magic, m_caps.head, m_caps.tail, 0, 0, 0};
+  std::memcpy(page.data(), &header, sizeof header);
+  if (!file || !write_fully(file.get(), {page.data(), page.size()}, 0)) {
+    return;
+  }
+  void* mapped = ::mmap(nullptr, k_header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) {
+    return;
+  }
+  m_header = static_cast<SpoolHeader*>(mapped);
+  m_file = std::move(file);
+}
+
+bool SpoolWriter::store(std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const Place place = place_of(offset, m_caps.head, m_caps.tail);
+    const auto part = bytes.substr(0, place.room);
+    if (!write_fully(m_file.get(), part, place.position)) {
+      return false;
+    }
+    bytes.remove_prefix(part.size());
+    offset += part.size();
+  }
+  return true;
+}
+
+void SpoolWriter::append(std::string_view bytes) {
+  if (bytes.empty()) {
+    return;
+  }
+  if (!m_tried_create) {
+    create();
+  }
+  const std::uint64_t begin = m_total;
+  const std::uint64_t end = begin + bytes.size();
+  const bool gapless = m_head_end == m_tail_start;
+  if (end > m_caps.head + m_caps.tail) {
+    // Told before the ring is overwritten, so that a reader never takes new bytes for old ones.
+    m_tail_start = std::max(m_tail_start, end - m_caps.tail);
+    publish();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  const bool stored = m_header != nullptr && store(bytes, begin);
+  m_total = end;
+  if (!stored) {
+    m_tail_start = end;
+  } else if (gapless && begin < m_caps.head) {
+    m_head_end = std::min(end, m_caps.head);
+    m_tail_start = std::max(m_tail_start, m_head_end);
+  }
+  publish();
+}
+
+void SpoolWriter::publish() {
+  if (m_header != nullptr) {
+    set(m_header->total, m_total);
+    set(m_header->tail_start, m_tail_start);
+    set(m_header->head_end, m_head_end);
+  }
+}
+
+Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name) {
+  SpoolReader reader;
+  reader.m_file.reset(::openat(directory_fd, name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader.m_file && errno != ENOENT) {
+    return fail(errno_error("open the stored output"));
+  }
+  return reader;
+}
+
+Result<wire::StreamState> SpoolReader::state() const {
+  if (!m_file) {
+    return wire::StreamState{};
+  }
+  const auto header = read_header(m_file.get());
+  if (!header) {
+    return fail(header.error());
+  }
+  const std::uint64_t tail_start = std::min(header->tail_start, header->total);
+  return wire::StreamState{header->total, std::min(header->head_end, tail_start), tail_start};
+}
+
+Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t max) const {
+  const auto before = state();
+  if (!before) {
+    return fail(before.error());
+  }
+  Slice slice{offset, {}, *before};
+  if (!m_file) {
+    return slice;
+  }
+  const auto header = read_header(m_file.get());
+  if (!header || header->head_cap == 0 || header->tail_cap == 0) {
+    return fail("spool_damaged", "the stored output has no valid header");
+  }
+  if (offset >= before->head_end && offset < before->tail_start) {
+    slice.offset = before->tail_start;
+  }
+  const std::uint64_t limit = slice.offset < before->head_end ? before->head_end : before->total;
+  const std::uint64_t wanted = std::min<std::uint64_t>(max, limit - std::min(limit, slice.offset));
+  slice.bytes.resize(wanted);
+  std::uint64_t done = 0;
+  while (done < wanted) {
+    const Place place = place_of(slice.offset + done, header->head_cap, header->tail_cap);
+    const ssize_t got = ::pread(m_file.get(), slice.bytes.data() + done, std::min(place.room, wanted - done),
+                                static_cast<off_t>(place.position));
+    if (got <= 0) {
+      return fail("spool_damaged", "the stored output is shorter than its header says");
+    }
+    done += static_cast<std::uint64_t>(got);
+  }
+  // The writer may have gone round the ring meanwhile: drop what it may have overwritten.
+  const auto after = state();
+  if (!after) {
+    return fail(after.error());
+  }
+  if (slice.offset >= after->head_end && slice.offset < after->tail_start) {
+    const std::uint64_t overwritten = std::min<std::uint64_t>(after->tail_start - slice.offset, slice.bytes.size());
+    slice.bytes.erase(0, overwritten);
+    slice.offset += overwritten;
+  }
+  slice.state = *after;
+  return slice;
+}
+
+}  // namespace dockbridge::agent

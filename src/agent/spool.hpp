@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "util/error.hpp"
+#include "util/fd.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::agent {
+
+/// How much of a stream is kept: its first `head` bytes and its last `tail` bytes.
+struct SpoolCaps {
+  std::uint64_t head = 16ULL * 1024 * 1024;
+  std::uint64_t tail = 16ULL * 1024 * 1024;
+};
+
+struct SpoolHeader;  // the file's first page, see docs/agent-protocol.md
+
+/// Writes one stream of a process to a file of bounded size: a head, and a ring for the tail.
+/// The file appears with the first byte. Never fails: what cannot be stored (disk full) is counted as a gap.
+class SpoolWriter {
+ public:
+  /// Borrows `directory_fd`.
+  SpoolWriter(int directory_fd, std::string name, SpoolCaps caps);
+  ~SpoolWriter();
+  SpoolWriter(const SpoolWriter&) = delete;
+  SpoolWriter& operator=(const SpoolWriter&) = delete;
+
+  void append(std::string_view bytes);
+  [[nodiscard]] std::uint64_t total() const { return m_total; }
+
+ private:
+  void create();
+  bool store(std::string_view bytes, std::uint64_t offset);
+  void publish();
+
+  int m_directory_fd;
+  std::string m_name;
+  SpoolCaps m_caps;
+  Fd m_file;
+  SpoolHeader* m_header = nullptr;
+  bool m_tried_create = false;
+  std::uint64_t m_total = 0;
+  std::uint64_t m_head_end = 0;
+  std::uint64_t m_tail_start = 0;
+};
+
+/// Reads a spool while its writer may be writing, also long after the writer is gone.
+class SpoolReader {
+ public:
+  /// A spool that does not exist reads as an empty stream.
+  static Result<SpoolReader> open(int directory_fd, const std::string& name);
+
+  Result<wire::StreamState> state() const;
+
+  struct Slice {
+    std::uint64_t offset = 0;  ///< of the first byte; beyond what was asked for where the gap swallowed it
+    std::string bytes;
+    wire::StreamState state;
+  };
+  /// At most `max` bytes from `offset` on, never across the gap.
+  Result<Slice> read(std::uint64_t offset, std::size_t max) const;
+
+ private:
+  Fd m_file;
+};
+
+}  // namespace dockbridge::agent

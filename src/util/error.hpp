@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace dockbridge {
+
+/// What went wrong, for programs (`code`), for people (`message`) and what to do about it (`next_step`).
+/// Codes are stable snake_case words; messages are sentences without a final full stop.
+struct Error {
+  std::string code;
+  std::string message;
+  std::string next_step{};
+
+  /// The same error seen from further up: "<context>: <message>".
+  [[nodiscard]] Error within(std::string_view context) const {
+    return {code, std::string(context) + ": " + message, next_step};
+  }
+
+  [[nodiscard]] std::string sentence() const { return next_step.empty() ? message : message + ". " + next_step; }
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(std::string code, std::string message, std::string next_step = {}) {
+  return tl::unexpected<Error>(Error{std::move(code), std::move(message), std::move(next_step)});
+}
+
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+}  // namespace dockbridge

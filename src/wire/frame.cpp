@@ -1,0 +1,87 @@
+#include "wire/frame.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+namespace dockbridge::wire {
+
+namespace {
+
+constexpr std::size_t k_prefix_bytes = 8;
+
+void append_u32(std::string& out, std::size_t value) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    out.push_back(static_cast<char>((value >> shift) & 0xFFU));
+  }
+}
+
+std::uint32_t read_u32(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (int i = 3; i >= 0; --i) {
+    value = (value << 8) | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string encode(const nlohmann::json& head, std::string_view body) {
+  const std::string text = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string out;
+  out.reserve(k_prefix_bytes + text.size() + body.size());
+  append_u32(out, text.size());
+  append_u32(out, body.size());
+  out.append(text);
+  out.append(body);
+  return out;
+}
+
+Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
+  bool too_deep = false;
+  const auto guard = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
+    using Event = nlohmann::json::parse_event_t;
+    if ((event == Event::object_start || event == Event::array_start) && depth >= max_depth) {
+      too_deep = true;
+    }
+    return !too_deep;
+  };
+  nlohmann::json value = nlohmann::json::parse(text, guard, /*allow_exceptions=*/false);
+  if (too_deep) {
+    return fail("protocol_violation", fmt::format("JSON is nested deeper than {} levels", max_depth));
+  }
+  if (!value.is_object()) {
+    return fail("protocol_violation", "a head is not a JSON object");
+  }
+  return value;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  const std::string_view rest = std::string_view(m_buffer).substr(m_consumed);
+  if (rest.size() < k_prefix_bytes) {
+    m_buffer.erase(0, m_consumed);
+    m_consumed = 0;
+    return std::nullopt;
+  }
+  const std::size_t head_bytes = read_u32(rest);
+  const std::size_t body_bytes = read_u32(rest.substr(4));
+  if (head_bytes > k_max_head_bytes || body_bytes > m_max_body) {
+    return fail("protocol_violation", fmt::format("a frame announces {} + {} bytes, more than the limits {} + {}",
+                                                  head_bytes, body_bytes, k_max_head_bytes, m_max_body));
+  }
+  const std::size_t whole = k_prefix_bytes + head_bytes + body_bytes;
+  if (rest.size() < whole) {
+    m_buffer.erase(0, m_consumed);
+    m_consumed = 0;
+    return std::nullopt;
+  }
+  auto head = parse_bounded(rest.substr(k_prefix_bytes, head_bytes), k_max_head_depth);
+  if (!head) {
+    return fail(head.error());
+  }
+  Frame frame{std::move(*head), std::string(rest.substr(k_prefix_bytes + head_bytes, body_bytes))};
+  m_consumed += whole;
+  return frame;
+}
+
+}  // namespace dockbridge::wire

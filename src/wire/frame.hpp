@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "util/clock.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::wire {
+
+// The stream between host and agent, specified in docs/agent-protocol.md.
+
+/// The first bytes a session sends. Anything else on the stream is the text of a failure to start.
+inline constexpr std::string_view k_magic = "dockbridge-agent/1\n";
+inline constexpr int k_protocol_version = 1;
+
+inline constexpr std::size_t k_max_head_bytes = 64 * 1024;
+inline constexpr int k_max_head_depth = 8;
+inline constexpr std::size_t k_max_body_to_agent = 20 * 1024 * 1024;
+inline constexpr std::size_t k_max_body_to_host = 1024 * 1024;
+/// What a `list` answers at the most; the rest is counted.
+inline constexpr std::size_t k_max_listed_processes = 5000;
+
+inline constexpr milliseconds k_idle_ping_interval{15'000};
+inline constexpr milliseconds k_session_silence_limit{60'000};
+
+struct Frame {
+  nlohmann::json head;
+  std::string body;
+};
+
+/// Two little-endian 32-bit lengths, the head as JSON text, the body as it is.
+std::string encode(const nlohmann::json& head, std::string_view body = {});
+
+/// Parses JSON text from an untrusted peer: depth is bounded while parsing, the result is an object.
+Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth);
+
+/// Cuts a byte stream into frames. Believes nothing: lengths are checked before anything is allocated.
+class FrameReader {
+ public:
+  explicit FrameReader(std::size_t max_body) : m_max_body(max_body) {}
+
+  void feed(std::string_view bytes) { m_buffer.append(bytes); }
+  /// The next whole frame, none if more bytes are needed, or a protocol violation, after which the stream is dead.
+  Result<std::optional<Frame>> next();
+
+ private:
+  std::size_t m_max_body;
+  std::string m_buffer;
+  std::size_t m_consumed = 0;
+};
+
+}  // namespace dockbridge::wire

@@ -1,0 +1,135 @@
+#include "wire/process_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace dockbridge::wire {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 4> k_phases = {"running", "exited", "closed", "lost"};
+constexpr std::array<std::string_view, 4> k_end_kinds = {"none", "exit", "signal", "unknown"};
+constexpr std::array<std::string_view, 4> k_causes = {"none", "timeout", "cancelled", "terminated"};
+
+template <typename Enum, std::size_t N>
+bool parse_enum(const json& value, const char* key, const std::array<std::string_view, N>& names, Enum& out) {
+  const auto found = value.find(key);
+  if (found == value.end() || !found->is_string()) {
+    return false;
+  }
+  const auto at = std::find(names.begin(), names.end(), found->get_ref<const std::string&>());
+  if (at == names.end()) {
+    return false;
+  }
+  out = static_cast<Enum>(at - names.begin());
+  return true;
+}
+
+template <typename Number>
+bool parse_number(const json& value, const char* key, Number& out) {
+  const auto found = value.find(key);
+  if (found == value.end() || !found->is_number_integer()) {
+    return false;
+  }
+  if constexpr (std::is_unsigned_v<Number>) {
+    if (!found->is_number_unsigned()) {
+      return false;
+    }
+  }
+  out = found->get<Number>();
+  return true;
+}
+
+bool parse_string(const json& value, const char* key, std::string& out) {
+  const auto found = value.find(key);
+  if (found == value.end() || !found->is_string()) {
+    return false;
+  }
+  out = found->get<std::string>();
+  return true;
+}
+
+json to_json(const StreamState& stream) { return json::array({stream.total, stream.head_end, stream.tail_start}); }
+
+bool parse_stream(const json& value, const char* key, StreamState& out) {
+  const auto found = value.find(key);
+  if (found == value.end() || !found->is_array() || found->size() != 3) {
+    return false;
+  }
+  for (const auto& number : *found) {
+    if (!number.is_number_unsigned()) {
+      return false;
+    }
+  }
+  out = {(*found)[0].get<std::uint64_t>(), (*found)[1].get<std::uint64_t>(), (*found)[2].get<std::uint64_t>()};
+  return out.head_end <= out.tail_start && out.tail_start <= out.total;
+}
+
+}  // namespace
+
+std::string_view name_of(Phase phase) { return k_phases.at(static_cast<std::size_t>(phase)); }
+std::string_view name_of(EndKind kind) { return k_end_kinds.at(static_cast<std::size_t>(kind)); }
+std::string_view name_of(Cause cause) { return k_causes.at(static_cast<std::size_t>(cause)); }
+
+json to_json(const ProcessState& state) {
+  return {{"id", state.id},
+          {"phase", name_of(state.phase)},
+          {"end", name_of(state.end)},
+          {"endCode", state.end_code},
+          {"cause", name_of(state.cause)},
+          {"out", to_json(state.out)},
+          {"err", to_json(state.err)},
+          {"idleMs", state.idle_ms},
+          {"stdinOpen", state.stdin_open},
+          {"pid", state.pid},
+          {"startedAtMs", state.started_at_ms},
+          {"endedAtMs", state.ended_at_ms},
+          {"command", state.command},
+          {"cwd", state.cwd},
+          {"owner", state.owner},
+          {"directory", state.directory}};
+}
+
+Result<ProcessState> process_state_from_json(const json& value) {
+  ProcessState state;
+  const auto stdin_open = value.find("stdinOpen");
+  const bool good = value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
+                    parse_enum(value, "phase", k_phases, state.phase) &&
+                    parse_enum(value, "end", k_end_kinds, state.end) &&
+                    parse_number(value, "endCode", state.end_code) &&
+                    parse_enum(value, "cause", k_causes, state.cause) && parse_stream(value, "out", state.out) &&
+                    parse_stream(value, "err", state.err) && parse_number(value, "idleMs", state.idle_ms) &&
+                    stdin_open != value.end() && stdin_open->is_boolean() && parse_number(value, "pid", state.pid) &&
+                    parse_number(value, "startedAtMs", state.started_at_ms) &&
+                    parse_number(value, "endedAtMs", state.ended_at_ms) &&
+                    parse_string(value, "command", state.command) && parse_string(value, "cwd", state.cwd) &&
+                    parse_string(value, "owner", state.owner) && parse_string(value, "directory", state.directory);
+  if (!good) {
+    return fail("protocol_violation", "the agent sent a process state that is not well formed");
+  }
+  state.stdin_open = stdin_open->get<bool>();
+  return state;
+}
+
+bool is_process_id(std::string_view id) {
+  constexpr std::string_view prefix = "proc_";
+  if (!id.starts_with(prefix) || id.size() > 64) {
+    return false;
+  }
+  id.remove_prefix(prefix.size());
+  const auto split = id.find('_');
+  if (split == std::string_view::npos || split == 0 || split + 1 == id.size()) {
+    return false;
+  }
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto generation = id.substr(0, split);
+  const auto token = id.substr(split + 1);
+  return std::all_of(generation.begin(), generation.end(), digit) &&
+         std::all_of(token.begin(), token.end(), [&](char c) { return digit(c) || letter(c); });
+}
+
+}  // namespace dockbridge::wire

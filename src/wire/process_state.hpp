@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "util/error.hpp"
+
+namespace dockbridge::wire {
+
+/// How far a process has come.
+enum class Phase : std::uint8_t {
+  running,  ///< the command runs
+  exited,   ///< the command ended; something it started still runs or holds its output open
+  closed,   ///< everything ended; the record is final
+  lost,     ///< its keeper is gone without a record: how it ended is unknown
+};
+
+enum class EndKind : std::uint8_t { none, exit, signal, unknown };
+
+/// Why dockbridge itself ended a process, if it did.
+enum class Cause : std::uint8_t { none, timeout, cancelled, terminated };
+
+/// What the spool holds of one stream: bytes [0, head_end) and [tail_start, total).
+/// Between head_end and tail_start lies the gap, counted exactly.
+struct StreamState {
+  std::uint64_t total = 0;
+  std::uint64_t head_end = 0;
+  std::uint64_t tail_start = 0;
+};
+
+/// Everything the host is told about a process.
+struct ProcessState {
+  std::string id;
+  Phase phase = Phase::running;
+  EndKind end = EndKind::none;
+  int end_code = 0;  ///< exit status or signal number
+  Cause cause = Cause::none;
+  StreamState out;
+  StreamState err;
+  std::uint64_t idle_ms = 0;  ///< since the last output or input
+  bool stdin_open = false;
+  std::int64_t pid = 0;
+  std::int64_t started_at_ms = 0;  ///< wall clock, for people
+  std::int64_t ended_at_ms = 0;
+  std::string command;  ///< cut to a preview
+  std::string cwd;
+  std::string owner;
+  std::string directory;  ///< where its spool lies in the container
+
+  [[nodiscard]] bool running() const { return phase == Phase::running; }
+};
+
+nlohmann::json to_json(const ProcessState& state);
+/// Checks types, enumerations and the order of the offsets: the sender is not trusted.
+Result<ProcessState> process_state_from_json(const nlohmann::json& value);
+
+std::string_view name_of(Phase phase);
+std::string_view name_of(EndKind kind);
+std::string_view name_of(Cause cause);
+
+/// `proc_<digits>_<letters and digits>`, at most 64 characters: safe as a file name.
+bool is_process_id(std::string_view id);
+
+}  // namespace dockbridge::wire

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Usage: test.sh [--full] [ctest arguments]
+# Sets up what is missing and runs the tests, those on a real engine included. --full adds the long ones: soak tests, a page
+# screenshot in the full image, and everything again under the address and thread sanitizers.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=docker/lib.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
+
+set_up_packages() {
+  ensure_packages "${k_build_packages[@]}" busybox-static
+  command -v npm >/dev/null || ensure_packages nodejs npm
+}
+
+set_up_test_images() {
+  ensure_sandbox_image "$k_slim_image" slim
+  "$project_dir/docker/make-sh-only-image.sh"
+}
+
+# phase WHAT COMMAND...: like run_step, with the output always shown.
+phase() {
+  local what=$1 started=$SECONDS status=0
+  shift
+  say "$what ..."
+  "$@" </dev/null || status=$?
+  if [[ $status != 0 ]]; then
+    say "$what: failed with status $status after $((SECONDS - started)) s"
+    exit "$status"
+  fi
+  say "$what: done in $((SECONDS - started)) s"
+}
+
+run_tests() {
+  local preset=$1
+  shift
+  phase "testing $preset" in_project ctest --preset "$preset" --output-on-failure "$@"
+}
+
+main() {
+  if [[ ${1:-} == --full ]]; then
+    export DOCKBRIDGE_FULL=1
+    shift
+  fi
+  with_setup_lock set_up_packages
+  with_setup_lock build release all
+  with_setup_lock set_up_test_images
+  run_tests release "$@"
+  if [[ -n ${DOCKBRIDGE_FULL:-} ]]; then
+    with_setup_lock ensure_sandbox_image "$k_sandbox_image" full
+    phase 'taking a screenshot' "$project_dir/tests/docker/screenshot.sh"
+    local preset
+    for preset in asan tsan; do
+      with_setup_lock build "$preset" all
+      run_tests "$preset" "$@"
+    done
+  fi
+  say "all done in $SECONDS s"
+}
+
+set_up_engine "$project_dir/test.sh" "$@"
+main "$@"
