@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: reset-docker.sh [--yes] [--no-cache]
-# A fresh start: removes the container with all that runs in it, empties tmp/, rebuilds the image, starts the container.
+# A fresh start: removes the container with all that runs in it, rebuilds the image, empties tmp/, starts the container.
 #   --yes        do not ask
 #   --no-cache   build every layer of the image again, with the packages of today
 set -euo pipefail
@@ -35,23 +35,22 @@ remove_container() {
 
 docker_remove() { docker stop --time 5 "$k_container"; docker rm --force "$k_container"; }
 
-# What root wrote in the container belongs to root here.
+# In a container, as what its root wrote belongs to root here too.
 empty_workspace() {
-  local contents=(find "$project_dir/tmp" -mindepth 1 ! -path "$project_dir/tmp/.gitkeep")
-  say 'emptying tmp/'
-  "${contents[@]}" -delete 2>/dev/null || as_root "${contents[@]}" -delete
+  run_step 'emptying tmp/' docker run --rm --network none --volume "$project_dir/tmp:/app" "$k_sandbox_image" \
+    find /app -mindepth 1 ! -path /app/.gitkeep -delete
 }
 
 reset() {
   local old_image
   old_image=$(image_id "$k_sandbox_image" || true)
   remove_container
-  empty_workspace
   ensure_compose
   build_sandbox_image "$k_sandbox_image" "$(sandbox_target)" "${build_options[@]}"
   if [[ -n $old_image && $old_image != "$(image_id "$k_sandbox_image")" ]]; then
     docker image rm "$old_image" >/dev/null || say "the old image $old_image is still in use and stays"
   fi
+  empty_workspace
   run_step "starting $k_container" compose up -d --no-build
 }
 

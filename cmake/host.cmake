@@ -1,1 +1,56 @@
-message(STATUS later)
+# The program on the host. Everything but main is a library, so that tests and benchmarks use the same code.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(Boost REQUIRED COMPONENTS filesystem)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+
+add_library(dockbridge_core STATIC
+  src/cli/bridge.cpp
+  src/cli/call.cpp
+  src/cli/doctor.cpp
+  src/cli/options.cpp
+  src/cli/serve.cpp
+  src/docker/address.cpp
+  src/docker/api_engine.cpp
+  src/docker/cli_engine.cpp
+  src/docker/command.cpp
+  src/docker/docker_channel.cpp
+  src/docker/http.cpp
+  src/docker/tar.cpp
+  src/mcp/conversation.cpp
+  src/mcp/message.cpp
+  src/mcp/server.cpp
+  src/mcp/transport/stdio.cpp
+  src/sandbox/agent_image.cpp
+  src/sandbox/agent_launch.cpp
+  src/sandbox/channel.cpp
+  src/sandbox/connection.cpp
+  src/sandbox/sandbox.cpp
+  src/tools/arguments.cpp
+  src/tools/check_process.cpp
+  src/tools/execute_command.cpp
+  src/tools/output.cpp
+  src/tools/process_report.cpp
+  src/tools/send_input.cpp
+  src/tools/toolbox.cpp
+  src/util/file.cpp
+  src/util/log.cpp
+  src/util/text.cpp
+  src/util/worker_pool.cpp
+  src/wire/frame.cpp
+  src/wire/process_state.cpp
+  ${agent_image_source})
+target_include_directories(dockbridge_core PUBLIC src)
+target_compile_definitions(dockbridge_core PUBLIC DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
+target_link_libraries(dockbridge_core
+  PUBLIC dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
+  PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL)
+target_precompile_headers(dockbridge_core PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
+
+add_executable(dockbridge src/main.cpp)
+target_link_libraries(dockbridge PRIVATE dockbridge_core)
+install(TARGETS dockbridge RUNTIME)

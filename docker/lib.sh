@@ -40,10 +40,10 @@ run_step() {
   shift
   say "$what ..."
   if [[ -t 2 ]]; then
-    "$@" >&2 || status=$?
+    ("$@") >&2 || status=$?
   else
     log=$(mktemp)
-    "$@" >"$log" 2>&1 || status=$?
+    ("$@") >"$log" 2>&1 || status=$?
     [[ $status == 0 ]] || tail -n 40 "$log" >&2
     rm -f "$log"
   fi

@@ -22,7 +22,8 @@ Result<json> read_record(int directory_fd, const char* name) {
     return fail(text.error());
   }
   auto record = wire::parse_bounded(*text, k_record_depth);
-  if (!record || record->value("v", 0) < 1) {
+  const auto version = record ? record->find("v") : json::iterator();
+  if (!record || version == record->end() || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
     return fail("record_damaged", std::string("the process record '") + name + "' cannot be read");
   }
   return record;

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "util/file.hpp"
@@ -60,12 +61,19 @@ bool write_fully(int fd, std::string_view bytes, std::uint64_t at) {
   return true;
 }
 
+/// Takes `total` before the rest, as the writer publishes it after the rest: the other offsets are then at least as
+/// new as it is, and nothing that lies before it can look like a gap.
 Result<SpoolHeader> read_header(int fd) {
   SpoolHeader header{};
-  if (::pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+  std::uint64_t total = 0;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool has_total = ::pread(fd, &total, sizeof total, offsetof(SpoolHeader, total)) == sizeof total;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!has_total || ::pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
       header.magic != k_spool_magic) {
     return fail("spool_damaged", "the stored output has no valid header");
   }
+  header.total = total;
   return header;
 }
 
@@ -81,17 +89,20 @@ SpoolWriter::~SpoolWriter() {
 }
 
 void SpoolWriter::create() {
-  m_tried_create = true;
   Fd file(::openat(m_directory_fd, m_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   // Written, not truncated to size: a page that is only a hole would be a SIGBUS when the disk is full.
   std::array<char, k_header_bytes> page{};
   SpoolHeader header{k_spool_magic, m_caps.head, m_caps.tail, 0, 0, 0};
   std::memcpy(page.data(), &header, sizeof header);
-  if (!file || !write_fully(file.get(), {page.data(), page.size()}, 0)) {
+  if (!file) {
     return;
   }
-  void* mapped = ::mmap(nullptr, k_header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  void* mapped = write_fully(file.get(), {page.data(), page.size()}, 0)
+                     ? ::mmap(nullptr, k_header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)
+                     : MAP_FAILED;
   if (mapped == MAP_FAILED) {
+    // Half a header would make the whole process unreadable; the next append tries again.
+    ::unlinkat(m_directory_fd, m_name.c_str(), 0);
     return;
   }
   m_header = static_cast<SpoolHeader*>(mapped);
@@ -115,7 +126,7 @@ void SpoolWriter::append(std::string_view bytes) {
   if (bytes.empty()) {
     return;
   }
-  if (!m_tried_create) {
+  if (m_header == nullptr) {
     create();
   }
   const std::uint64_t begin = m_total;
@@ -138,11 +149,12 @@ void SpoolWriter::append(std::string_view bytes) {
   publish();
 }
 
+/// `total` last: see read_header.
 void SpoolWriter::publish() {
   if (m_header != nullptr) {
-    set(m_header->total, m_total);
     set(m_header->tail_start, m_tail_start);
     set(m_header->head_end, m_head_end);
+    set(m_header->total, m_total);
   }
 }
 

@@ -41,7 +41,6 @@ class SpoolWriter {
   SpoolCaps m_caps;
   Fd m_file;
   SpoolHeader* m_header = nullptr;
-  bool m_tried_create = false;
   std::uint64_t m_total = 0;
   std::uint64_t m_head_end = 0;
   std::uint64_t m_tail_start = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <utility>
 
 namespace dockbridge::wire {
 
@@ -34,13 +34,10 @@ bool parse_number(const json& value, const char* key, Number& out) {
   if (found == value.end() || !found->is_number_integer()) {
     return false;
   }
-  if constexpr (std::is_unsigned_v<Number>) {
-    if (!found->is_number_unsigned()) {
-      return false;
-    }
-  }
+  const bool fits = found->is_number_unsigned() ? std::in_range<Number>(found->get<std::uint64_t>())
+                                                : std::in_range<Number>(found->get<std::int64_t>());
   out = found->get<Number>();
-  return true;
+  return fits;
 }
 
 bool parse_string(const json& value, const char* key, std::string& out) {

@@ -4,6 +4,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
+
+#include "util/file.hpp"
+
 namespace dockbridge::agent {
 
 Result<KeeperLink> KeeperLink::connect(int directory_fd) {
@@ -12,7 +16,11 @@ Result<KeeperLink> KeeperLink::connect(int directory_fd) {
   address.sun_family = AF_UNIX;
   fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/ctl", directory_fd);
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail("keeper_gone", "the process has no keeper any more");
+    if (socket && (errno == ENOENT || errno == ECONNREFUSED)) {
+      return fail(std::string(k_keeper_gone), "the process has no keeper any more");
+    }
+    // It may live all the same: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
+    return fail("keeper_busy", errno_error("cannot reach the process's keeper").message, "Try again in a moment");
   }
   return KeeperLink(std::move(socket));
 }

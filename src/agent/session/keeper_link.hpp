@@ -11,10 +11,13 @@
 
 namespace dockbridge::agent {
 
+/// The code of the error that means there is no keeper; any other means that it could not be reached just now.
+inline constexpr std::string_view k_keeper_gone = "keeper_gone";
+
 /// A session's connection to a keeper. Sends orders; what comes back is read by the caller from `fd()`.
 class KeeperLink {
  public:
-  /// To the keeper that listens in a process's folder; an error means that there is no keeper any more.
+  /// To the keeper that listens in a process's folder; k_keeper_gone if there is none any more.
   static Result<KeeperLink> connect(int directory_fd);
   /// From the session's end of the socket pair that a new keeper was forked with.
   explicit KeeperLink(Fd socket) : m_socket(std::move(socket)) {}

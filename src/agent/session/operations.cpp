@@ -37,7 +37,7 @@ Result<std::string> process_id_of(const json& head) {
 }
 
 /// This process's environment with `block` ("NAME=value" entries, each ended by NUL) over it.
-std::vector<std::string> environment_with(std::string_view block) {
+Result<std::vector<std::string>> environment_with(std::string_view block) {
   std::vector<std::string> entries;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     entries.emplace_back(*variable);
@@ -45,7 +45,11 @@ std::vector<std::string> environment_with(std::string_view block) {
   while (!block.empty()) {
     const std::string entry(block.substr(0, block.find('\0')));
     block.remove_prefix(std::min(block.size(), entry.size() + 1));
-    const std::string name = entry.substr(0, entry.find('=') + 1);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail("bad_request", "an environment entry is not NAME=value");
+    }
+    const std::string name = entry.substr(0, equals + 1);
     std::erase_if(entries, [&](const std::string& other) { return other.starts_with(name); });
     entries.push_back(entry);
   }
@@ -88,6 +92,27 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   const std::string command = frame.body.substr(0, command_bytes);
   const std::string_view rest = std::string_view(frame.body).substr(command_bytes);
 
+  // Every field is read before anything is made: a bad request leaves no folder and no process behind.
+  KeeperSpec spec;
+  spec.child.cwd = head.at("cwd").get<std::string>();
+  spec.meta.command = utf8_prefix(command, k_command_preview_bytes);
+  spec.meta.cwd = spec.child.cwd;
+  spec.meta.owner = head.at("owner").get<std::string>();
+  spec.meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
+  spec.meta.started_at_ms = unix_milliseconds_now();
+  spec.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
+  const bool stdin_in_body = head.at("stdin").get<std::string>() == "body";
+  Waiter waiter;
+  waiter.request = request;
+  waiter.process = *id;
+  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
+  waiter.carry = head.at("carry").get<std::uint64_t>();
+  auto environment = environment_with(rest.substr(0, environment_bytes));
+  if (!environment) {
+    return fail(environment.error());
+  }
+  spec.child.environment = std::move(*environment);
+
   auto arguments = command_arguments(m_shell, command, m_state.path_of(*id) + "/script");
   if (!arguments) {
     return fail(arguments.error());
@@ -101,22 +126,13 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
     return fail(error);
   };
 
-  KeeperSpec spec;
   spec.child.argv = std::move(*arguments);
-  spec.child.environment = environment_with(rest.substr(0, environment_bytes));
-  spec.child.cwd = head.at("cwd").get<std::string>();
-  spec.meta.command = utf8_prefix(command, k_command_preview_bytes);
-  spec.meta.cwd = spec.child.cwd;
-  spec.meta.owner = head.at("owner").get<std::string>();
-  spec.meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
-  spec.meta.started_at_ms = unix_milliseconds_now();
-  spec.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
   if (needs_script(m_shell, command)) {
     if (auto written = replace_file_at(directory->get(), "script", command); !written) {
       return give_up(written.error());
     }
   }
-  if (head.at("stdin").get<std::string>() == "body") {
+  if (stdin_in_body) {
     auto file = input_file(directory->get(), rest.substr(environment_bytes));
     if (!file) {
       return give_up(file.error());
@@ -145,12 +161,6 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   process.path = m_state.path_of(*id);
   process.directory = std::move(*directory);
   attach(process, KeeperLink(std::move(own_end)));
-
-  Waiter waiter;
-  waiter.request = request;
-  waiter.process = *id;
-  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
-  waiter.carry = head.at("carry").get<std::uint64_t>();
   m_waiters.push_back(std::move(waiter));
   return {};
 }
@@ -213,14 +223,14 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
 
 Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
   const auto id = process_id_of(frame.head);
-  const auto process = id ? find(*id) : fail(id.error());
+  const auto process = id ? find_live(*id) : fail(id.error());
   if (!process) {
     return fail(process.error());
   }
   if (frame.body.size() > k_max_control_payload) {
     return fail("bad_request", "too much input for one request");
   }
-  if (!(*process)->link || !(*process)->link->input(frame.body, frame.head.at("eof").get<bool>())) {
+  if (!(*process)->link->input(frame.body, frame.head.at("eof").get<bool>())) {
     return fail("process_ended", "the process has ended and takes no input",
                 "check_process tells how it ended and what it printed");
   }
@@ -230,7 +240,7 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
 
 Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   const auto id = process_id_of(frame.head);
-  const auto process = id ? find(*id) : fail(id.error());
+  const auto process = id ? find_live(*id) : fail(id.error());
   if (!process) {
     return fail(process.error());
   }
@@ -238,7 +248,7 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   if (number < 1 || number > SIGRTMAX) {
     return fail("bad_request", "not a signal number");
   }
-  if (!(*process)->link || !(*process)->link->signal(number)) {
+  if (!(*process)->link->signal(number)) {
     return fail("process_ended", "the process has ended already");
   }
   answer(request, json::object());
@@ -247,14 +257,14 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
 
 Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
   const auto id = process_id_of(frame.head);
-  const auto process = id ? find(*id) : fail(id.error());
+  const auto process = id ? find_live(*id) : fail(id.error());
   if (!process) {
     return fail(process.error());
   }
   const auto cause = frame.head.at("cause").get<std::string>() == name_of(wire::Cause::cancelled)
                          ? wire::Cause::cancelled
                          : wire::Cause::terminated;
-  if (!(*process)->link || !(*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>())) {
+  if (!(*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>())) {
     return fail("process_ended", "the process has ended already");
   }
   answer(request, json::object());
@@ -295,14 +305,28 @@ Result<Process*> Session::find(const std::string& id) {
   if (!directory) {
     return fail(directory.error());
   }
+  auto link = KeeperLink::connect(directory->get());
+  if (!link && link.error().code != k_keeper_gone) {
+    return fail(link.error());
+  }
   auto& process = *(m_processes[id] = std::make_unique<Process>());
   process.id = id;
   process.path = m_state.path_of(id);
   process.directory = std::move(*directory);
-  if (auto link = KeeperLink::connect(process.directory.get())) {
+  if (link) {
     attach(process, std::move(*link));
   }
   return &process;
+}
+
+Result<Process*> Session::find_live(const std::string& id) {
+  auto process = find(id);
+  if (process && !(*process)->link) {
+    m_processes.erase(id);
+    return fail("process_ended", "the process has ended already",
+                "check_process tells how it ended and what it printed");
+  }
+  return process;
 }
 
 void Session::attach(Process& process, KeeperLink link) {

@@ -62,6 +62,27 @@ std::uint64_t milliseconds_since_change(int directory_fd, const char* name, std:
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_milliseconds_now() - changed));
 }
 
+/// A spool that could not be made, the disk being full, counts nothing; its keeper does.
+void count_unstored(std::uint64_t told, wire::StreamState& stream) {
+  if (told > stream.total) {
+    stream = {told, stream.head_end, told};
+  }
+}
+
+/// How the command ended, from its keeper where the disk was too full for the record.
+void complete_from(const StatePacket& told, wire::ProcessState& state) {
+  const bool ended = told.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
+                     told.phase == static_cast<std::uint8_t>(wire::Phase::closed);
+  if (!ended || state.ended_at_ms != 0 || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown) ||
+      told.cause > static_cast<std::uint8_t>(wire::Cause::terminated)) {
+    return;
+  }
+  state.phase = state.phase == wire::Phase::lost ? wire::Phase::closed : static_cast<wire::Phase>(told.phase);
+  state.end = static_cast<wire::EndKind>(told.end);
+  state.end_code = told.end_code;
+  state.cause = static_cast<wire::Cause>(told.cause);
+}
+
 }  // namespace
 
 Result<wire::ProcessState> Process::describe() const {
@@ -69,6 +90,9 @@ Result<wire::ProcessState> Process::describe() const {
   if (state && last) {
     state->idle_ms = last->idle_ms;
     state->stdin_open = last->stdin_open != 0 && link.has_value();
+    count_unstored(last->out_total, state->out);
+    count_unstored(last->err_total, state->err);
+    complete_from(*last, *state);
   }
   return state;
 }
@@ -78,7 +102,8 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
   if (!fd) {
     return fail(fd.error());
   }
-  const bool has_keeper = KeeperLink::connect(fd->get()).has_value();
+  const auto link = KeeperLink::connect(fd->get());
+  const bool has_keeper = link || link.error().code != k_keeper_gone;
   auto state = describe_records(id, directory.path_of(id), fd->get(), has_keeper);
   if (state && state->phase == wire::Phase::running) {
     state->idle_ms = std::min(milliseconds_since_change(fd->get(), "out", state->started_at_ms),

@@ -59,6 +59,8 @@ class Session {
 
   /// The process, with a link to its keeper if that still lives.
   Result<Process*> find(const std::string& id);
+  /// The same, but error `process_ended` if it has no keeper.
+  Result<Process*> find_live(const std::string& id);
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);

@@ -47,7 +47,8 @@ std::optional<std::vector<std::string>> split_words(std::string_view command) {
       } else {
         word.push_back(c);
       }
-    } else if (c == '\\' && i + 1 < command.size()) {
+    } else if (c == '\\' && i + 1 < command.size() &&
+               (quote == 0 || std::string_view("$`\"\\").find(command[i + 1]) != std::string_view::npos)) {
       word.push_back(command[++i]);
       in_word = true;
     } else if (quote == '"' && c == '"') {
@@ -94,6 +95,10 @@ bool needs_script(const std::string& shell, const std::string& command) {
 
 Result<std::vector<std::string>> command_arguments(const std::string& shell, const std::string& command,
                                                    const std::string& script_path) {
+  if (command.find('\0') != std::string::npos) {
+    return fail("bad_request", "the command holds a NUL byte, which no program can be given",
+                "Write it as an escape that the program understands, such as \\0 for printf");
+  }
   if (needs_script(shell, command)) {
     return std::vector<std::string>{shell, script_path};
   }

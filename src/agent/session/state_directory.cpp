@@ -130,7 +130,10 @@ void StateDirectory::prune(const Retention& retention) const {
     const bool has_socket = ::faccessat(m_fd.get(), (id + "/ctl").c_str(), F_OK, 0) == 0;
     if (has_socket || !ended) {
       const auto fd = open_process(id);
-      if (!fd || KeeperLink::connect(fd->get())) {
+      if (!fd) {
+        continue;
+      }
+      if (const auto link = KeeperLink::connect(fd->get()); link || link.error().code != k_keeper_gone) {
         continue;
       }
     }

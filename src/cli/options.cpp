@@ -1,0 +1,256 @@
+#include "cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace dockbridge::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// Takes a value into the options; returns what would have been accepted if it cannot.
+using Taker = std::function<std::optional<std::string>(Options& options, const std::string& value)>;
+
+struct Setting {
+  std::string name;  ///< "container-name": flag --container-name, variable DOCKBRIDGE_CONTAINER_NAME, config key
+  std::string short_flag;
+  std::string placeholder;  ///< empty for a switch
+  std::string help;
+  Taker take;
+};
+
+Taker text(std::string Options::*field, std::string accepted) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    if (value.empty()) {
+      return accepted;
+    }
+    options.*field = value;
+    return std::nullopt;
+  };
+}
+
+Taker container_text(std::string docker::ContainerPolicy::*field, std::string accepted, bool absolute = false) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    if (value.empty() || (absolute && value.front() != '/')) {
+      return accepted;
+    }
+    options.container.*field = value;
+    return std::nullopt;
+  };
+}
+
+Taker duration(milliseconds tools::Settings::*field, double least, double most) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    double number = NAN;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size() || !(number >= least && number <= most)) {
+      return fmt::format("a number of seconds from {} to {}", least, most);
+    }
+    options.tools.*field = milliseconds(static_cast<std::int64_t>(number * 1000));
+    return std::nullopt;
+  };
+}
+
+template <typename Value>
+Taker choice(std::map<std::string, Value> values, std::function<void(Options&, Value)> set) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    const auto found = values.find(value);
+    if (found == values.end()) {
+      std::string names;
+      for (const auto& [name, ignored] : values) {
+        names += (names.empty() ? "" : ", ") + name;
+      }
+      return "one of: " + names;
+    }
+    set(options, found->second);
+    return std::nullopt;
+  };
+}
+
+Taker switch_off(bool docker::ContainerPolicy::*field) {
+  return choice<bool>({{"true", true}, {"false", false}, {"1", true}, {"0", false}},
+                      [=](Options& options, bool given) { options.container.*field = !given; });
+}
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> all = {
+      {"container-name", "-c", "NAME", "the container to work in (mcp-container)",
+       container_text(&docker::ContainerPolicy::name, "a container's name or id")},
+      {"via", "", "engine|exec", "reach it by the Engine API or by the docker command (engine)",
+       choice<Via>({{"engine", Via::engine}, {"exec", Via::exec}}, [](Options& o, Via v) { o.via = v; })},
+      {"docker-host", "", "URL", "the engine's address (DOCKER_HOST, docker context, usual sockets)",
+       text(&Options::docker_host, "an address like unix:///var/run/docker.sock or tcp://127.0.0.1:2375")},
+      {"docker-command", "", "PROGRAM", "the program for --via exec (docker)",
+       text(&Options::docker_command, "a program such as docker or podman")},
+      {"workdir", "", "DIR", "where commands run in the container (/app)",
+       container_text(&docker::ContainerPolicy::workdir, "an absolute path in the container", true)},
+      {"image", "", "IMAGE", "what to create a missing container from (dockbridge-sandbox:latest)",
+       container_text(&docker::ContainerPolicy::image, "an image's name")},
+      {"workspace", "", "DIR", "host directory to mount at the workdir of a container that is created",
+       container_text(&docker::ContainerPolicy::workspace, "an absolute path on the host", true)},
+      {"no-start", "", "", "never start a stopped container", switch_off(&docker::ContainerPolicy::may_start)},
+      {"no-create", "", "", "never create a missing container", switch_off(&docker::ContainerPolicy::may_create)},
+      {"inactivity-timeout", "", "SECONDS", "silence after which a command is left in the background (20)",
+       duration(&tools::Settings::inactivity_timeout, 0.1, 3600)},
+      {"max-wait", "", "SECONDS", "the longest a call waits (600)", duration(&tools::Settings::max_wait, 1, 86400)},
+      {"client-timeout", "", "SECONDS", "the longest a call waits for a client without progress (50)",
+       duration(&tools::Settings::client_timeout, 1, 86400)},
+      {"max-runtime", "", "SECONDS", "the longest a command may run, 0 for ever (0)",
+       duration(&tools::Settings::max_runtime, 0, 30.0 * 86400)},
+      {"rationale", "", "required|optional", "whether every call has to say why (required)",
+       choice<bool>({{"required", true}, {"optional", false}},
+                    [](Options& o, bool required) { o.tools.rationale_required = required; })},
+      {"log-level", "", "LEVEL", "debug, info, warn, error or off (info)",
+       choice<LogLevel>({{"debug", LogLevel::debug},
+                         {"info", LogLevel::info},
+                         {"warn", LogLevel::warn},
+                         {"error", LogLevel::error},
+                         {"off", LogLevel::off}},
+                        [](Options& o, LogLevel level) { o.log_level = level; })},
+      {"log-format", "", "text|json", "how log lines on stderr look (text)",
+       choice<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
+                         [](Options& o, LogFormat format) { o.log_format = format; })},
+  };
+  return all;
+}
+
+std::string variable_of(const Setting& setting) {
+  std::string name = "DOCKBRIDGE_" + setting.name;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
+  return name;
+}
+
+Result<void> take(const Setting& setting, Options& options, const std::string& value, const std::string& source) {
+  if (const auto accepted = setting.take(options, value)) {
+    return fail("bad_option", fmt::format("'{}' is not a valid {} (from {})", value, setting.name, source),
+                "Accepted: " + *accepted);
+  }
+  return {};
+}
+
+std::string value_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+Result<void> take_config(const std::string& path, const std::string& content, Options& options) {
+  const json config = json::parse(content, nullptr, false, /*ignore_comments=*/true);
+  if (!config.is_object()) {
+    return fail("bad_config", fmt::format("{} is not a JSON object", path),
+                R"(It looks like {"container-name": "mcp-container", "log-level": "warn"})");
+  }
+  for (const auto& [key, value] : config.items()) {
+    const auto& all = settings();
+    const auto known = std::find_if(all.begin(), all.end(), [&](const Setting& s) { return s.name == key; });
+    if (known == all.end()) {
+      std::string names;
+      for (const Setting& setting : all) {
+        names += (names.empty() ? "" : ", ") + setting.name;
+      }
+      return fail("bad_config", fmt::format("'{}' is not a setting (from {})", key, path), "Accepted: " + names);
+    }
+    if (auto taken = take(*known, options, value_text(value), path); !taken) {
+      return taken;
+    }
+  }
+  return {};
+}
+
+/// The config file named by flag or variable has to be there; the one in the usual place need not.
+Result<void> read_config(const std::string& flag, const Surroundings& surroundings, Options& options) {
+  std::string path = flag.empty() ? surroundings.environment("DOCKBRIDGE_CONFIG").value_or("") : flag;
+  const bool named = !path.empty();
+  if (!named) {
+    const auto home = surroundings.environment("HOME");
+    const auto xdg = surroundings.environment("XDG_CONFIG_HOME");
+    if (!home && !xdg) {
+      return {};
+    }
+    path = xdg.value_or(home.value_or("") + "/.config") + "/dockbridge/config.json";
+  }
+  const auto content = surroundings.read_file(path);
+  if (!content) {
+    return fail("bad_config", content.error().message);
+  }
+  if (!*content) {
+    return named ? Result<void>(fail("bad_config", fmt::format("there is no config file {}", path),
+                                     "Create it, or leave out --config"))
+                 : Result<void>();
+  }
+  return take_config(path, **content, options);
+}
+
+}  // namespace
+
+Result<Invocation> parse_command_line(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  CLI::App app{"dockbridge: an MCP server that gives an AI agent a Docker container to work in", "dockbridge"};
+  app.footer("Each option is also an environment variable (--log-level: DOCKBRIDGE_LOG_LEVEL) and a key in the config\n"
+             "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio.\n\n"
+             "Examples:\n"
+             "  dockbridge -c my-container\n"
+             "  dockbridge call execute_command '{\"command\": \"uname -a\", \"rationale\": \"try it\"}'\n"
+             "  dockbridge doctor");
+  app.set_help_flag("-h,--help", "show this and exit");
+  bool version = false;
+  app.add_flag("--version", version, "show the version and exit");
+  std::string config;
+  app.add_option("--config", config, "config file (~/.config/dockbridge/config.json)")->option_text("FILE");
+  std::map<std::string, std::string> flags;
+  std::map<std::string, bool> switches;
+  for (const Setting& setting : settings()) {
+    const std::string names = (setting.short_flag.empty() ? "" : setting.short_flag + ",") + "--" + setting.name;
+    if (setting.placeholder.empty()) {
+      app.add_flag(names, switches[setting.name], setting.help);
+    } else {
+      app.add_option(names, flags[setting.name], setting.help)->option_text(setting.placeholder);
+    }
+  }
+  Invocation invocation;
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  app.add_subcommand("serve", "serve MCP on stdio (the default)");
+  auto* call = app.add_subcommand("call", "make one tool call and print its result");
+  call->add_option("TOOL", invocation.tool, "the tool's name")->required();
+  call->add_option("JSON", invocation.arguments, "its arguments")->required();
+  auto* doctor = app.add_subcommand("doctor", "check engine, container and agent, and say how to mend what is wrong");
+
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    invocation.command = Command::help;
+    invocation.help = app.help();
+    return invocation;
+  } catch (const CLI::ParseError& error) {
+    return fail("bad_option", error.what(), "See dockbridge --help");
+  }
+  if (version) {
+    invocation.command = Command::version;
+    return invocation;
+  }
+  if (auto taken = read_config(config, surroundings, invocation.options); !taken) {
+    return fail(taken.error());
+  }
+  for (const Setting& setting : settings()) {
+    const std::string variable = variable_of(setting);
+    if (const auto value = surroundings.environment(variable)) {
+      if (auto taken = take(setting, invocation.options, *value, "the environment variable " + variable); !taken) {
+        return fail(taken.error());
+      }
+    }
+    if (app.count("--" + setting.name) > 0) {
+      const std::string value = setting.placeholder.empty() ? "true" : flags[setting.name];
+      if (auto taken = take(setting, invocation.options, value, "the flag --" + setting.name); !taken) {
+        return fail(taken.error());
+      }
+    }
+  }
+  invocation.command = call->parsed() ? Command::call : doctor->parsed() ? Command::doctor : Command::serve;
+  return invocation;
+}
+
+}  // namespace dockbridge::cli

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "docker/docker_channel.hpp"
+#include "tools/toolbox.hpp"
+#include "util/error.hpp"
+#include "util/log.hpp"
+
+namespace dockbridge::cli {
+
+enum class Via { engine, exec };
+
+/// Everything that can be set, by a flag, an environment variable or the config file.
+struct Options {
+  docker::ContainerPolicy container;
+  Via via = Via::engine;
+  std::string docker_host;
+  std::string docker_command = "docker";
+  tools::Settings tools;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
+};
+
+enum class Command { serve, call, doctor, help, version };
+
+struct Invocation {
+  Command command = Command::serve;
+  Options options;
+  std::string tool;           ///< call
+  std::string arguments;      ///< call: JSON
+  std::string help;           ///< help
+};
+
+/// What options are read from; passed in so that it can be tested.
+struct Surroundings {
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+  /// The text of a file; none if it does not exist.
+  std::function<Result<std::optional<std::string>>(const std::string& path)> read_file;
+};
+
+/// Flags win over the environment, which wins over the config file. An error names the bad value, where it came from
+/// and what would be accepted.
+Result<Invocation> parse_command_line(const std::vector<std::string>& arguments, const Surroundings& surroundings);
+
+}  // namespace dockbridge::cli

@@ -1,0 +1,113 @@
+#include "docker/address.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "util/file.hpp"
+
+namespace dockbridge::docker {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t k_max_config_bytes = 1024 * 1024;
+
+json read_json(const fs::path& path) {
+  const auto text = read_file_at(AT_FDCWD, path.string(), k_max_config_bytes);
+  return text ? json::parse(*text, nullptr, false) : json();
+}
+
+std::string string_at(const json& value, const json::json_pointer& where) {
+  return value.is_object() && value.contains(where) && value.at(where).is_string() ? value.at(where).get<std::string>()
+                                                                                   : "";
+}
+
+/// The name of the active context; empty for the default one.
+std::string active_context(const AddressSources& sources, const fs::path& config_directory) {
+  std::string name = sources.environment("DOCKER_CONTEXT").value_or("");
+  if (name.empty()) {
+    name = string_at(read_json(config_directory / "config.json"), "/currentContext"_json_pointer);
+  }
+  return name == "default" ? "" : name;
+}
+
+Result<Address> address_of_context(const std::string& name, const fs::path& config_directory) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(config_directory / "contexts" / "meta", ignored)) {
+    const json meta = read_json(entry.path() / "meta.json");
+    if (string_at(meta, "/Name"_json_pointer) == name) {
+      return parse_address(string_at(meta, "/Endpoints/docker/Host"_json_pointer), fmt::format("docker context '{}'", name));
+    }
+  }
+  return fail("no_such_context", fmt::format("the active docker context '{}' does not exist", name),
+              "See `docker context ls`, or pass --docker-host");
+}
+
+std::vector<std::string> usual_sockets(const AddressSources& sources) {
+  const std::string runtime = sources.environment("XDG_RUNTIME_DIR").value_or("");
+  std::vector<std::string> paths = {"/var/run/docker.sock", "/run/docker.sock"};
+  if (!runtime.empty()) {
+    paths.push_back(runtime + "/docker.sock");
+  }
+  if (!sources.home.empty()) {
+    for (const char* below : {"/.docker/run/docker.sock", "/.docker/desktop/docker.sock", "/.colima/default/docker.sock"}) {
+      paths.push_back(sources.home + below);
+    }
+  }
+  if (!runtime.empty()) {
+    paths.push_back(runtime + "/podman/podman.sock");
+  }
+  paths.emplace_back("/run/podman/podman.sock");
+  return paths;
+}
+
+}  // namespace
+
+Result<Address> parse_address(const std::string& url, const std::string& source) {
+  const std::size_t colon = url.find("://");
+  const std::string scheme = url.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? "" : url.substr(colon + 3);
+  if (scheme == "unix" && rest.starts_with('/')) {
+    return Address{Address::Kind::unix_socket, rest, "", url, source};
+  }
+  if ((scheme == "tcp" || scheme == "http") && !rest.empty()) {
+    return Address{Address::Kind::tcp, "", rest, url, source};
+  }
+  if (scheme == "ssh" || scheme == "https" || scheme == "npipe" || scheme == "fd") {
+    return fail("unsupported_docker_host", fmt::format("engine address '{}' (from {}): {}:// is not supported yet", url, source, scheme),
+                "Use --via exec, which leaves the connection to the docker command, or a unix:// or tcp:// address");
+  }
+  return fail("bad_docker_host", fmt::format("'{}' (from {}) is not an engine address", url, source),
+              "It looks like unix:///var/run/docker.sock or tcp://127.0.0.1:2375");
+}
+
+Result<Address> find_engine(const AddressSources& sources) {
+  if (!sources.option.empty()) {
+    return parse_address(sources.option, "--docker-host");
+  }
+  if (const auto variable = sources.environment("DOCKER_HOST"); variable && !variable->empty()) {
+    return parse_address(*variable, "DOCKER_HOST");
+  }
+  const fs::path config_directory = sources.environment("DOCKER_CONFIG").value_or(sources.home + "/.docker");
+  if (const std::string context = active_context(sources, config_directory); !context.empty()) {
+    return address_of_context(context, config_directory);
+  }
+  std::string looked;
+  for (const std::string& path : usual_sockets(sources)) {
+    std::error_code ignored;
+    if (fs::is_socket(path, ignored)) {
+      return Address{Address::Kind::unix_socket, path, "", "unix://" + path, "found"};
+    }
+    looked += (looked.empty() ? "" : ", ") + path;
+  }
+  return fail("no_engine", "no Docker engine was found (looked for " + looked + ")",
+              "Install and start Docker (`sudo systemctl start docker`), or pass --docker-host");
+}
+
+}  // namespace dockbridge::docker

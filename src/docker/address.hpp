@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "util/error.hpp"
+
+namespace dockbridge::docker {
+
+/// Where an engine listens.
+struct Address {
+  enum class Kind { unix_socket, tcp };
+  Kind kind = Kind::unix_socket;
+  std::string socket_path;  ///< unix_socket
+  std::string host_port;    ///< tcp
+  std::string url;          ///< as given or found, for messages
+  std::string source;       ///< who said so: "--docker-host", "DOCKER_HOST", "docker context 'x'", "found"
+};
+
+/// What the search may look at; passed in so that it can be tested.
+struct AddressSources {
+  std::string option;  ///< --docker-host, empty if not given
+  std::function<std::optional<std::string>(const std::string& name)> environment;
+  std::string home;
+};
+
+Result<Address> parse_address(const std::string& url, const std::string& source);
+
+/// --docker-host, else DOCKER_HOST, else the active docker context, else the first socket that exists in the usual
+/// places of Docker, rootless Docker, Docker Desktop, Colima and Podman.
+Result<Address> find_engine(const AddressSources& sources);
+
+}  // namespace dockbridge::docker

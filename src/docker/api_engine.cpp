@@ -1,0 +1,168 @@
+#include "docker/api_engine.hpp"
+
+#include <fmt/format.h>
+
+#include "util/text.hpp"
+
+namespace dockbridge::docker {
+
+namespace {
+
+using nlohmann::json;
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || c == '.' || c == '~' || c == '/';
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+/// The engine's own words for a refusal.
+std::string message_of(const HttpResponse& response) {
+  const json body = json::parse(response.body, nullptr, false);
+  const bool has_message = body.is_object() && body.contains("message") && body.at("message").is_string();
+  return printable_line(has_message ? body.at("message").get<std::string>() : response.body, 500);
+}
+
+Error refusal(const std::string& what, const HttpResponse& response) {
+  return {"engine_error", fmt::format("{}: {} (HTTP {})", what, message_of(response), response.status)};
+}
+
+Result<json> parse_object(const HttpResponse& response) {
+  json body = json::parse(response.body, nullptr, false);
+  return body.is_object() ? Result<json>(std::move(body)) : fail("engine_error", "the engine's answer is not JSON");
+}
+
+}  // namespace
+
+std::string ApiEngine::description() const {
+  const std::lock_guard lock(m_mutex);
+  return m_address ? fmt::format("engine at {} ({})", m_address->url, m_address->source) : "engine";
+}
+
+Result<Http> ApiEngine::http() {
+  const std::lock_guard lock(m_mutex);
+  if (!m_address) {
+    auto found = m_find();
+    if (!found) {
+      return fail(found.error());
+    }
+    m_address = std::move(*found);
+  }
+  return Http(*m_address);
+}
+
+Result<HttpResponse> ApiEngine::get(const std::string& path, Deadline deadline) {
+  const auto client = http();
+  return client ? client->request("GET", path, {}, {}, deadline) : fail(client.error());
+}
+
+Result<HttpResponse> ApiEngine::post(const std::string& path, const json& body, Deadline deadline) {
+  const auto client = http();
+  const std::string text = body.is_null() ? "" : body.dump();
+  return client ? client->request("POST", path, text, "application/json", deadline) : fail(client.error());
+}
+
+Result<std::string> ApiEngine::version(Deadline deadline) {
+  const auto response = get("/version", deadline);
+  const auto body = response ? parse_object(*response) : fail(response.error());
+  return body ? Result<std::string>(body->value("Version", "unknown")) : fail(body.error());
+}
+
+Result<json> ApiEngine::inspect(const std::string& container, Deadline deadline) {
+  const auto response = get("/containers/" + percent_encoded(container) + "/json", deadline);
+  if (!response) {
+    return fail(response.error());
+  }
+  if (response->status == 404) {
+    return fail("no_such_container", fmt::format("there is no container '{}'", container));
+  }
+  return response->status == 200 ? parse_object(*response) : fail(refusal("looking up the container", *response));
+}
+
+Result<bool> ApiEngine::has_image(const std::string& image, Deadline deadline) {
+  const auto response = get("/images/" + percent_encoded(image) + "/json", deadline);
+  if (!response) {
+    return fail(response.error());
+  }
+  return response->status == 200;
+}
+
+Result<void> ApiEngine::create(const ContainerSpec& spec, Deadline deadline) {
+  json host = {{"Init", true},
+               {"CapDrop", {"ALL"}},
+               {"CapAdd", spec.capabilities},
+               {"SecurityOpt", {"no-new-privileges:true"}},
+               {"PidsLimit", spec.pids_limit},
+               {"Memory", spec.memory_bytes}};
+  if (!spec.workspace.empty()) {
+    host["Mounts"] = json::array({{{"Type", "bind"}, {"Source", spec.workspace}, {"Target", spec.workdir}}});
+  }
+  const json body = {{"Image", spec.image},
+                     {"Cmd", {"sleep", "infinity"}},
+                     {"WorkingDir", spec.workdir},
+                     {"Labels", {{"dockbridge.created", "true"}}},
+                     {"HostConfig", host}};
+  const auto response = post("/containers/create?name=" + percent_encoded(spec.name), body, deadline);
+  if (!response) {
+    return fail(response.error());
+  }
+  if (response->status == 409) {
+    return fail("name_in_use", message_of(*response));
+  }
+  return response->status == 201 ? Result<void>() : fail(refusal("creating the container", *response));
+}
+
+Result<void> ApiEngine::start(const std::string& container, Deadline deadline) {
+  const auto response = post("/containers/" + percent_encoded(container) + "/start", nullptr, deadline);
+  if (!response) {
+    return fail(response.error());
+  }
+  const bool good = response->status == 204 || response->status == 304;
+  return good ? Result<void>() : fail(refusal("starting the container", *response));
+}
+
+Result<void> ApiEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
+                                    Deadline deadline) {
+  const auto client = http();
+  if (!client) {
+    return fail(client.error());
+  }
+  const auto response = client->request(
+      "PUT", fmt::format("/containers/{}/archive?path={}", percent_encoded(container), percent_encoded(directory)), tar,
+      "application/x-tar", deadline);
+  if (!response) {
+    return fail(response.error());
+  }
+  return response->status == 200 ? Result<void>() : fail(refusal("putting a file into the container", *response));
+}
+
+Result<std::unique_ptr<sandbox::ByteStream>> ApiEngine::exec(const std::string& container,
+                                                             const std::vector<std::string>& argv, Deadline deadline) {
+  const auto created = post("/containers/" + percent_encoded(container) + "/exec",
+                            {{"Cmd", argv},
+                             {"WorkingDir", "/"},
+                             {"AttachStdin", true},
+                             {"AttachStdout", true},
+                             {"AttachStderr", true},
+                             {"Tty", false}},
+                            deadline);
+  if (!created) {
+    return fail(created.error());
+  }
+  const auto body = created->status == 201 ? parse_object(*created) : fail(refusal("starting the agent", *created));
+  if (!body) {
+    return fail(body.error());
+  }
+  const auto client = http();
+  if (!client) {
+    return fail(client.error());
+  }
+  return client->upgrade("/exec/" + percent_encoded(body->value("Id", "")) + "/start",
+                        R"({"Detach":false,"Tty":false})", deadline);
+}
+
+}  // namespace dockbridge::docker

@@ -1,0 +1,130 @@
+#include "docker/cli_engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "util/text.hpp"
+
+namespace dockbridge::docker {
+
+namespace {
+
+using nlohmann::json;
+
+bool contains(std::string text, std::string_view word) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text.find(word) != std::string::npos;
+}
+
+/// The command line has no error codes, only words; these few are stable across docker and podman.
+Error understand(const std::string& command, const std::string& what, const CommandResult& result) {
+  const std::string said = printable_line(result.err, 500);
+  if (contains(result.err, "permission denied")) {
+    return {"no_permission", fmt::format("{}: {}", what, said),
+            "Add yourself to the docker group (`sudo usermod -aG docker $USER`), then log in again"};
+  }
+  if (contains(result.err, "cannot connect") || contains(result.err, "is the docker daemon running")) {
+    return {"no_engine", fmt::format("{}: {}", what, said), "Is Docker running? `sudo systemctl start docker`"};
+  }
+  if (contains(result.err, "no such container") || contains(result.err, "no such object") ||
+      contains(result.err, "no container with name")) {
+    return {"no_such_container", fmt::format("{}: {}", what, said)};
+  }
+  if (contains(result.err, "already in use")) {
+    return {"name_in_use", said};
+  }
+  return {"engine_error", fmt::format("{}: `{}` ended with {}: {}", what, command, result.exit_code, said)};
+}
+
+}  // namespace
+
+std::string CliEngine::description() const {
+  return fmt::format("the {} command{}", m_command, m_host.empty() ? "" : " at " + m_host);
+}
+
+std::vector<std::string> CliEngine::command_line(std::vector<std::string> arguments) const {
+  std::vector<std::string> line = {m_command};
+  if (!m_host.empty()) {
+    line.insert(line.end(), {"--host", m_host});
+  }
+  line.insert(line.end(), std::make_move_iterator(arguments.begin()), std::make_move_iterator(arguments.end()));
+  return line;
+}
+
+Result<std::string> CliEngine::run(const std::string& what, std::vector<std::string> arguments, Deadline deadline,
+                                   const std::string& input) const {
+  auto result = run_command(command_line(std::move(arguments)), input, deadline);
+  if (!result) {
+    return fail(result.error());
+  }
+  if (result->exit_code != 0) {
+    return fail(understand(m_command, what, *result));
+  }
+  return std::move(result->out);
+}
+
+Result<std::string> CliEngine::version(Deadline deadline) {
+  auto out = run("asking for the version", {"version", "--format", "{{.Server.Version}}"}, deadline);
+  if (out) {
+    out->erase(out->find_last_not_of(" \n") + 1);
+  }
+  return out;
+}
+
+Result<json> CliEngine::inspect(const std::string& container, Deadline deadline) {
+  const auto out = run("looking up the container", {"container", "inspect", "--format", "{{json .}}", container}, deadline);
+  if (!out) {
+    return fail(out.error());
+  }
+  json body = json::parse(*out, nullptr, false);
+  return body.is_object() ? Result<json>(std::move(body))
+                          : fail("engine_error", fmt::format("`{} inspect` did not print JSON", m_command));
+}
+
+Result<bool> CliEngine::has_image(const std::string& image, Deadline deadline) {
+  const auto result = run_command(command_line({"image", "inspect", image}), {}, deadline);
+  return result ? Result<bool>(result->exit_code == 0) : fail(result.error());
+}
+
+Result<void> CliEngine::create(const ContainerSpec& spec, Deadline deadline) {
+  std::vector<std::string> arguments = {"create",         "--name",
+                                        spec.name,        "--init",
+                                        "--label",        "dockbridge.created=true",
+                                        "--cap-drop",     "ALL",
+                                        "--security-opt", "no-new-privileges:true",
+                                        "--pids-limit",   std::to_string(spec.pids_limit),
+                                        "--memory",       std::to_string(spec.memory_bytes),
+                                        "--workdir",      spec.workdir};
+  for (const std::string& capability : spec.capabilities) {
+    arguments.insert(arguments.end(), {"--cap-add", capability});
+  }
+  if (!spec.workspace.empty()) {
+    arguments.insert(arguments.end(),
+                     {"--mount", fmt::format("type=bind,source={},target={}", spec.workspace, spec.workdir)});
+  }
+  arguments.insert(arguments.end(), {spec.image, "sleep", "infinity"});
+  const auto out = run("creating the container", std::move(arguments), deadline);
+  return out ? Result<void>() : fail(out.error());
+}
+
+Result<void> CliEngine::start(const std::string& container, Deadline deadline) {
+  const auto out = run("starting the container", {"start", container}, deadline);
+  return out ? Result<void>() : fail(out.error());
+}
+
+Result<void> CliEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
+                                    Deadline deadline) {
+  const auto out =
+      run("putting a file into the container", {"cp", "-", container + ":" + directory}, deadline, tar);
+  return out ? Result<void>() : fail(out.error());
+}
+
+Result<std::unique_ptr<sandbox::ByteStream>> CliEngine::exec(const std::string& container,
+                                                             const std::vector<std::string>& argv, Deadline) {
+  std::vector<std::string> arguments = {"exec", "--interactive", "--workdir", "/", container};
+  arguments.insert(arguments.end(), argv.begin(), argv.end());
+  return open_command(command_line(std::move(arguments)));
+}
+
+}  // namespace dockbridge::docker

@@ -1,0 +1,194 @@
+#include "docker/command.hpp"
+
+#include <boost/version.hpp>
+#if BOOST_VERSION >= 108800
+#include <boost/process/v1.hpp>
+#else
+#include <boost/process.hpp>
+#endif
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "util/fd.hpp"
+
+namespace dockbridge::docker {
+
+namespace {
+
+#if BOOST_VERSION >= 108800
+namespace bp = boost::process::v1;
+#else
+namespace bp = boost::process;
+#endif
+
+constexpr std::size_t k_max_output_bytes = 8 * 1024 * 1024;
+constexpr std::size_t k_max_complaint_bytes = 4096;
+
+void prepare_own_end(int fd) {
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/// A child with three pipes. Killed and reaped at the latest when it is destroyed.
+class Child {
+ public:
+  static Result<Child> start(const std::vector<std::string>& argv) {
+    try {
+      const auto program = argv.front().find('/') == std::string::npos ? bp::search_path(argv.front()).string()
+                                                                       : argv.front();
+      if (program.empty()) {
+        return fail("no_docker_command", fmt::format("there is no program '{}' on this machine's PATH", argv.front()),
+                    "Install the docker command, name another with --docker-command, or use --via engine");
+      }
+      bp::pipe in;
+      bp::pipe out;
+      bp::pipe err;
+      Child result;
+      // limit_handles, because Boost's pipes are inherited by whatever is started at the same time.
+      result.m_child = bp::child(bp::exe = program, bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
+                                 bp::std_in < in, bp::std_out > out, bp::std_err > err, bp::limit_handles);
+      result.m_in.reset(::fcntl(in.native_sink(), F_DUPFD_CLOEXEC, 3));
+      result.m_out.reset(::fcntl(out.native_source(), F_DUPFD_CLOEXEC, 3));
+      result.m_err.reset(::fcntl(err.native_source(), F_DUPFD_CLOEXEC, 3));
+      for (const Fd* fd : {&result.m_in, &result.m_out, &result.m_err}) {
+        prepare_own_end(fd->get());
+      }
+      return result;
+    } catch (const std::exception& error) {
+      return fail("no_docker_command", fmt::format("cannot start '{}': {}", argv.front(), error.what()),
+                  "Name another program with --docker-command, or use --via engine");
+    }
+  }
+
+  Child(Child&&) = default;
+  Child& operator=(Child&&) = delete;
+  ~Child() {
+    if (!m_child.valid()) {
+      return;
+    }
+    std::error_code ignored;
+    m_child.terminate(ignored);
+    m_child.wait(ignored);
+  }
+
+  Fd& in() { return m_in; }
+  Fd& out() { return m_out; }
+  Fd& err() { return m_err; }
+  int wait() {
+    std::error_code ignored;
+    m_child.wait(ignored);
+    return m_child.exit_code();
+  }
+
+ private:
+  Child() = default;
+  bp::child m_child;
+  Fd m_in;
+  Fd m_out;
+  Fd m_err;
+};
+
+/// Reads what there is; closes the descriptor at its end.
+void drain(Fd& fd, std::string& into, std::size_t limit) {
+  std::array<char, 16 * 1024> buffer;
+  while (fd) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      into.append(buffer.data(), std::min(static_cast<std::size_t>(got), limit - std::min(limit, into.size())));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      fd.reset();
+    } else {
+      return;
+    }
+  }
+}
+
+class CommandStream : public sandbox::ByteStream {
+ public:
+  explicit CommandStream(Child child) : m_child(std::move(child)) {}
+
+  [[nodiscard]] int read_fd() const override { return m_child.out().get(); }
+  [[nodiscard]] int write_fd() const override { return m_child.in().get(); }
+  [[nodiscard]] std::string complaint() override {
+    drain(m_child.err(), m_complaint, k_max_complaint_bytes);
+    return m_complaint;
+  }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    drain(m_child.err(), m_complaint, k_max_complaint_bytes);
+    const ssize_t got = ::read(m_child.out().get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      return static_cast<std::size_t>(got);
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return 0;
+    }
+    return fail("stream_ended", "the stream ended");
+  }
+
+  Result<std::size_t> write(std::string_view bytes) override {
+    const ssize_t taken = ::write(m_child.in().get(), bytes.data(), bytes.size());
+    if (taken >= 0) {
+      return static_cast<std::size_t>(taken);
+    }
+    if (errno == EAGAIN || errno == EINTR) {
+      return 0;
+    }
+    return fail("stream_ended", std::strerror(errno));
+  }
+
+ private:
+  mutable Child m_child;
+  std::string m_complaint;
+};
+
+}  // namespace
+
+Result<CommandResult> run_command(const std::vector<std::string>& argv, const std::string& input, Deadline deadline) {
+  auto child = Child::start(argv);
+  if (!child) {
+    return fail(child.error());
+  }
+  CommandResult result;
+  std::string_view left = input;
+  while (child->out() || child->err()) {
+    if (child->in() && left.empty()) {
+      child->in().reset();
+    }
+    std::array<pollfd, 3> polled = {pollfd{child->in().get(), POLLOUT, 0}, pollfd{child->out().get(), POLLIN, 0},
+                                    pollfd{child->err().get(), POLLIN, 0}};
+    if (deadline.passed()) {
+      return fail("engine_hung", fmt::format("`{} {}` did not end in time", argv[0], argv.size() > 1 ? argv[1] : ""),
+                  "See whether `docker ps` answers; restart the engine if it does not");
+    }
+    ::poll(polled.data(), polled.size(), static_cast<int>(deadline.remaining().count()));
+    if (polled[0].revents != 0) {
+      const ssize_t taken = ::write(child->in().get(), left.data(), left.size());
+      if (taken > 0) {
+        left.remove_prefix(static_cast<std::size_t>(taken));
+      } else if (errno != EAGAIN && errno != EINTR) {
+        child->in().reset();
+      }
+    }
+    drain(child->out(), result.out, k_max_output_bytes);
+    drain(child->err(), result.err, k_max_complaint_bytes);
+  }
+  result.exit_code = child->wait();
+  return result;
+}
+
+Result<std::unique_ptr<sandbox::ByteStream>> open_command(const std::vector<std::string>& argv) {
+  auto child = Child::start(argv);
+  if (!child) {
+    return fail(child.error());
+  }
+  return std::make_unique<CommandStream>(std::move(*child));
+}
+
+}  // namespace dockbridge::docker

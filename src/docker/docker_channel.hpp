@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "docker/engine.hpp"
+#include "sandbox/channel.hpp"
+#include "util/log.hpp"
+
+namespace dockbridge::docker {
+
+/// What to do about the container.
+struct ContainerPolicy {
+  std::string name = "mcp-container";
+  std::string image = "dockbridge-sandbox:latest";  ///< to create it from, if it does not exist
+  std::string workdir = "/app";
+  std::string workspace;     ///< host directory to mount at workdir when creating
+  bool may_start = true;     ///< start it if it is stopped
+  bool may_create = true;    ///< create it if it does not exist and the image does
+};
+
+/// The way to a Docker container: finds, starts or creates it by the policy, and pins the run it found.
+class DockerChannel : public sandbox::Channel {
+ public:
+  DockerChannel(Engine& engine, ContainerPolicy policy, Log& log);
+
+  [[nodiscard]] std::string container_name() const override { return m_policy.name; }
+  Result<sandbox::ContainerRun> prepare(Deadline deadline) override;
+  Result<sandbox::Condition> condition(const sandbox::ContainerRun& run, Deadline deadline) override;
+  Result<std::unique_ptr<sandbox::ByteStream>> open(const sandbox::ContainerRun& run,
+                                                    const std::vector<std::string>& argv, Deadline deadline) override;
+  Result<void> place(const sandbox::ContainerRun& run, const std::string& base, const std::string& folder,
+                     const sandbox::PlacedFile& file, Deadline deadline) override;
+
+ private:
+  Result<nlohmann::json> inspect_or_create(Deadline deadline);
+
+  Engine& m_engine;
+  ContainerPolicy m_policy;
+  Log& m_log;
+};
+
+}  // namespace dockbridge::docker

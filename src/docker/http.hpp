@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "docker/address.hpp"
+#include "sandbox/channel.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::docker {
+
+struct HttpResponse {
+  long status = 0;
+  std::string body;
+};
+
+/// HTTP to an engine, over its Unix socket or TCP. The one place that knows libcurl. Any thread may call.
+class Http {
+ public:
+  explicit Http(Address address) : m_address(std::move(address)) {}
+
+  [[nodiscard]] const Address& address() const { return m_address; }
+  /// `content_type` is sent with a body only.
+  Result<HttpResponse> request(const std::string& method, const std::string& path, const std::string& body,
+                               const std::string& content_type, Deadline deadline) const;
+  /// Posts JSON and asks for an upgrade to a raw stream: what docker calls hijacking. The stream carries stdout and
+  /// stderr in the engine's multiplexed form, which is undone here.
+  Result<std::unique_ptr<sandbox::ByteStream>> upgrade(const std::string& path, const std::string& json,
+                                                       Deadline deadline) const;
+
+ private:
+  Address m_address;
+};
+
+}  // namespace dockbridge::docker

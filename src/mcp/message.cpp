@@ -1,0 +1,81 @@
+#include "mcp/message.hpp"
+
+#include <fmt/format.h>
+
+namespace dockbridge::mcp {
+
+namespace {
+
+constexpr int k_max_depth = 64;
+
+bool usable_id(const json& id) { return id.is_string() || id.is_number_integer(); }
+
+}  // namespace
+
+std::variant<json, Malformed> parse_json(std::string_view text) {
+  bool too_deep = false;
+  const auto guard = [&](int depth, json::parse_event_t event, json&) {
+    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    too_deep = too_deep || (opens && depth >= k_max_depth);
+    return !too_deep;
+  };
+  json value = json::parse(text, guard, /*allow_exceptions=*/false);
+  if (too_deep) {
+    return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
+  }
+  if (value.is_discarded()) {
+    return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
+  }
+  return value;
+}
+
+Message to_message(json value) {
+  if (!value.is_object()) {
+    return Malformed{nullptr, k_invalid_request, "a message has to be a JSON object"};
+  }
+  const auto id = value.find("id");
+  const bool has_id = id != value.end();
+  const json known_id = has_id && usable_id(*id) ? *id : json(nullptr);
+  const auto malformed = [&](std::string reason) { return Malformed{known_id, k_invalid_request, std::move(reason)}; };
+
+  if (const auto version = value.find("jsonrpc"); version == value.end() || *version != "2.0") {
+    return malformed("'jsonrpc' has to be \"2.0\"");
+  }
+  const auto method = value.find("method");
+  if (method == value.end() && has_id && (value.contains("result") || value.contains("error"))) {
+    return StrayResponse{};
+  }
+  if (method == value.end() || !method->is_string()) {
+    return malformed("'method' has to be a string");
+  }
+  if (has_id && !usable_id(*id)) {
+    return malformed("'id' has to be a string or an integer of at most 64 bits");
+  }
+  json params = json::object();
+  if (const auto given = value.find("params"); given != value.end() && !given->is_null()) {
+    if (!given->is_object()) {
+      return Malformed{known_id, k_invalid_params, "'params' has to be an object"};
+    }
+    params = std::move(*given);
+  }
+  if (has_id) {
+    return Request{known_id, method->get<std::string>(), std::move(params)};
+  }
+  return Notification{method->get<std::string>(), std::move(params)};
+}
+
+json result_message(const json& id, json result) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
+}
+
+json error_message(const json& id, int code, const std::string& message, json data) {
+  json error = {{"code", code}, {"message", message}};
+  if (!data.is_null()) {
+    error["data"] = std::move(data);
+  }
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(error)}};
+}
+
+std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "mcp/message.hpp"
+
+namespace dockbridge::mcp {
+
+/// Where answers go: to the client as they come, or into a batch that goes out when it is complete.
+class ReplySink {
+ public:
+  virtual ~ReplySink() = default;
+  virtual void answer(json message) = 0;
+  /// An answer that will never come (its request was cancelled).
+  virtual void nothing() = 0;
+};
+
+/// The one answer to one request. Moves along with the work; if it is dropped without an answer, it sends an
+/// internal error itself, so that no client ever waits for ever.
+class Reply {
+ public:
+  Reply(json id, std::shared_ptr<ReplySink> sink) : m_id(std::move(id)), m_sink(std::move(sink)) {}
+  Reply(Reply&&) = default;
+  Reply& operator=(Reply&&) = delete;
+  ~Reply() {
+    if (m_sink) {
+      error(k_internal_error, "the request was dropped without an answer");
+    }
+  }
+
+  void result(json value) { take()->answer(result_message(m_id, std::move(value))); }
+  void error(int code, const std::string& message, json data = nullptr) {
+    take()->answer(error_message(m_id, code, message, std::move(data)));
+  }
+  /// For a cancelled request: nothing more is sent for its id.
+  void silence() { take()->nothing(); }
+
+ private:
+  std::shared_ptr<ReplySink> take() { return std::exchange(m_sink, nullptr); }
+
+  json m_id;
+  std::shared_ptr<ReplySink> m_sink;
+};
+
+/// Sends each answer at once.
+class DirectSink : public ReplySink {
+ public:
+  explicit DirectSink(std::function<void(const json&)> send) : m_send(std::move(send)) {}
+  void answer(json message) override { m_send(message); }
+  void nothing() override {}
+  [[nodiscard]] const std::function<void(const json&)>& send() const { return m_send; }
+
+ private:
+  std::function<void(const json&)> m_send;
+};
+
+/// Collects the answers to a batch of requests and sends them as one array when the last is there.
+class BatchSink : public ReplySink {
+ public:
+  BatchSink(std::size_t expected, std::function<void(const json&)> send)
+      : m_missing(expected), m_send(std::move(send)) {}
+  void answer(json message) override {
+    const std::lock_guard lock(m_mutex);
+    m_answers.push_back(std::move(message));
+    one_less();
+  }
+  void nothing() override {
+    const std::lock_guard lock(m_mutex);
+    one_less();
+  }
+
+ private:
+  void one_less() {
+    if (--m_missing == 0 && !m_answers.empty()) {
+      m_send(m_answers);
+    }
+  }
+  std::mutex m_mutex;
+  std::size_t m_missing;
+  json m_answers = json::array();
+  std::function<void(const json&)> m_send;
+};
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "mcp/message.hpp"
+
+namespace dockbridge::mcp {
+
+/// The revisions of the protocol that are spoken here, oldest first. The last is stateless: each request says who it
+/// is. The others begin with a handshake.
+enum class Revision { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 };
+
+inline constexpr std::array<std::string_view, 5> k_revision_names = {"2024-11-05", "2025-03-26", "2025-06-18",
+                                                                     "2025-11-25", "2026-07-28"};
+inline constexpr Revision k_newest_handshake = Revision::v2025_11_25;
+
+constexpr std::string_view name_of(Revision revision) {
+  return k_revision_names[static_cast<std::size_t>(revision)];
+}
+constexpr bool is_stateless(Revision revision) { return revision == Revision::v2026_07_28; }
+
+inline constexpr const char* k_meta_version = "io.modelcontextprotocol/protocolVersion";
+inline constexpr const char* k_meta_capabilities = "io.modelcontextprotocol/clientCapabilities";
+inline constexpr const char* k_meta_server_info = "io.modelcontextprotocol/serverInfo";
+
+/// Echoes a handshake revision that is known; anything else gets the newest of them.
+Revision negotiate(const json& requested);
+
+}  // namespace dockbridge::mcp

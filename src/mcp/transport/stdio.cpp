@@ -1,0 +1,86 @@
+#include "mcp/transport/stdio.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <mutex>
+
+#include "mcp/conversation.hpp"
+#include "mcp/transport/line_splitter.hpp"
+#include "util/fd.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::mcp {
+
+namespace {
+
+/// Clients close stdin and wait about two seconds before they get rough.
+constexpr milliseconds k_finish_patience{1000};
+constexpr milliseconds k_detach_patience{500};
+
+Fd stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+}  // namespace
+
+int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& pool, Log& log) {
+  std::mutex output_mutex;
+  const auto send = [&](const json& message) {
+    const std::string line = dump(message) + "\n";
+    const std::lock_guard lock(output_mutex);
+    if (!write_all(output_fd, line)) {
+      log.debug("the client does not read any more");
+    }
+  };
+  Conversation conversation(server, pool, log, "local", send);
+  LineSplitter lines(k_max_message_bytes);
+  const Fd signals = stop_signals();
+  std::array<char, 64 * 1024> buffer;
+  while (true) {
+    std::array<pollfd, 2> polled = {pollfd{input_fd, POLLIN, 0}, pollfd{signals.get(), POLLIN, 0}};
+    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) {
+      break;
+    }
+    if (polled[1].revents != 0) {
+      log.info("stopping: a signal came");
+      break;
+    }
+    if (polled[0].revents == 0) {
+      continue;
+    }
+    const ssize_t got = ::read(input_fd, buffer.data(), buffer.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+      continue;
+    }
+    if (got <= 0) {
+      break;
+    }
+    lines.feed(
+        {buffer.data(), static_cast<std::size_t>(got)}, [&](std::string_view line) { conversation.receive(line); },
+        [&] {
+          conversation.refuse({nullptr, k_invalid_request,
+                               fmt::format("the message is longer than {} bytes", k_max_message_bytes)});
+        });
+  }
+  if (!conversation.wait_for_calls(Deadline::after(k_finish_patience))) {
+    conversation.detach_calls();
+    if (!conversation.wait_for_calls(Deadline::after(k_detach_patience))) {
+      // What does not return in time waits for an engine that hangs. Nothing is lost: the container goes on.
+      log.warn("leaving calls that do not return");
+      ::_exit(0);
+    }
+  }
+  return 0;
+}
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/clock.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::sandbox {
+
+/// Both directions of a program in the container. Used by one thread at a time. Never blocks.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+
+  /// The descriptors to poll for reading and for writing; they may be the same.
+  [[nodiscard]] virtual int read_fd() const = 0;
+  [[nodiscard]] virtual int write_fd() const = 0;
+
+  /// 0: nothing to be had right now. The end of the stream is the error `stream_ended`.
+  virtual Result<std::size_t> read(std::span<char> buffer) = 0;
+  /// How much was taken, 0 if nothing right now.
+  virtual Result<std::size_t> write(std::string_view bytes) = 0;
+  /// What the program, or whoever should have started it, said on its error stream. Bounded.
+  [[nodiscard]] virtual std::string complaint() = 0;
+};
+
+/// One run of one container: a restart or a replacement makes another.
+struct ContainerRun {
+  std::string id;
+  std::string started_at;
+
+  bool operator==(const ContainerRun&) const = default;
+  /// A number that differs, for practical purposes, between runs; part of every process id.
+  [[nodiscard]] std::uint32_t generation() const;
+};
+
+enum class Condition { running, paused, stopped, gone };
+
+/// A file to put into the container.
+struct PlacedFile {
+  std::string_view content;
+  std::string name;
+};
+
+/// A way to one container. Any thread may call it; calls block for as long as their deadline allows.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  [[nodiscard]] virtual std::string container_name() const = 0;
+  /// Finds the container and sees to it that it runs.
+  virtual Result<ContainerRun> prepare(Deadline deadline) = 0;
+  /// How the run that `prepare` reported is doing; `gone` if the name now belongs to another run.
+  virtual Result<Condition> condition(const ContainerRun& run, Deadline deadline) = 0;
+  /// Starts a program and connects to its standard streams.
+  virtual Result<std::unique_ptr<ByteStream>> open(const ContainerRun& run, const std::vector<std::string>& argv,
+                                                   Deadline deadline) = 0;
+  /// Puts an executable into a folder below `base`, which exists, and makes a world-writable folder `state` beside it.
+  virtual Result<void> place(const ContainerRun& run, const std::string& base, const std::string& folder,
+                             const PlacedFile& file, Deadline deadline) = 0;
+};
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,307 @@
+#include "sandbox/connection.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "util/text.hpp"
+
+namespace dockbridge::sandbox {
+
+namespace {
+
+using nlohmann::json;
+
+/// While calls wait, the agent has to give a sign of life this often, or is asked for one.
+constexpr milliseconds k_busy_ping_interval{1000};
+/// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
+constexpr milliseconds k_silence_limit{2000};
+/// The largest backlog of requests towards an agent that does not read.
+constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
+
+Error lost(const std::string& why) {
+  return {"connection_lost", "the connection to the agent in the container was lost: " + why,
+          "Processes in the container go on; call again to reconnect"};
+}
+
+Result<Hello> parse_hello(const json& head) {
+  if (const auto fatal = head.find("fatal"); fatal != head.end() && fatal->is_object()) {
+    return fail(fatal->value("code", "agent_failed"), fatal->value("message", "the agent could not start"),
+                fatal->value("nextStep", ""));
+  }
+  try {
+    const json& hello = head.at("hello");
+    if (hello.at("protocol").get<int>() != wire::k_protocol_version) {
+      return fail("agent_version", "the agent in the container speaks another protocol version");
+    }
+    return Hello{hello.at("version").get<std::string>(), hello.at("machine").get<std::string>(),
+                 hello.at("shell").get<std::string>(), hello.at("state").get<std::string>(),
+                 hello.at("uid").get<std::uint64_t>()};
+  } catch (const json::exception&) {
+    return fail("protocol_violation", "the agent's greeting is not well formed");
+  }
+}
+
+Result<wire::Frame> answer_of(wire::Frame frame) {
+  const auto error = frame.head.find("error");
+  if (error == frame.head.end()) {
+    return frame;
+  }
+  try {
+    return fail(error->at("code").get<std::string>(), printable_line(error->at("message").get<std::string>(), 2000),
+                printable_line(error->at("nextStep").get<std::string>(), 2000));
+  } catch (const json::exception&) {
+    return fail("protocol_violation", "the agent sent an error that is not well formed");
+  }
+}
+
+}  // namespace
+
+Connection::Connection(std::unique_ptr<ByteStream> stream)
+    : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_last_heard(Clock::now()) {}
+
+Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream> stream, Deadline deadline) {
+  std::unique_ptr<Connection> connection(new Connection(std::move(stream)));
+  if (auto greeted = connection->await_hello(deadline); !greeted) {
+    return fail(greeted.error());
+  }
+  connection->m_thread = std::thread([raw = connection.get()] { raw->run(); });
+  return connection;
+}
+
+Connection::~Connection() {
+  {
+    const std::lock_guard lock(m_mutex);
+    m_closing = true;
+  }
+  wake();
+  if (m_thread.joinable()) {
+    m_thread.join();
+  }
+}
+
+Result<void> Connection::await_hello(Deadline deadline) {
+  constexpr std::size_t k_max_start_text = 4096;
+  std::string start;
+  std::array<char, 4096> buffer{};
+  const auto failed = [&](const std::string& why) {
+    const std::string said = printable_line(start + m_stream->complaint(), 500);
+    return fail("agent_failed", "agent failed to start: " + (said.empty() ? why : said));
+  };
+  bool greeted = false;
+  while (true) {
+    if (!greeted && start.size() >= wire::k_magic.size()) {
+      if (!start.starts_with(wire::k_magic)) {
+        return failed("no greeting");
+      }
+      m_reader.feed(std::string_view(start).substr(wire::k_magic.size()));
+      greeted = true;
+    }
+    if (greeted) {
+      auto frame = m_reader.next();
+      if (!frame) {
+        return fail(frame.error());
+      }
+      if (*frame) {
+        auto hello = parse_hello((*frame)->head);
+        if (!hello) {
+          return fail(hello.error());
+        }
+        m_hello = std::move(*hello);
+        return {};
+      }
+    }
+    const auto got = m_stream->read(buffer);
+    if (!got) {
+      return failed(got.error().message);
+    }
+    if (*got > 0) {
+      const std::string_view bytes(buffer.data(), *got);
+      greeted ? m_reader.feed(bytes) : static_cast<void>(start.append(bytes));
+      if (start.size() > k_max_start_text) {
+        return failed("no greeting");
+      }
+      continue;
+    }
+    pollfd polled{m_stream->read_fd(), POLLIN, 0};
+    if (deadline.passed()) {
+      return fail("timed_out", "the agent in the container did not greet in time",
+                  "Is the container paused or overloaded? See `docker stats`");
+    }
+    ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
+  }
+}
+
+bool Connection::alive() const {
+  const std::lock_guard lock(m_mutex);
+  return !m_broken;
+}
+
+void Connection::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(m_wake.get(), &one, sizeof one);
+}
+
+Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline deadline, std::stop_token stop) {
+  std::unique_lock lock(m_mutex);
+  if (m_broken) {
+    return fail(*m_broken);
+  }
+  if (m_queued.size() + body.size() > k_max_queued) {
+    return fail("agent_silent", "too many requests wait for the agent in the container",
+                "Is the container paused? See `docker ps`");
+  }
+  const std::uint64_t id = m_next_id++;
+  head["id"] = id;
+  m_queued += wire::encode(head, body);
+  m_mailboxes[id];
+  wake();
+
+  const auto silent = [&] { return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit; };
+  const auto answered = [&] { return m_mailboxes.at(id).answer.has_value(); };
+  Result<wire::Frame> result = fail("timed_out", "the agent in the container did not answer in time");
+  while (true) {
+    // In slices, because silence is noticed by the passing of time alone.
+    m_changed.wait_until(lock, stop, deadline.capped(milliseconds(500)).time(), answered);
+    if (answered()) {
+      result = std::move(*m_mailboxes.at(id).answer);
+      break;
+    }
+    if (stop.stop_requested()) {
+      result = fail("cancelled", "the call was cancelled");
+      break;
+    }
+    if (silent()) {
+      result = fail("agent_silent", "the agent in the container does not answer");
+      break;
+    }
+    if (deadline.passed()) {
+      break;
+    }
+  }
+  m_mailboxes.erase(id);
+  return result;
+}
+
+void Connection::run() {
+  while (true) {
+    {
+      const std::lock_guard lock(m_mutex);
+      if (m_closing) {
+        return;
+      }
+      m_writing += m_queued;
+      m_queued.clear();
+    }
+    if (auto written = write_some(); !written) {
+      fail_all(lost(written.error().message));
+      return;
+    }
+    std::array<pollfd, 3> polled = {pollfd{m_wake.get(), POLLIN, 0}, pollfd{m_stream->read_fd(), POLLIN, 0},
+                                    pollfd{m_writing.empty() ? -1 : m_stream->write_fd(), POLLOUT, 0}};
+    ::poll(polled.data(), polled.size(), static_cast<int>(k_busy_ping_interval.count()));
+    if (polled[0].revents != 0) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const ssize_t got = ::read(m_wake.get(), &count, sizeof count);
+    }
+    if (polled[1].revents != 0) {
+      Result<bool> more = true;
+      while (more && *more) {
+        more = read_some();
+      }
+      if (!more) {
+        const bool violation = more.error().code == "protocol_violation";
+        fail_all(violation ? more.error() : lost(more.error().message));
+        return;
+      }
+    }
+    ping_if_due();
+  }
+}
+
+/// Whether there may be more to read.
+Result<bool> Connection::read_some() {
+  std::array<char, 64 * 1024> buffer;
+  const auto got = m_stream->read(buffer);
+  if (!got) {
+    return fail(got.error());
+  }
+  if (*got == 0) {
+    return false;
+  }
+  m_reader.feed({buffer.data(), *got});
+  while (true) {
+    auto frame = m_reader.next();
+    if (!frame) {
+      return fail(frame.error());
+    }
+    if (!*frame) {
+      return true;
+    }
+    if (auto delivered = deliver(std::move(**frame)); !delivered) {
+      return fail(delivered.error());
+    }
+  }
+}
+
+Result<void> Connection::write_some() {
+  while (m_written < m_writing.size()) {
+    const auto taken = m_stream->write(std::string_view(m_writing).substr(m_written));
+    if (!taken) {
+      return fail(taken.error());
+    }
+    if (*taken == 0) {
+      return {};
+    }
+    m_written += *taken;
+  }
+  m_writing.clear();
+  m_written = 0;
+  return {};
+}
+
+Result<void> Connection::deliver(wire::Frame frame) {
+  const auto id = frame.head.find("id");
+  if (id == frame.head.end() || !id->is_number_unsigned()) {
+    return fail("protocol_violation", "the agent sent a frame that answers nothing");
+  }
+  const auto number = id->get<std::uint64_t>();
+  const std::lock_guard lock(m_mutex);
+  m_last_heard = Clock::now();
+  m_unanswered_ping.reset();
+  if (number >= m_next_id || number == 0) {
+    return fail("protocol_violation", "the agent answered a request that was never made");
+  }
+  // An answer to a call that gave up is dropped; so is a pong.
+  if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {
+    mailbox->second.answer = answer_of(std::move(frame));
+    m_changed.notify_all();
+  }
+  return {};
+}
+
+void Connection::ping_if_due() {
+  const std::lock_guard lock(m_mutex);
+  const auto silence = Clock::now() - m_last_heard;
+  const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
+  if (due && !m_unanswered_ping && !m_broken) {
+    m_queued += wire::encode({{"op", "ping"}, {"id", m_next_id++}});
+    m_unanswered_ping = Clock::now();
+  }
+}
+
+void Connection::fail_all(const Error& error) {
+  const std::lock_guard lock(m_mutex);
+  m_broken = error;
+  for (auto& [id, mailbox] : m_mailboxes) {
+    if (!mailbox.answer) {
+      mailbox.answer = fail(error);
+    }
+  }
+  m_changed.notify_all();
+}
+
+}  // namespace dockbridge::sandbox

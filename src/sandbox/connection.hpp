@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "sandbox/channel.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "util/fd.hpp"
+#include "wire/frame.hpp"
+
+namespace dockbridge::sandbox {
+
+/// What an agent says of itself.
+struct Hello {
+  std::string version;
+  std::string machine;
+  std::string shell;  ///< empty: the container has none
+  std::string state_directory;
+  std::uint64_t uid = 0;
+};
+
+/// A conversation with one agent session. Any thread may call; one thread of its own does all input and output.
+/// Believes nothing the agent sends: a frame that breaks the protocol ends the connection with a clear error.
+class Connection {
+ public:
+  /// Takes over the stream and waits for the agent's greeting.
+  static Result<std::unique_ptr<Connection>> open(std::unique_ptr<ByteStream> stream, Deadline deadline);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] const Hello& hello() const { return m_hello; }
+  [[nodiscard]] bool alive() const;
+
+  /// Sends a request and waits for its answer. Errors beside the agent's own: `connection_lost`, `cancelled`
+  /// (by `stop`), `agent_silent` (the agent has not even answered a ping), `timed_out`.
+  Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, std::stop_token stop);
+
+ private:
+  struct Mailbox {
+    std::optional<Result<wire::Frame>> answer;
+  };
+
+  explicit Connection(std::unique_ptr<ByteStream> stream);
+  Result<void> await_hello(Deadline deadline);
+  void run();
+  Result<bool> read_some();
+  Result<void> write_some();
+  Result<void> deliver(wire::Frame frame);
+  void ping_if_due();
+  void fail_all(const Error& error);
+  void wake();
+
+  std::unique_ptr<ByteStream> m_stream;  // the I/O thread's alone once it runs
+  wire::FrameReader m_reader{wire::k_max_body_to_host};
+  Hello m_hello;
+  Fd m_wake;
+  std::string m_writing;  // the I/O thread's, as is how much of it has gone out
+  std::size_t m_written = 0;
+
+  mutable std::mutex m_mutex;  // guards everything below
+  std::condition_variable_any m_changed;
+  std::string m_queued;
+  std::map<std::uint64_t, Mailbox> m_mailboxes;
+  std::uint64_t m_next_id = 1;
+  Clock::time_point m_last_heard;
+  std::optional<Clock::time_point> m_unanswered_ping;
+  std::optional<Error> m_broken;
+  bool m_closing = false;
+
+  std::thread m_thread;
+};
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,298 @@
+#include "sandbox/sandbox.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sandbox/agent_launch.hpp"
+#include "wire/frame.hpp"
+
+namespace dockbridge::sandbox {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr milliseconds k_connect_patience{30'000};
+constexpr milliseconds k_answer_patience{15'000};
+constexpr milliseconds k_inspect_patience{5'000};
+/// Output up to this size rides along with the answer to start and wait.
+constexpr std::size_t k_carry_bytes = 64 * 1024;
+constexpr std::size_t k_input_chunk_bytes = 32 * 1024;
+constexpr std::size_t k_token_length = 16;
+constexpr int k_list_depth = 8;
+
+std::string random_token() {
+  constexpr std::string_view k_alphabet = "abcdefghijklmnopqrstuvwxyz012345";
+  std::array<unsigned char, k_token_length> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    std::abort();  // an id that can be guessed is worse than no server
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) {
+    token.push_back(k_alphabet[byte % k_alphabet.size()]);
+  }
+  return token;
+}
+
+/// The generation in a process id; none if the id is not one of ours.
+std::optional<std::uint32_t> generation_of(const std::string& process) {
+  if (!wire::is_process_id(process)) {
+    return std::nullopt;
+  }
+  std::uint32_t generation = 0;
+  const char* begin = process.data() + std::string_view("proc_").size();
+  const auto parsed = std::from_chars(begin, process.data() + process.size(), generation);
+  return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
+}
+
+Result<Snapshot> snapshot_of(wire::Frame frame) {
+  const auto process = frame.head.find("process");
+  const auto carried = frame.head.find("carried");
+  if (process == frame.head.end() || carried == frame.head.end() || !carried->is_boolean()) {
+    return fail("protocol_violation", "the agent's answer lacks the process");
+  }
+  auto state = wire::process_state_from_json(*process);
+  if (!state) {
+    return fail(state.error());
+  }
+  Snapshot snapshot;
+  snapshot.state = std::move(*state);
+  snapshot.whole = carried->get<bool>();
+  if (snapshot.whole) {
+    const auto out = snapshot.state.out.total;
+    if (out > frame.body.size() || frame.body.size() - out != snapshot.state.err.total) {
+      return fail("protocol_violation", "the agent's answer does not carry what it says");
+    }
+    snapshot.out = frame.body.substr(0, out);
+    snapshot.err = frame.body.substr(out);
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
+    : m_channel(channel), m_settings(std::move(settings)), m_log(log) {}
+
+Result<Sandbox::Session> Sandbox::session() {
+  const std::lock_guard lock(m_mutex);
+  if (m_session && m_session->connection->alive()) {
+    return *m_session;
+  }
+  const bool again = m_session.has_value();
+  m_session.reset();
+  const auto deadline = Deadline::after(k_connect_patience);
+  const auto began = Clock::now();
+  auto run = m_channel.prepare(deadline);
+  if (!run) {
+    return fail(run.error());
+  }
+  auto connection = launch_agent(m_channel, *run, m_settings.workdir, deadline);
+  if (!connection) {
+    // A container that was paused or stopped in between is the better explanation.
+    return fail(explain({*run, nullptr}, connection.error()));
+  }
+  m_session = Session{*run, std::move(*connection)};
+  const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
+  m_log.info(again ? "reconnected" : "connected",
+             {{"container", m_channel.container_name()}, {"id", run->id.substr(0, 12)}, {"ms", std::to_string(took)}});
+  return *m_session;
+}
+
+Error Sandbox::explain(const Session& session, const Error& error) {
+  const std::string name = m_channel.container_name();
+  const auto condition = m_channel.condition(session.run, Deadline::after(k_inspect_patience));
+  if (!condition) {
+    return condition.error();
+  }
+  switch (*condition) {
+    case Condition::paused:
+      return {"container_paused", fmt::format("container '{}' is paused", name), "docker unpause " + name};
+    case Condition::stopped:
+      return {"container_stopped", fmt::format("container '{}' has stopped; its processes ended with it", name),
+              "Call again to start it, or look at `docker logs " + name + "`"};
+    case Condition::gone:
+      return {"container_replaced",
+              fmt::format("container '{}' was removed or restarted; its processes ended with it", name),
+              "Call again to use the container that has the name now"};
+    case Condition::running:
+      break;
+  }
+  return error;
+}
+
+Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience, std::stop_token stop) {
+  auto current = session();
+  if (!current) {
+    return fail(current.error());
+  }
+  auto answer = current->connection->call(std::move(head), body, Deadline::after(patience), stop);
+  if (answer || (answer.error().code != "connection_lost" && answer.error().code != "agent_silent")) {
+    return answer;
+  }
+  Error error = explain(*current, answer.error());
+  if (error.code == "agent_silent") {
+    // The container runs, but this stream is dead: the next call gets a new one.
+    const std::lock_guard lock(m_mutex);
+    if (m_session && m_session->connection == current->connection) {
+      m_session.reset();
+    }
+    error.code = "connection_lost";
+  }
+  return fail(std::move(error));
+}
+
+Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
+                                          milliseconds patience, std::stop_token stop) {
+  const auto generation = generation_of(process);
+  if (!generation) {
+    return fail("bad_process_id", fmt::format("'{}' is not a process id", process),
+                "Ids look like proc_123_abc and come from execute_command; check_process without one lists them");
+  }
+  head["process"] = process;
+  const bool repeatable = head.at("op") != "input";
+  auto answer = call(head, body, patience, stop);
+  if (!answer && answer.error().code == "connection_lost" && repeatable) {
+    // The container runs on: the process has lost nothing but our ear.
+    m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
+    answer = call(std::move(head), body, patience, stop);
+  }
+  if (!answer && answer.error().code == "no_such_process") {
+    const auto current = session();
+    if (current && current->run.generation() != *generation) {
+      return fail("process_gone",
+                  fmt::format("process {} is gone: the container was restarted or replaced since", process),
+                  "Start it again with execute_command");
+    }
+  }
+  return answer;
+}
+
+Result<Hello> Sandbox::hello() {
+  const auto current = session();
+  return current ? Result<Hello>(current->connection->hello()) : fail(current.error());
+}
+
+Result<std::string> Sandbox::new_process_id() {
+  const auto current = session();
+  if (!current) {
+    return fail(current.error());
+  }
+  return fmt::format("proc_{}_{}", current->run.generation(), random_token());
+}
+
+Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, std::stop_token stop) {
+  std::string environment;
+  for (const auto& [name, value] : request.environment) {
+    environment += name + "=" + value + '\0';
+  }
+  const json head = {{"op", "start"},
+                     {"process", request.id},
+                     {"cwd", request.cwd},
+                     {"commandBytes", request.command.size()},
+                     {"environmentBytes", environment.size()},
+                     {"stdin", request.input ? "body" : "pipe"},
+                     {"owner", request.owner},
+                     {"rationale", request.rationale},
+                     {"maxRuntimeMs", request.max_runtime.count()},
+                     {"timeoutMs", wait.count()},
+                     {"carry", k_carry_bytes}};
+  const std::string body = request.command + environment + request.input.value_or("");
+  auto answer = call(head, body, wait + k_answer_patience, stop);
+  if (!answer && answer.error().code == "connection_lost") {
+    // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
+    m_log.warn("lost the agent while starting a process", {{"process", request.id}});
+    auto found = this->wait(request.id, wait, std::nullopt, stop);
+    if (found || found.error().code != "no_such_process") {
+      return found;
+    }
+    answer = call(head, body, wait + k_answer_patience, stop);
+  }
+  return answer ? snapshot_of(std::move(*answer)) : fail(answer.error());
+}
+
+Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds wait,
+                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known, std::stop_token stop) {
+  json head = {{"op", "wait"}, {"timeoutMs", wait.count()}, {"carry", k_carry_bytes}};
+  if (known) {
+    head["known"] = {known->first, known->second};
+  }
+  auto answer = call_process(process, std::move(head), {}, wait + k_answer_patience, stop);
+  return answer ? snapshot_of(std::move(*answer)) : fail(answer.error());
+}
+
+Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max) {
+  const json head = {
+      {"op", "read"}, {"stream", stream == Stream::err ? "err" : "out"}, {"offset", offset}, {"max", max}};
+  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  try {
+    const json& totals = answer->head.at("stream");
+    OutputSlice slice{answer->head.at("offset").get<std::uint64_t>(),
+                      std::move(answer->body),
+                      {totals.at(0).get<std::uint64_t>(), totals.at(1).get<std::uint64_t>(),
+                       totals.at(2).get<std::uint64_t>()}};
+    if (slice.bytes.size() > max || slice.offset < offset) {
+      return fail("protocol_violation", "the agent sent output that was not asked for");
+    }
+    return slice;
+  } catch (const json::exception&) {
+    return fail("protocol_violation", "the agent's answer to a read is not well formed");
+  }
+}
+
+Result<ProcessList> Sandbox::list() {
+  auto answer = call({{"op", "list"}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto body = wire::parse_bounded(answer->body, k_list_depth);
+  const auto left = answer->head.find("left");
+  if (!body || !body->contains("processes") || !body->at("processes").is_array() || left == answer->head.end() ||
+      !left->is_number_unsigned()) {
+    return fail("protocol_violation", "the agent's list is not well formed");
+  }
+  ProcessList list;
+  list.left_out = left->get<std::uint64_t>();
+  for (const json& entry : body->at("processes")) {
+    auto state = wire::process_state_from_json(entry);
+    if (!state) {
+      return fail(state.error());
+    }
+    list.processes.push_back(std::move(*state));
+  }
+  return list;
+}
+
+Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_view bytes, bool then_end) {
+  std::size_t accepted = 0;
+  do {
+    const auto chunk = bytes.substr(0, k_input_chunk_bytes);
+    const bool last = chunk.size() == bytes.size();
+    auto answer = call_process(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, k_answer_patience, {});
+    if (!answer) {
+      return fail(answer.error());
+    }
+    const auto taken = answer->head.value("accepted", std::uint64_t{0});
+    accepted += std::min<std::uint64_t>(taken, chunk.size());
+    if (taken < chunk.size()) {
+      break;
+    }
+    bytes.remove_prefix(chunk.size());
+  } while (!bytes.empty());
+  return accepted;
+}
+
+Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace) {
+  const json head = {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}};
+  const auto answer = call_process(process, head, {}, k_answer_patience, {});
+  return answer ? Result<void>() : fail(answer.error());
+}
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/channel.hpp"
+#include "sandbox/connection.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "util/log.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::sandbox {
+
+enum class Stream { out, err };
+
+struct StartRequest {
+  std::string id;  ///< from Sandbox::new_process_id
+  std::string command;
+  std::string cwd;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::optional<std::string> input;  ///< the whole of stdin; none: stdin stays open
+  milliseconds max_runtime{0};
+  std::string owner;
+  std::string rationale;
+};
+
+/// A process as it is, and its whole output if that was short.
+struct Snapshot {
+  wire::ProcessState state;
+  bool whole = false;  ///< `out` and `err` hold everything the process wrote so far
+  std::string out;
+  std::string err;
+};
+
+struct OutputSlice {
+  std::uint64_t offset = 0;
+  std::string bytes;
+  wire::StreamState stream;
+};
+
+struct ProcessList {
+  std::vector<wire::ProcessState> processes;  ///< newest first
+  std::uint64_t left_out = 0;
+};
+
+/// The host's view of one container. Connects when it is first used, reconnects after a loss, and starts nothing
+/// twice. Any thread may call; calls run side by side. Every wait is bounded.
+class Sandbox {
+ public:
+  struct Settings {
+    std::string workdir = "/app";
+  };
+
+  Sandbox(Channel& channel, Settings settings, Log& log);
+
+  /// Connects if need be; the agent's greeting tells what there is.
+  Result<Hello> hello();
+  [[nodiscard]] const std::string& workdir() const { return m_settings.workdir; }
+  [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
+
+  Result<std::string> new_process_id();
+  /// Returns when the process has ended or `wait` is over, whichever comes first.
+  Result<Snapshot> start(const StartRequest& request, milliseconds wait, std::stop_token stop);
+  /// Likewise; with `known` (totals of both streams) also when there is more output than that.
+  Result<Snapshot> wait(const std::string& process, milliseconds wait,
+                        std::optional<std::pair<std::uint64_t, std::uint64_t>> known, std::stop_token stop);
+  /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
+  Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
+  Result<ProcessList> list();
+  /// How many bytes the process has room for; fewer than given if it does not read its input.
+  Result<std::size_t> send_input(const std::string& process, std::string_view bytes, bool then_end);
+  /// TERM to the whole tree, KILL after `grace`.
+  Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace);
+
+ private:
+  struct Session {
+    ContainerRun run;
+    std::shared_ptr<Connection> connection;
+  };
+
+  /// A live connection, made if there is none.
+  Result<Session> session();
+  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience, std::stop_token stop);
+  /// What stands behind a connection that broke or fell silent.
+  Error explain(const Session& session, const Error& error);
+  Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
+                                   milliseconds patience, std::stop_token stop);
+
+  Channel& m_channel;
+  Settings m_settings;
+  Log& m_log;
+  std::mutex m_mutex;  // guards m_session; held while connecting, so that one call connects and the others wait
+  std::optional<Session> m_session;
+};
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,120 @@
+#include "tools/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+using mcp::json;
+
+const json* Arguments::find(const std::string& name) {
+  m_read.insert(name);
+  const auto found = m_values.find(name);
+  return found == m_values.end() || found->is_null() ? nullptr : &*found;
+}
+
+void Arguments::reject(const std::string& name, const std::string& problem) {
+  if (!m_error) {
+    m_error = Error{"bad_arguments", fmt::format("argument '{}' {}", name, problem),
+                    "Correct it and call again; tools/list has the schema"};
+  }
+}
+
+std::optional<std::string> Arguments::text(const std::string& name) {
+  const json* value = find(name);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (!value->is_string()) {
+    reject(name, fmt::format("has to be a string, not {}", value->type_name()));
+    return std::nullopt;
+  }
+  return value->get<std::string>();
+}
+
+std::string Arguments::required_text(const std::string& name) {
+  auto value = text(name);
+  if (!value) {
+    reject(name, "is required");
+  }
+  return value.value_or("");
+}
+
+bool Arguments::flag(const std::string& name, bool otherwise) {
+  const json* value = find(name);
+  if (value == nullptr) {
+    return otherwise;
+  }
+  if (!value->is_boolean()) {
+    reject(name, fmt::format("has to be true or false, not {}", value->type_name()));
+    return otherwise;
+  }
+  return value->get<bool>();
+}
+
+std::optional<std::int64_t> Arguments::integer(const std::string& name, std::int64_t least, std::int64_t most) {
+  const json* value = find(name);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  const double number = value->is_number() ? value->get<double>() : NAN;
+  if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::floor(number)) {
+    reject(name, fmt::format("has to be a whole number from {} to {}", least, most));
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(number);
+}
+
+std::optional<milliseconds> Arguments::duration(const std::string& name, double least_seconds, double most_seconds) {
+  const json* value = find(name);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  const double number = value->is_number() ? value->get<double>() : NAN;
+  if (!(number >= least_seconds && number <= most_seconds)) {
+    reject(name, fmt::format("has to be a number of seconds from {} to {}", least_seconds, most_seconds));
+    return std::nullopt;
+  }
+  return milliseconds(static_cast<std::int64_t>(number * 1000));
+}
+
+std::vector<std::pair<std::string, std::string>> Arguments::environment(const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const json* value = find(name);
+  if (value == nullptr) {
+    return variables;
+  }
+  if (!value->is_object()) {
+    reject(name, "has to be an object of strings");
+    return variables;
+  }
+  for (const auto& [variable, content] : value->items()) {
+    const bool bad_name = variable.empty() || variable.find('=') != std::string::npos || variable.find('\0') != std::string::npos;
+    if (bad_name) {
+      reject(name, fmt::format("has the variable name '{}', which is empty or holds '=' or NUL",
+                               printable_line(variable, 80)));
+    } else if (!content.is_string()) {
+      reject(name, fmt::format("has a value for '{}' that is not a string", printable_line(variable, 80)));
+    } else if (content.get_ref<const std::string&>().find('\0') != std::string::npos) {
+      reject(name, fmt::format("has a NUL byte in the value of '{}'", printable_line(variable, 80)));
+    } else {
+      variables.emplace_back(variable, content.get<std::string>());
+    }
+  }
+  return variables;
+}
+
+std::vector<std::string> Arguments::unknown() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : m_values.items()) {
+    if (m_read.count(name) == 0) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <initializer_list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace dockbridge {
+
+enum class LogLevel { debug, info, warn, error, off };
+enum class LogFormat { text, json };
+
+/// Writes whole lines to a descriptor (stderr), never a raw control character. Any thread may call it.
+/// Callers pass no environment values, tokens or process input.
+class Log {
+ public:
+  using Fields = std::initializer_list<std::pair<std::string_view, std::string>>;
+
+  Log(int fd, LogLevel level, LogFormat format) : m_fd(fd), m_level(level), m_format(format) {}
+
+  void debug(std::string_view message, Fields fields = {}) { write(LogLevel::debug, message, fields); }
+  void info(std::string_view message, Fields fields = {}) { write(LogLevel::info, message, fields); }
+  void warn(std::string_view message, Fields fields = {}) { write(LogLevel::warn, message, fields); }
+  void error(std::string_view message, Fields fields = {}) { write(LogLevel::error, message, fields); }
+
+ private:
+  void write(LogLevel level, std::string_view message, Fields fields);
+
+  int m_fd;
+  LogLevel m_level;
+  LogFormat m_format;
+  std::mutex m_mutex;
+};
+
+}  // namespace dockbridge

@@ -1,0 +1,61 @@
+#include "util/worker_pool.hpp"
+
+#include <thread>
+#include <utility>
+
+namespace dockbridge {
+
+namespace {
+constexpr seconds k_idle_lifetime{10};
+}
+
+WorkerPool::~WorkerPool() {
+  std::unique_lock lock(m_mutex);
+  m_stopping = true;
+  m_changed.notify_all();
+  m_changed.wait(lock, [&] { return m_threads == 0; });
+}
+
+bool WorkerPool::submit(std::function<void()> job) {
+  const std::lock_guard lock(m_mutex);
+  if (m_idle <= m_jobs.size()) {
+    if (m_threads == m_max_threads) {
+      return false;
+    }
+    ++m_threads;
+    ++m_idle;
+    std::thread([this] { work(); }).detach();  // counted in m_threads; the destructor waits for it
+  }
+  m_jobs.push_back(std::move(job));
+  m_changed.notify_all();
+  return true;
+}
+
+bool WorkerPool::wait_until_idle(Deadline deadline) {
+  std::unique_lock lock(m_mutex);
+  return m_changed.wait_until(lock, deadline.time(), [&] { return m_jobs.empty() && m_idle == m_threads; });
+}
+
+void WorkerPool::work() {
+  std::unique_lock lock(m_mutex);
+  while (true) {
+    m_changed.wait_for(lock, k_idle_lifetime, [&] { return !m_jobs.empty() || m_stopping; });
+    if (m_jobs.empty()) {
+      break;
+    }
+    auto job = std::move(m_jobs.front());
+    m_jobs.pop_front();
+    --m_idle;
+    lock.unlock();
+    job();
+    job = nullptr;
+    lock.lock();
+    ++m_idle;
+    m_changed.notify_all();
+  }
+  --m_idle;
+  --m_threads;
+  std::notify_all_at_thread_exit(m_changed, std::move(lock));
+}
+
+}  // namespace dockbridge

@@ -1,0 +1,168 @@
+#include "wire/process_state.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+using namespace dockbridge;
+using nlohmann::json;
+using wire::Cause;
+using wire::EndKind;
+using wire::Phase;
+using wire::ProcessState;
+
+namespace {
+
+ProcessState example() {
+  ProcessState state;
+  state.id = "proc_42_aZ09";
+  state.phase = Phase::exited;
+  state.end = EndKind::signal;
+  state.end_code = 15;
+  state.cause = Cause::timeout;
+  state.out = {100, 10, 90};
+  state.err = {5, 5, 5};
+  state.idle_ms = 1234;
+  state.stdin_open = true;
+  state.pid = 4711;
+  state.started_at_ms = 1'700'000'000'000;
+  state.ended_at_ms = 1'700'000'000'500;
+  state.command = "make \"ä\"";
+  state.cwd = "/app";
+  state.owner = "local";
+  state.directory = "/tmp/.dockbridge-0/proc_42_aZ09";
+  return state;
+}
+
+bool refused(const json& value) {
+  const auto state = wire::process_state_from_json(value);
+  return !state && state.error().code == "protocol_violation";
+}
+
+json example_with(const char* key, json value) {
+  json changed = wire::to_json(example());
+  changed[key] = std::move(value);
+  return changed;
+}
+
+}  // namespace
+
+TEST_CASE("a process state survives the way through JSON") {
+  const auto state = wire::process_state_from_json(wire::to_json(example()));
+  REQUIRE(state);
+  CHECK(state->id == "proc_42_aZ09");
+  CHECK(state->phase == Phase::exited);
+  CHECK(state->end == EndKind::signal);
+  CHECK(state->end_code == 15);
+  CHECK(state->cause == Cause::timeout);
+  CHECK(state->out.total == 100);
+  CHECK(state->out.head_end == 10);
+  CHECK(state->out.tail_start == 90);
+  CHECK(state->err.total == 5);
+  CHECK(state->idle_ms == 1234);
+  CHECK(state->stdin_open);
+  CHECK(state->pid == 4711);
+  CHECK(state->started_at_ms == 1'700'000'000'000);
+  CHECK(state->ended_at_ms == 1'700'000'000'500);
+  CHECK(state->command == "make \"ä\"");
+  CHECK(state->cwd == "/app");
+  CHECK(state->owner == "local");
+  CHECK(state->directory == "/tmp/.dockbridge-0/proc_42_aZ09");
+  CHECK_FALSE(state->running());
+  CHECK(wire::to_json(*state) == wire::to_json(example()));
+}
+
+TEST_CASE("every phase, end and cause has its own name and comes back from it") {
+  for (const Phase phase : {Phase::running, Phase::exited, Phase::closed, Phase::lost}) {
+    const auto state = wire::process_state_from_json(example_with("phase", wire::name_of(phase)));
+    REQUIRE(state);
+    CHECK(state->phase == phase);
+  }
+  for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
+    const auto state = wire::process_state_from_json(example_with("end", wire::name_of(end)));
+    REQUIRE(state);
+    CHECK(state->end == end);
+  }
+  for (const Cause cause : {Cause::none, Cause::timeout, Cause::cancelled, Cause::terminated}) {
+    const auto state = wire::process_state_from_json(example_with("cause", wire::name_of(cause)));
+    REQUIRE(state);
+    CHECK(state->cause == cause);
+  }
+}
+
+TEST_CASE("a state that lacks any field is refused") {
+  const json whole = wire::to_json(example());
+  for (const auto& [key, value] : whole.items()) {
+    CAPTURE(key);
+    json lacking = whole;
+    lacking.erase(key);
+    CHECK(refused(lacking));
+  }
+}
+
+TEST_CASE("a state with a field of another type is refused") {
+  const json whole = wire::to_json(example());
+  for (const auto& [key, value] : whole.items()) {
+    CAPTURE(key);
+    CHECK(refused(example_with(key.c_str(), nullptr)));
+    CHECK(refused(example_with(key.c_str(), json::object())));
+    CHECK(refused(example_with(key.c_str(), 1.5)));
+  }
+  CHECK(refused(example_with("stdinOpen", 1)));
+  CHECK(refused(example_with("pid", "1")));
+}
+
+TEST_CASE("a state with a field nobody knows yet is accepted") {
+  CHECK(wire::process_state_from_json(example_with("cpuMs", 17)));
+}
+
+TEST_CASE("what is not an object is no state") {
+  for (const json& value : {json(), json(1), json("text"), json::array({1, 2}), json::array()}) {
+    CHECK(refused(value));
+  }
+}
+
+TEST_CASE("a word that no phase, end or cause has is refused") {
+  CHECK(refused(example_with("phase", "Running")));
+  CHECK(refused(example_with("end", "")));
+  CHECK(refused(example_with("cause", "oom")));
+}
+
+TEST_CASE("a number that its field cannot hold is refused, not wrapped") {
+  CHECK(refused(example_with("endCode", std::int64_t{1} << 32)));
+  CHECK(refused(example_with("endCode", -(std::int64_t{1} << 32))));
+  CHECK(refused(example_with("pid", std::numeric_limits<std::uint64_t>::max())));
+  CHECK(refused(example_with("idleMs", -1)));
+  CHECK(wire::process_state_from_json(example_with("endCode", -1)));
+  CHECK(wire::process_state_from_json(example_with("idleMs", std::numeric_limits<std::uint64_t>::max())));
+}
+
+TEST_CASE("offsets of a stream are three, whole, and in order") {
+  CHECK(wire::process_state_from_json(example_with("out", json::parse("[0,0,0]"))));
+  CHECK(wire::process_state_from_json(example_with("out", json::parse("[7,0,7]"))));
+  CHECK(refused(example_with("out", json::parse("[7,3,8]"))));
+  CHECK(refused(example_with("out", json::parse("[7,4,3]"))));
+  CHECK(refused(example_with("out", json::parse("[7,7]"))));
+  CHECK(refused(example_with("err", json::parse("[7,7,7,7]"))));
+  CHECK(refused(example_with("err", json::parse("[7,-1,7]"))));
+  CHECK(refused(example_with("err", json::parse("[7.0,7.0,7.0]"))));
+}
+
+TEST_CASE("a process id is proc_, digits, _, letters and digits") {
+  CHECK(wire::is_process_id("proc_1_a"));
+  CHECK(wire::is_process_id("proc_0123456789_azAZ09"));
+  for (const std::string id : {"", "proc", "proc_", "proc_1", "proc_1_", "proc__a", "proc_a_1", "Proc_1_a", " proc_1_a",
+                         "proc_1_a ", "proc_1_a_b", "proc_1_a/b", "proc_1_..", "../proc_1_a", "proc_1_\xC3\xA4"}) {
+    CAPTURE(id);
+    CHECK_FALSE(wire::is_process_id(id));
+  }
+  CHECK_FALSE(wire::is_process_id(std::string_view("proc_1_a\0", 9)));
+}
+
+TEST_CASE("a process id is at most 64 characters long") {
+  const std::string id = "proc_1_" + std::string(57, 'a');
+  CHECK(wire::is_process_id(id));
+  CHECK_FALSE(wire::is_process_id(id + "a"));
+}
