@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 
 #include "util/fd.hpp"
 
@@ -30,9 +31,22 @@ namespace bp = boost::process;
 constexpr std::size_t k_max_output_bytes = 8 * 1024 * 1024;
 constexpr std::size_t k_max_complaint_bytes = 4096;
 
-void prepare_own_end(int fd) {
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+/// A descriptor of our own for one end of a Boost pipe.
+Fd own_end(int fd) {
+  Fd own(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  ::fcntl(own.get(), F_SETFL, ::fcntl(own.get(), F_GETFL) | O_NONBLOCK);
+  return own;
+}
+
+/// Boost's pipes are inherited by whatever is started while they are open, and its limit_handles closes the child's
+/// standard streams too (1.74): so they are marked here, and one child is started at a time.
+std::mutex g_start_mutex;
+
+bp::pipe private_pipe() {
+  bp::pipe pipe;
+  ::fcntl(pipe.native_source(), F_SETFD, FD_CLOEXEC);
+  ::fcntl(pipe.native_sink(), F_SETFD, FD_CLOEXEC);
+  return pipe;
 }
 
 /// A child with three pipes. Killed and reaped at the latest when it is destroyed.
@@ -46,19 +60,16 @@ class Child {
         return fail("no_docker_command", fmt::format("there is no program '{}' on this machine's PATH", argv.front()),
                     "Install the docker command, name another with --docker-command, or use --via engine");
       }
-      bp::pipe in;
-      bp::pipe out;
-      bp::pipe err;
+      const std::lock_guard lock(g_start_mutex);
+      bp::pipe in = private_pipe();
+      bp::pipe out = private_pipe();
+      bp::pipe err = private_pipe();
       Child result;
-      // limit_handles, because Boost's pipes are inherited by whatever is started at the same time.
       result.m_child = bp::child(bp::exe = program, bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
-                                 bp::std_in < in, bp::std_out > out, bp::std_err > err, bp::limit_handles);
-      result.m_in.reset(::fcntl(in.native_sink(), F_DUPFD_CLOEXEC, 3));
-      result.m_out.reset(::fcntl(out.native_source(), F_DUPFD_CLOEXEC, 3));
-      result.m_err.reset(::fcntl(err.native_source(), F_DUPFD_CLOEXEC, 3));
-      for (const Fd* fd : {&result.m_in, &result.m_out, &result.m_err}) {
-        prepare_own_end(fd->get());
-      }
+                                 bp::std_in < in, bp::std_out > out, bp::std_err > err);
+      result.m_in = own_end(in.native_sink());
+      result.m_out = own_end(out.native_source());
+      result.m_err = own_end(err.native_source());
       return result;
     } catch (const std::exception& error) {
       return fail("no_docker_command", fmt::format("cannot start '{}': {}", argv.front(), error.what()),

@@ -264,6 +264,7 @@ ToolResult Conversation::run_tool(const Tool& tool, const json& arguments, const
                       {"tool", tool.name},
                       {"outcome", outcome_of(result, interruption.reason())},
                       {"ms", std::to_string(took)},
+                      {"container", result.subject},
                       {"owner", m_owner},
                       {"rationale", rationale != arguments.end() && rationale->is_string()
                                         ? printable_line(rationale->get<std::string>(), 300)

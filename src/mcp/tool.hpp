@@ -48,6 +48,7 @@ struct ToolResult {
   std::string text;       ///< for people and models
   ordered_json structured;  ///< for programs, as the tool's output schema says
   bool is_error = false;
+  std::string subject{};  ///< what the call worked on, for the audit log
 };
 
 struct ToolAnnotations {

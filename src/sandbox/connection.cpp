@@ -27,12 +27,18 @@ Error lost(const std::string& why) {
           "Processes in the container go on; call again to reconnect"};
 }
 
+/// An error as the agent tells it; throws if it is not well formed.
+Error error_in(const json& value) {
+  return {printable_line(value.at("code").get<std::string>(), 100),
+          printable_line(value.at("message").get<std::string>(), 2000),
+          printable_line(value.at("nextStep").get<std::string>(), 2000)};
+}
+
 Result<Hello> parse_hello(const json& head) {
-  if (const auto fatal = head.find("fatal"); fatal != head.end() && fatal->is_object()) {
-    return fail(fatal->value("code", "agent_failed"), fatal->value("message", "the agent could not start"),
-                fatal->value("nextStep", ""));
-  }
   try {
+    if (const auto fatal = head.find("fatal"); fatal != head.end()) {
+      return fail(error_in(*fatal));
+    }
     const json& hello = head.at("hello");
     if (hello.at("protocol").get<int>() != wire::k_protocol_version) {
       return fail("agent_version", "the agent in the container speaks another protocol version");
@@ -51,8 +57,7 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
     return frame;
   }
   try {
-    return fail(error->at("code").get<std::string>(), printable_line(error->at("message").get<std::string>(), 2000),
-                printable_line(error->at("nextStep").get<std::string>(), 2000));
+    return fail(error_in(*error));
   } catch (const json::exception&) {
     return fail("protocol_violation", "the agent sent an error that is not well formed");
   }

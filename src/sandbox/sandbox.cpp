@@ -279,9 +279,12 @@ Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_
     if (!answer) {
       return fail(answer.error());
     }
-    const auto taken = answer->head.value("accepted", std::uint64_t{0});
-    accepted += std::min<std::uint64_t>(taken, chunk.size());
-    if (taken < chunk.size()) {
+    const auto taken = answer->head.find("accepted");
+    if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > chunk.size()) {
+      return fail("protocol_violation", "the agent's answer to input is not well formed");
+    }
+    accepted += taken->get<std::size_t>();
+    if (*taken < chunk.size()) {
       break;
     }
     bytes.remove_prefix(chunk.size());

@@ -41,7 +41,7 @@ std::string in_quotes(std::string_view value) {
 
 }  // namespace
 
-void Log::write(LogLevel level, std::string_view message, Fields fields) {
+void Log::write(LogLevel level, std::string_view message, const Fields& fields) {
   if (level < m_level) {
     return;
   }

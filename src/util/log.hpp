@@ -1,10 +1,10 @@
 #pragma once
 
-#include <initializer_list>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace dockbridge {
 
@@ -15,17 +15,17 @@ enum class LogFormat { text, json };
 /// Callers pass no environment values, tokens or process input.
 class Log {
  public:
-  using Fields = std::initializer_list<std::pair<std::string_view, std::string>>;
+  using Fields = std::vector<std::pair<std::string_view, std::string>>;
 
   Log(int fd, LogLevel level, LogFormat format) : m_fd(fd), m_level(level), m_format(format) {}
 
-  void debug(std::string_view message, Fields fields = {}) { write(LogLevel::debug, message, fields); }
-  void info(std::string_view message, Fields fields = {}) { write(LogLevel::info, message, fields); }
-  void warn(std::string_view message, Fields fields = {}) { write(LogLevel::warn, message, fields); }
-  void error(std::string_view message, Fields fields = {}) { write(LogLevel::error, message, fields); }
+  void debug(std::string_view message, const Fields& fields = {}) { write(LogLevel::debug, message, fields); }
+  void info(std::string_view message, const Fields& fields = {}) { write(LogLevel::info, message, fields); }
+  void warn(std::string_view message, const Fields& fields = {}) { write(LogLevel::warn, message, fields); }
+  void error(std::string_view message, const Fields& fields = {}) { write(LogLevel::error, message, fields); }
 
  private:
-  void write(LogLevel level, std::string_view message, Fields fields);
+  void write(LogLevel level, std::string_view message, const Fields& fields);
 
   int m_fd;
   LogLevel m_level;

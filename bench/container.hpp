@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace dockbridge::bench {
+
+/// A process in the container, by its pid on the host.
+struct ContainerProcess {
+  pid_t pid = 0;
+  std::string state;
+  std::string name;
+};
+
+/// The session's and a keeper's process name, or its beginning.
+constexpr const char* k_session_name = "agent-";
+constexpr const char* k_keeper_name = "dockbridge-keep";
+
+/// A container of its own, removed when it goes out of scope; should even that fail, it ends by itself after a while.
+class Container {
+ public:
+  explicit Container(const std::string& image);
+  ~Container();
+  Container(const Container&) = delete;
+  Container& operator=(const Container&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return m_name; }
+  void copy_in(const std::string& host_path, const std::string& path) const;
+  /// The command line that runs `argv` in it by way of `docker exec`.
+  [[nodiscard]] std::vector<std::string> exec_command(const std::vector<std::string>& argv) const;
+  /// The shell that dockbridge takes: bash where there is one, else sh.
+  [[nodiscard]] std::string shell() const;
+
+  [[nodiscard]] int zombies() const;
+  /// The one process whose name begins like that; waits a little for it to appear, and for others to go.
+  [[nodiscard]] pid_t pid_of(const std::string& name) const;
+
+ private:
+  [[nodiscard]] std::vector<ContainerProcess> processes() const;
+  std::string m_name;
+};
+
+}  // namespace dockbridge::bench

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "container.hpp"
+#include "server.hpp"
+#include "table.hpp"
+
+namespace dockbridge::bench {
+
+/// What every measurement works with. Each starts servers of its own, one at a time, in the same container.
+struct Setting {
+  const Container& container;
+  Launch launch;
+  /// `bare_spawn` in the container.
+  std::string bare_spawn;
+};
+
+/// One short command against the least it can cost, and against docker exec.
+std::vector<Figure> measure_call_latency(const Setting& setting);
+/// Many commands at once.
+std::vector<Figure> measure_concurrency(const Setting& setting);
+/// Many commands in a row: what they leave behind.
+std::vector<Figure> measure_growth(const Setting& setting);
+/// A flood of output: who holds how much of it.
+std::vector<Figure> measure_flood(const Setting& setting);
+/// From the start of the process to its first answers. Needs the agent in its place.
+std::vector<Figure> measure_startup(const Setting& setting);
+/// What the server and a keeper cost while nothing happens.
+std::vector<Figure> measure_idle_memory(const Setting& setting);
+
+}  // namespace dockbridge::bench

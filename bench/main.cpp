@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "figures.hpp"
+#include "interruption.hpp"
+
+using namespace dockbridge::bench;
+
+namespace {
+
+constexpr dockbridge::seconds k_time_allowed{90};
+constexpr const char* k_bare_spawn_path = "/bare_spawn";
+
+struct Measurement {
+  const char* name;
+  std::vector<Figure> (*measure)(const Setting&);
+};
+
+/// In this order: the first calls put the agent into the container, which the start-up figures take for granted.
+constexpr Measurement k_measurements[] = {
+    {"call latency", measure_call_latency}, {"commands at once", measure_concurrency},
+    {"commands in a row", measure_growth},  {"a flood of output", measure_flood},
+    {"start-up", measure_startup},          {"idle memory", measure_idle_memory},
+};
+
+/// A measurement that breaks off is a bound that is not met; the others still count.
+std::vector<Figure> measure_all(const Setting& setting) {
+  std::vector<Figure> figures;
+  for (const auto& [name, measure] : k_measurements) {
+    fmt::print(stderr, "measuring {} ...\n", name);
+    try {
+      const auto measured = measure(setting);
+      figures.insert(figures.end(), measured.begin(), measured.end());
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "{}: {}\n", name, error.what());
+      figures.push_back({name, "failed, see above", "", false});
+    }
+  }
+  return figures;
+}
+
+bool bench(const std::string& program, const std::string& bare_spawn, const std::string& image,
+           const std::string& via) {
+  const Container container(image);
+  container.copy_in(bare_spawn, k_bare_spawn_path);
+  const Setting setting{container, {program, {"--container-name", container.name(), "--via", via}}, k_bare_spawn_path};
+  const auto figures = measure_all(setting);
+  print_table(figures);
+  return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  std::string program = here / "dockbridge";
+  std::string image = "dockbridge-test:slim";
+  std::string via = "engine";
+  CLI::App app{"Measures what dockbridge promises. Exits with 0 if every bound is met.", "dockbridge-bench"};
+  app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
+  app.add_option("--image", image, "the image to make a container of")->capture_default_str();
+  app.add_option("--via", via, "the channel")->capture_default_str()->check(CLI::IsMember({"engine", "exec"}));
+  CLI11_PARSE(app, argc, argv);
+
+  unwind_on_signals(k_time_allowed);
+  try {
+    return bench(program, here / "bare_spawn", image, via) ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dockbridge-bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,192 @@
+// What every client must be able to do, whichever era it speaks. Each client has its own container.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+import { Container } from './support/container.mjs';
+import { eventually } from './support/eventually.mjs';
+import { clients, serverFor } from './support/session.mjs';
+
+const awkwardText = `it's "quoted" \\ and \`ticked\`, $HOME, 100 % | & ; <tag>\n\n  日本語, naïve, 🐳 and\ta tab\n`;
+
+/** The arguments in the example that ends a tool's description. */
+function exampleIn(description) {
+  return JSON.parse(description.slice(description.lastIndexOf('Example: ') + 'Example: '.length));
+}
+
+function textOf(result) {
+  return result.content.map((part) => part.text).join('');
+}
+
+describe('the server and', { concurrency: true }, () => {
+  for (const kind of clients) {
+    describe(kind.name, { concurrency: 1 }, () => {
+      let container;
+      let session;
+
+      before(async () => {
+        container = await Container.start();
+        session = await kind.open(serverFor(container.name));
+        await session.client.listTools(); // from here on the client checks results against the output schemas
+      });
+
+      after(async () => {
+        await session?.close();
+        await container?.remove();
+      });
+
+      it('agree on a revision and introduce themselves', () => {
+        assert.equal(session.client.getServerVersion().name, 'dockbridge');
+        assert.match(session.client.getServerVersion().version, /^\d+\.\d+\.\d+/);
+        assert.ok(session.client.getServerCapabilities().tools);
+        assert.match(session.client.getInstructions(), /execute_command/);
+        if (kind.version !== undefined) {
+          assert.equal(session.client.getProtocolEra(), kind.era);
+          assert.equal(session.client.getNegotiatedProtocolVersion(), kind.version);
+        }
+      });
+
+      if (kind.era === 'legacy') {
+        it('exchange a ping', async () => {
+          await session.client.ping();
+        });
+      }
+
+      it('share tools whose schemas are valid and fit their examples', async () => {
+        const { tools } = await session.client.listTools();
+        const names = tools.map((tool) => tool.name);
+        for (const name of ['execute_command', 'check_process', 'send_input']) {
+          assert.ok(names.includes(name), `${name} is missing`);
+        }
+        const ajv = new Ajv2020({ strict: true, allErrors: true });
+        for (const tool of tools) {
+          assert.deepEqual(Object.keys(tool.annotations).sort(), [
+            'destructiveHint',
+            'idempotentHint',
+            'openWorldHint',
+            'readOnlyHint',
+            'title',
+          ]);
+          ajv.compile(tool.outputSchema);
+          const accepts = ajv.compile(tool.inputSchema);
+          assert.ok(accepts(exampleIn(tool.description)), `${tool.name}: ${ajv.errorsText(accepts.errors)}`);
+        }
+      });
+
+      it('run a command and report its output and exit code', async () => {
+        const result = await session.call('execute_command', { command: 'echo out; echo err >&2; exit 3' });
+        assert.ok(!result.isError);
+        assert.equal(result.structuredContent.status, 'completed');
+        assert.equal(result.structuredContent.exitCode, 3);
+        assert.equal(result.structuredContent.stdout, 'out\n');
+        assert.equal(result.structuredContent.stderr, 'err\n');
+        assert.match(textOf(result), /STDOUT:\nout\n[^]*STDERR:\nerr\n[^]*Exit code: 3/);
+      });
+
+      it('keep quotes, newlines and all of Unicode as they are', async () => {
+        const typed = await session.call('execute_command', { command: `cat <<'END'\n${awkwardText}END` });
+        assert.equal(typed.structuredContent.stdout, awkwardText);
+        const piped = await session.call('execute_command', { command: 'cat', stdin: awkwardText });
+        assert.equal(piped.structuredContent.stdout, awkwardText);
+        const inherited = await session.call('execute_command', {
+          command: 'printf %s "$AWKWARD"',
+          env: { AWKWARD: awkwardText },
+        });
+        assert.equal(inherited.structuredContent.stdout, awkwardText);
+        assert.ok(textOf(inherited).includes(awkwardText.trimEnd()));
+      });
+
+      it('treat bad arguments as a result that says what to do', async () => {
+        const result = await session.callAsGiven('execute_command', { command: 'true' });
+        assert.equal(result.isError, true);
+        assert.match(textOf(result), /rationale/);
+      });
+
+      it('treat an unknown process as a result that says what to do', async () => {
+        const result = await session.call('check_process', { processId: 'proc_1_nosuchprocess' });
+        assert.equal(result.isError, true);
+        assert.match(textOf(result), /proc_1_nosuchprocess/);
+      });
+
+      it('treat an unknown tool as a protocol error', async () => {
+        await assert.rejects(session.call('no_such_tool', {}), { code: -32602, message: /no_such_tool/ });
+      });
+
+      it('show progress that outlasts a short client timeout', async () => {
+        const seen = [];
+        const result = await session.call(
+          'execute_command',
+          { command: 'for i in 1 2 3 4 5; do echo $i; sleep 1; done' },
+          { onprogress: (progress) => seen.push(progress), timeout: 4000, resetTimeoutOnProgress: true },
+        );
+        assert.equal(result.structuredContent.stdout, '1\n2\n3\n4\n5\n');
+        assert.ok(seen.length >= 2, `${seen.length} notifications`);
+        for (const [i, { progress, message }] of seen.entries()) {
+          assert.ok(i === 0 || progress > seen[i - 1].progress, 'progress has to grow');
+          assert.equal(typeof message, 'string');
+        }
+      });
+
+      it('end the whole process tree when the client cancels', async () => {
+        const sleeping = async () => (await container.processes()).filter((line) => line.startsWith('sleep 300'));
+        const cancel = new AbortController();
+        const call = session.call(
+          'execute_command',
+          { command: '(sleep 300.25 & setsid sleep 300.5 & wait) & sleep 300' },
+          { signal: cancel.signal },
+        );
+        const refused = assert.rejects(call);
+        await eventually('all three run', async () => (await sleeping()).length === 3);
+        cancel.abort();
+        await refused;
+        await eventually('none of them runs', async () => (await sleeping()).length === 0);
+        const next = await session.call('execute_command', { command: 'echo still here' });
+        assert.equal(next.structuredContent.stdout, 'still here\n');
+      });
+
+      it('talk with a process in the background', async () => {
+        const started = await session.call('execute_command', { command: 'cat', background: true });
+        const { processId } = started.structuredContent;
+        assert.equal(started.structuredContent.status, 'running');
+        assert.match(textOf(started), new RegExp(`Process ID: ${processId}`));
+
+        const listed = await session.call('check_process', {});
+        const entry = listed.structuredContent.processes.find((process) => process.processId === processId);
+        assert.equal(entry.status, 'running');
+        assert.equal(entry.command, 'cat');
+
+        const answered = await session.call('send_input', { processId, input: awkwardText, autoNewline: false });
+        assert.equal(answered.structuredContent.stdout, awkwardText);
+
+        await session.call('send_input', { processId, input: 'the end', eof: true });
+        const ended = await session.call('check_process', { processId, timeout: 20 });
+        assert.equal(ended.structuredContent.status, 'completed');
+        assert.equal(ended.structuredContent.exitCode, 0);
+        assert.equal(ended.structuredContent.stdout, `${awkwardText}the end\n`);
+      });
+
+      it('answer many calls side by side, each with its own result', async () => {
+        const numbers = Array.from({ length: 20 }, (_, i) => i);
+        const results = await Promise.all(
+          numbers.map((i) => session.call('execute_command', { command: `echo ${i}; exit ${i}` })),
+        );
+        assert.deepEqual(results.map((result) => result.structuredContent.exitCode), numbers);
+        assert.deepEqual(results.map((result) => result.structuredContent.stdout), numbers.map((i) => `${i}\n`));
+      });
+
+      it('have nothing to complain about in all of this', () => {
+        assert.deepEqual(session.complaints, []);
+      });
+
+      it('part when the client closes, without a signal', async () => {
+        const { server } = session;
+        assert.equal(server.exitCode, null);
+        await session.close();
+        assert.equal(server.signalCode, null);
+        assert.equal(server.exitCode, 0);
+      });
+    });
+  }
+});

@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+
+import { Client as Client2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as Transport2 } from '@modelcontextprotocol/client/stdio';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+export const program = process.env.DOCKBRIDGE_PROGRAM;
+if (!existsSync(program ?? '')) {
+  throw new Error(`DOCKBRIDGE_PROGRAM has to be the path of the dockbridge program, not '${program}'`);
+}
+
+const clientInfo = { name: 'dockbridge-client-tests', version: '1.0.0' };
+
+/** How a client starts the server for a container. It logs warnings and errors to the tests' own stderr. */
+export function serverFor(containerName) {
+  return {
+    command: program,
+    args: ['-c', containerName],
+    env: { ...process.env, DOCKBRIDGE_LOG_LEVEL: 'warn' },
+  };
+}
+
+/** One connected client and its server process. Closed by whoever opened it. */
+class Session {
+  /** What the client found wrong with the server's messages. */
+  complaints = [];
+  #client;
+  #transport;
+  #callTool;
+
+  constructor(client, transport, callTool) {
+    this.#client = client;
+    this.#transport = transport;
+    this.#callTool = callTool;
+    client.onerror = (error) => this.complaints.push(error);
+    client.fallbackNotificationHandler = async ({ method }) => {
+      this.complaints.push(new Error(`unexpected notification ${method}`));
+    };
+  }
+
+  async connect() {
+    await this.#client.connect(this.#transport);
+    return this;
+  }
+
+  get client() {
+    return this.#client;
+  }
+
+  /** The ChildProcess of the server. The transports keep it to themselves but tell too little about its end. */
+  get server() {
+    return this.#transport._process;
+  }
+
+  /** tools/call with a rationale. */
+  call(tool, args, options) {
+    return this.callAsGiven(tool, { rationale: 'a test of real clients', ...args }, options);
+  }
+
+  callAsGiven(tool, args, options) {
+    return this.#callTool({ name: tool, arguments: args }, options);
+  }
+
+  async close() {
+    await this.#client.close();
+  }
+}
+
+function openSdk1(server) {
+  const client = new Client1(clientInfo);
+  const callTool = (params, options) => client.callTool(params, undefined, options);
+  return new Session(client, new Transport1(server), callTool).connect();
+}
+
+/** `mode` as in the client's versionNegotiation option; undefined for what it does by itself. */
+function openClient2(server, mode) {
+  const client = new Client2(clientInfo, mode === undefined ? {} : { versionNegotiation: { mode } });
+  const callTool = (params, options) => client.callTool(params, options);
+  return new Session(client, new Transport2(server), callTool).connect();
+}
+
+/** The clients people use: each opens a Session with the server it is given. */
+export const clients = [
+  { name: 'TypeScript SDK 1.x', era: 'legacy', open: openSdk1 },
+  { name: 'client 2.x as it comes', era: 'legacy', version: '2025-11-25', open: (server) => openClient2(server) },
+  {
+    name: 'client 2.x in auto mode',
+    era: 'modern',
+    version: '2026-07-28',
+    open: (server) => openClient2(server, 'auto'),
+  },
+  {
+    name: 'client 2.x pinned to 2026-07-28',
+    era: 'modern',
+    version: '2026-07-28',
+    open: (server) => openClient2(server, { pin: '2026-07-28' }),
+  },
+];
+
+export const autoClient = clients[2];

@@ -1,0 +1,398 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <functional>
+#include <set>
+
+#include "support/container.hpp"
+#include "support/program.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+/// Everything here holds over the Engine API and over the docker command alike.
+void on_both_channels(const std::function<void(Server& server, const Container& container)>& body,
+                      const std::string& image = "dockbridge-test:slim") {
+  const Container container(image, {"--init"});
+  for (const char* via : {"engine", "exec"}) {
+    CAPTURE(via);
+    Server server({"-c", container.name(), "--via", via, "--inactivity-timeout", "2"});
+    server.initialize();
+    body(server, container);
+  }
+}
+
+std::string text_of(const json& result) { return result["content"][0]["text"].get<std::string>(); }
+const json& fields_of(const json& result) { return result["structuredContent"]; }
+
+json check(Server& server, const std::string& process, json more = json::object()) {
+  more["processId"] = process;
+  return server.call("check_process", std::move(more));
+}
+
+std::string start_in_background(Server& server, const std::string& command) {
+  const json result = server.execute(command, {{"background", true}});
+  CAPTURE(result.dump());
+  REQUIRE(fields_of(result)["status"] == "running");
+  return fields_of(result)["processId"];
+}
+
+}  // namespace
+
+TEST_CASE("a command's output and exit code come back in the shapes people know") {
+  on_both_channels([](Server& server, const Container&) {
+    const json both = server.execute("echo out; echo err >&2; exit 3");
+    CHECK(text_of(both) == "STDOUT:\nout\n\nSTDERR:\nerr\n\nExit code: 3");
+    CHECK(both["isError"] == false);
+    CHECK(fields_of(both)["stdout"] == "out\n");
+    CHECK(fields_of(both)["stderr"] == "err\n");
+    CHECK(fields_of(both)["exitCode"] == 3);
+    CHECK(text_of(server.execute("true")) == "Command executed successfully (no output)\nExit code: 0");
+    CHECK(text_of(server.execute("echo hello")) == "hello\n\nExit code: 0");
+    CHECK(text_of(server.execute("echo oops >&2; false")) == "STDERR:\noops\n\nExit code: 1");
+  });
+}
+
+TEST_CASE("every exit code and every signal is exact") {
+  on_both_channels([](Server& server, const Container&) {
+    for (int code = 0; code <= 255; code += 15) {
+      CHECK(fields_of(server.execute(fmt::format("exit {}", code)))["exitCode"] == code);
+    }
+    const json killed = server.execute("kill -KILL $$");
+    CHECK(fields_of(killed)["signal"] == "SIGKILL");
+    CHECK_FALSE(fields_of(killed).contains("exitCode"));
+    CHECK(text_of(killed) == "Killed by signal 9 (SIGKILL)");
+    CHECK(fields_of(server.execute("kill -TERM $$"))["signal"] == "SIGTERM");
+    CHECK(fields_of(server.execute("bash -c 'kill -SEGV $$'; exit $?"))["exitCode"] == 139);
+  });
+}
+
+TEST_CASE("quotes, heredocs, comments, backslashes and several lines behave as in a script") {
+  on_both_channels([](Server& server, const Container&) {
+    const auto out = [&](const std::string& command) { return fields_of(server.execute(command))["stdout"]; };
+    CHECK(out(R"sh(printf '%s\n' "it's" 'a "quoted" $HOME' \\ "$((1+1))")sh") == "it's\na \"quoted\" $HOME\n\\\n2\n");
+    CHECK(out("cat <<'END'\n$not `expanded` \"at\" 'all'\nEND\n") == "$not `expanded` \"at\" 'all'\n");
+    CHECK(out("echo a # a trailing comment") == "a\n");
+    CHECK(out("for i in 1 2 3; do\n  echo $i\ndone | tac") == "3\n2\n1\n");
+    CHECK(out("echo 'ünïcödé 漢字 🎉'") == "ünïcödé 漢字 🎉\n");
+    CHECK(out("echo one; echo two &\nwait") == "one\ntwo\n");
+    CHECK(out("[[ abc == a* ]] && echo this is bash") == "this is bash\n");
+    const json unclosed = server.execute("echo 'unclosed");
+    CHECK(fields_of(unclosed)["exitCode"] == 2);
+    CHECK(fields_of(unclosed)["stderr"].get<std::string>().find("unexpected EOF") != std::string::npos);
+  });
+}
+
+TEST_CASE("cwd, env and stdin reach the command") {
+  on_both_channels([](Server& server, const Container&) {
+    CHECK(fields_of(server.execute("pwd"))["stdout"] == "/app\n");
+    CHECK(fields_of(server.execute("pwd", {{"cwd", "/usr/lib"}}))["stdout"] == "/usr/lib\n");
+    server.execute("mkdir -p 'sub dir'");
+    CHECK(fields_of(server.execute("pwd", {{"cwd", "sub dir"}}))["stdout"] == "/app/sub dir\n");
+    const json env = {{"A", "x=y 'z'\n"}, {"PATH", "/usr/bin:/bin"}};
+    CHECK(fields_of(server.execute("printf '%s|%s' \"$A\" \"$PATH\"", {{"env", env}}))["stdout"] ==
+          "x=y 'z'\n|/usr/bin:/bin");
+    CHECK(fields_of(server.execute("cat; echo end", {{"stdin", "line\nno newline"}}))["stdout"] == "line\nno newlineend\n");
+    CHECK(fields_of(server.execute("wc -c", {{"stdin", ""}}))["stdout"] == "0\n");
+    const json big = server.execute("wc -c; sha256sum /dev/null >&2", {{"stdin", std::string(3'000'000, 'x')}});
+    CHECK(fields_of(big)["stdout"] == "3000000\n");
+  });
+}
+
+TEST_CASE("a directory that does not exist is an error that says so") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("true", {{"cwd", "/no/such/place"}});
+    CHECK(result["isError"] == true);
+    CHECK(fields_of(result)["error"]["code"] == "bad_cwd");
+    CHECK(text_of(result).find("/no/such/place") != std::string::npos);
+    CHECK(text_of(result).find("Next step:") != std::string::npos);
+    CHECK(fields_of(server.execute("echo still here"))["stdout"] == "still here\n");
+  });
+}
+
+TEST_CASE("a command of a megabyte runs") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string command = "echo start; : '" + std::string(1'000'000, 'x') + "'; echo end; exit 7";
+    const json result = server.execute(command);
+    CHECK(fields_of(result)["stdout"] == "start\nend\n");
+    CHECK(fields_of(result)["exitCode"] == 7);
+  });
+}
+
+TEST_CASE("an environment that is too large is a clear error") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("true", {{"env", {{"BIG", std::string(200'000, 'x')}}}});
+    CHECK(result["isError"] == true);
+    CHECK(fields_of(result)["error"]["code"] == "cannot_execute");
+    CHECK_FALSE(fields_of(result)["error"]["nextStep"].get<std::string>().empty());
+  });
+}
+
+TEST_CASE("what exits fast loses no output, on either stream") {
+  on_both_channels([](Server& server, const Container&) {
+    for (int i = 0; i < 30; ++i) {
+      const json result = server.execute("printf %05000d 7; printf %04000d 8 >&2; exit 1");
+      CHECK(fields_of(result)["stdout"].get<std::string>().size() == 5000);
+      CHECK(fields_of(result)["stderr"].get<std::string>().size() == 4000);
+    }
+  });
+}
+
+TEST_CASE("long output is cut in the middle with exact counts, and the rest can be read") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("seq 1 100000", {{"maxOutput", 2000}});
+    const std::string out = fields_of(result)["stdout"];
+    CHECK(out.starts_with("1\n2\n3\n"));
+    CHECK(out.ends_with("99999\n100000\n"));
+    CHECK(fields_of(result)["stdoutBytes"] == 588895);
+    const std::string id = fields_of(result)["processId"];
+    const auto note = out.find(" bytes of stdout left out here");
+    REQUIRE(note != std::string::npos);
+    CHECK(out.size() - (out.find(']') + 2 - out.find('[')) + fields_of(result)["stdoutLeftOut"].get<std::size_t>() == 588895);
+
+    std::string whole;
+    std::string cursor = "0:0";
+    while (whole.size() < 588895) {
+      const json part = check(server, id, {{"since", cursor}, {"maxOutput", 100000}});
+      std::string piece = fields_of(part)["stdout"];
+      if (const auto more = piece.find("\n[", 0); more != std::string::npos) {
+        piece.resize(more + 1);
+      }
+      REQUIRE_FALSE(piece.empty());
+      whole += piece;
+      cursor = fields_of(part)["cursor"];
+      // The note about what is left may follow a line that was cut: the cursor is what counts.
+      whole.resize(std::stoul(cursor));
+    }
+    std::string expected;
+    for (int i = 1; i <= 100000; ++i) {
+      expected += std::to_string(i) + "\n";
+    }
+    CHECK(whole == expected);
+  });
+}
+
+TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string command = R"(printf '\033[31mred\033[0m\n10%%\r50%%\r100%%\nab\bc\n')";
+    CHECK(fields_of(server.execute(command))["stdout"] == "red\n100%\nac\n");
+    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"] == "\x1b[31mred\x1b[0m\n10%\r50%\r100%\nab\bc\n");
+  });
+}
+
+TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are never cut in two") {
+  on_both_channels([](Server& server, const Container&) {
+    const json binary = server.execute(R"(printf 'a\377\376b\000c')");
+    CHECK(fields_of(binary)["stdout"] == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD" "b\0c", 10));
+    CHECK(text_of(binary).find("2 bytes that are not UTF-8") != std::string::npos);
+    const json cut = server.execute("for i in $(seq 2000); do printf 漢字; done", {{"maxOutput", 1000}});
+    CHECK(fields_of(cut)["stdout"].get<std::string>().find("\xEF\xBF\xBD") == std::string::npos);
+  });
+}
+
+TEST_CASE("a silent command goes on in the background and can be followed to its end") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("echo first; sleep 4; echo second; exit 5", {{"maxWaitTime", 1}});
+    CHECK(fields_of(result)["status"] == "running");
+    CHECK(fields_of(result)["returned"] == "quiet");
+    CHECK(fields_of(result)["stdout"] == "first\n");
+    const std::string id = fields_of(result)["processId"];
+    CHECK(text_of(result).find("Process ID: " + id) != std::string::npos);
+    CHECK(text_of(result).find("check_process") != std::string::npos);
+
+    const json running = check(server, id);
+    CHECK(text_of(running).find("Process Status: RUNNING") != std::string::npos);
+    const json ended = check(server, id, {{"timeout", 20}, {"since", fields_of(result)["cursor"]}});
+    CHECK(text_of(ended).find("Process Status: COMPLETED") != std::string::npos);
+    CHECK(fields_of(ended)["exitCode"] == 5);
+    CHECK(fields_of(ended)["stdout"] == "second\n");
+    CHECK(fields_of(check(server, id, {{"tail", 1}}))["stdout"] == "second\n");
+  });
+}
+
+TEST_CASE("a command that keeps talking is waited for beyond the inactivity time") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("for i in 1 2 3 4; do echo $i; sleep 0.7; done", {{"maxWaitTime", 1}});
+    CHECK(fields_of(result)["status"] == "completed");
+    CHECK(fields_of(result)["stdout"] == "1\n2\n3\n4\n");
+  });
+}
+
+TEST_CASE("a client without progress gets its answer before it gives up, one with progress hears a heartbeat") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--client-timeout", "2"});
+  server.initialize();
+  const std::string talks = "for i in $(seq 8); do echo $i; sleep 0.5; done";
+  const json early = server.execute(talks);
+  CHECK(fields_of(early)["returned"] == "waited_enough");
+
+  const int id = server.start_call("execute_command", {{"command", "sleep 5; echo done"}}, {{"progressToken", "tok"}});
+  const json answer = server.receive_answer(id);
+  CHECK(fields_of(answer["result"])["stdout"] == "done\n");
+  double last = 0;
+  int heartbeats = 0;
+  for (const json& message : server.seen) {
+    if (message.value("method", "") == "notifications/progress") {
+      CHECK(message["params"]["progressToken"] == "tok");
+      CHECK(message["params"]["progress"].get<double>() > last);
+      last = message["params"]["progress"];
+      ++heartbeats;
+    }
+  }
+  CHECK(heartbeats >= 2);
+}
+
+TEST_CASE("send_input answers a prompt, and eof ends the input") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string id = start_in_background(server, "read -p 'name? ' n; echo \"hello $n\"; cat; echo bye");
+    const json first = server.call("send_input", {{"processId", id}, {"input", "wörld"}});
+    CHECK(fields_of(first)["stdout"].get<std::string>().find("hello wörld\n") != std::string::npos);
+    CHECK(fields_of(first)["status"] == "running");
+    const json second = server.call("send_input", {{"processId", id}, {"input", "x"}, {"autoNewline", false}});
+    CHECK(fields_of(second)["stdout"] == "x");
+    const json last = server.call("send_input", {{"processId", id}, {"input", ""}, {"eof", true}});
+    CHECK(fields_of(last)["stdout"] == "bye\n");
+    CHECK(fields_of(last)["exitCode"] == 0);
+    const json late = server.call("send_input", {{"processId", id}, {"input", "too late"}});
+    CHECK(late["isError"] == true);
+    CHECK(fields_of(late)["error"]["code"] == "process_ended");
+  });
+}
+
+TEST_CASE("a process that does not read its input takes a bounded amount of it, and the reply says how much") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string id = start_in_background(server, "sleep 60");
+    const json result = server.call("send_input", {{"processId", id}, {"input", std::string(3'000'000, 'x')}});
+    const auto accepted = fields_of(result)["accepted"].get<std::size_t>();
+    CHECK(accepted >= 1'000'000);
+    CHECK(accepted < 2'000'000);
+    CHECK(text_of(result).find(std::to_string(accepted)) != std::string::npos);
+  });
+}
+
+TEST_CASE("processes of unknown, foreign and malformed ids do not exist") {
+  on_both_channels([](Server& server, const Container&) {
+    const json malformed = check(server, "../../etc/passwd");
+    CHECK(malformed["isError"] == true);
+    CHECK(fields_of(malformed)["error"]["code"] == "bad_process_id");
+    const std::string mine = fields_of(server.execute("true"))["processId"];
+    const std::string generation = mine.substr(0, mine.rfind('_'));
+    CHECK(fields_of(check(server, generation + "_0000000000000000"))["error"]["code"] == "no_such_process");
+    CHECK(fields_of(check(server, "proc_1_0000000000000000"))["error"]["code"] == "process_gone");
+    const json input = server.call("send_input", {{"processId", generation + "_zzzz"}, {"input", "x"}});
+    CHECK(fields_of(input)["error"]["code"] == "no_such_process");
+  });
+}
+
+TEST_CASE("the list shows what runs and what has ended, newest first") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string running = start_in_background(server, "sleep 30 # listed");
+    const std::string ended = fields_of(server.execute("exit 4"))["processId"];
+    const json list = fields_of(server.call("check_process", json::object()))["processes"];
+    REQUIRE(list.size() >= 2);
+    CHECK(list[0]["processId"] == ended);
+    CHECK(list[0]["exitCode"] == 4);
+    CHECK(list[1]["processId"] == running);
+    CHECK(list[1]["status"] == "running");
+  });
+}
+
+TEST_CASE("something left running in the background does not hold up the reply and is mentioned") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("(sleep 1; echo later) & echo now");
+    CHECK(fields_of(result)["stdout"] == "now\n");
+    CHECK(fields_of(result)["exitCode"] == 0);
+    CHECK(fields_of(result)["childrenRunning"] == true);
+    const std::string id = fields_of(result)["processId"];
+    eventually("the child's output is kept too",
+               [&] { return fields_of(check(server, id))["stdout"] == "now\nlater\n"; });
+  });
+}
+
+TEST_CASE("unknown arguments are ignored with a note") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("echo hi", {{"colour", "blue"}});
+    CHECK(result["isError"] == false);
+    CHECK(text_of(result).find("colour") != std::string::npos);
+  });
+}
+
+TEST_CASE("a maximum run time ends the whole tree") {
+  on_both_channels([](Server& server, const Container& container) {
+    const json result = server.execute("setsid sleep 4321 & trap '' TERM; while :; do sleep 0.1; done", {{"maxRuntime", 0.5}, {"maxWaitTime", 30}});
+    CHECK(fields_of(result)["cause"] == "timeout");
+    CHECK(fields_of(result)["status"] == "completed");
+    eventually("nothing of the tree is left", [&] { return container.pids_of("sleep 4321").empty(); });
+  });
+}
+
+TEST_CASE("calls run side by side and answer in any order") {
+  on_both_channels([](Server& server, const Container&) {
+    const int slow = server.start_call("execute_command", {{"command", "sleep 1; echo slow"}});
+    std::set<int> quick;
+    for (int i = 0; i < 20; ++i) {
+      quick.insert(server.start_call("execute_command", {{"command", fmt::format("echo {}", i)}}));
+    }
+    for (std::size_t i = 0; i < 20; ++i) {
+      const int id = server.receive()["id"];
+      CHECK(id != slow);
+      CHECK(quick.erase(id) == 1);
+    }
+    CHECK(fields_of(server.receive_answer(slow)["result"])["stdout"] == "slow\n");
+  });
+}
+
+TEST_CASE("a cancelled call ends its tree and is never answered") {
+  on_both_channels([](Server& server, const Container& container) {
+    const int id = server.start_call("execute_command", {{"command", "sleep 7654 & setsid sleep 7654 & sleep 7654"}});
+    eventually("the tree runs", [&] { return container.pids_of("sleep 7654").size() >= 3; });
+    server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+    eventually("the tree is gone", [&] { return container.pids_of("sleep 7654").empty(); });
+    CHECK(server.request("ping")["result"] == json::object());
+    for (const json& message : server.seen) {
+      CHECK(message.value("id", json(nullptr)) != id);
+    }
+  });
+}
+
+TEST_CASE("dockbridge call prints the result and its exit status tells success") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const auto call = [&](const std::string& tool, const std::string& arguments) {
+    return run({program_path(), "-c", container.name(), "call", tool, arguments});
+  };
+  const Finished good = call("execute_command", R"({"command":"echo hi","rationale":"x"})");
+  CHECK(good.exit_code == 0);
+  CHECK(good.out == "hi\n\nExit code: 0\n");
+  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 1);
+  CHECK(call("no_such_tool", "{}").exit_code == 2);
+  CHECK(call("execute_command", "not json").exit_code == 2);
+}
+
+TEST_CASE("doctor finds a working container good") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const Finished finished = run({program_path(), "-c", container.name(), "doctor"});
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.out.find("agent") != std::string::npos);
+  CHECK(finished.out.find("BAD") == std::string::npos);
+}
+
+TEST_CASE("the audit log has one line per call and no secrets") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--log-format", "json"});
+  server.initialize();
+  server.execute("cat > /dev/null; echo done", {{"env", {{"TOKEN", "s3cret-value"}}}, {"stdin", "s3cret-input"}});
+  eventually("the line is written", [&] { return server.log().find("execute_command") != std::string::npos; });
+  const std::string log = server.log();
+  CHECK(log.find("s3cret") == std::string::npos);
+  const std::size_t begin = log.rfind('\n', log.find("execute_command")) + 1;
+  const json line = json::parse(log.substr(begin, log.find('\n', begin) - begin));
+  CHECK(line["tool"] == "execute_command");
+  CHECK(line["rationale"] == "a test");
+  CHECK(line["outcome"] == "ok");
+  CHECK(line.contains("request"));
+  CHECK(line.contains("ms"));
+  CHECK(line["container"] == container.name());
+}

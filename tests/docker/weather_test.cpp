@@ -1,0 +1,319 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <csignal>
+
+#include "support/container.hpp"
+#include "support/program.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+std::string text_of(const json& result) { return result["content"][0]["text"].get<std::string>(); }
+const json& fields_of(const json& result) { return result["structuredContent"]; }
+const json& error_of(const json& result) {
+  CHECK(result["isError"] == true);
+  CHECK(text_of(result).find("Next step:") != std::string::npos);
+  return fields_of(result)["error"];
+}
+
+struct Connected {
+  Container container;
+  Server server;
+
+  explicit Connected(const std::vector<std::string>& options = {"--init"}, const std::string& image = "dockbridge-test:slim",
+                     const std::vector<std::string>& arguments = {})
+      : container(image, options), server(with_name(arguments)) {
+    server.initialize();
+  }
+  std::vector<std::string> with_name(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"-c", container.name()});
+    return arguments;
+  }
+};
+
+json wait_for_end(Server& server, const std::string& process) {
+  return server.call("check_process", {{"processId", process}, {"timeout", 40}, {"since", "0:0"}, {"maxOutput", 400000}},
+                     seconds(60));
+}
+
+std::string lines_up_to(int count) {
+  std::string expected;
+  for (int i = 1; i <= count; ++i) {
+    expected += std::to_string(i) + "\n";
+  }
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("a process outlives kill -9 of the server: same id, same output, same exit code") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  std::string id;
+  {
+    Server first({"-c", container.name()});
+    first.initialize();
+    id = fields_of(first.execute("for i in $(seq 2000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 9",
+                                 {{"background", true}}))["processId"];
+    first.signal(SIGKILL);
+    first.wait_for_exit();
+  }
+  Server second({"-c", container.name()});
+  second.initialize();
+  const json ended = wait_for_end(second, id);
+  CHECK(fields_of(ended)["stdout"] == lines_up_to(2000));
+  CHECK(fields_of(ended)["exitCode"] == 9);
+}
+
+TEST_CASE("kill -9 of the session in the middle of output loses nothing, and the call goes on") {
+  Connected c;
+  c.server.execute("true");
+  const int id = c.server.start_call(
+      "execute_command", {{"command", "for i in $(seq 3000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"},
+                          {"maxOutput", 400000}});
+  eventually("the command runs", [&] { return c.container.pids_of("seq 3000").size() == 1; });
+  const auto sessions = c.container.pids_of(" session");
+  REQUIRE(sessions.size() == 1);
+  ::kill(sessions.front(), SIGKILL);
+  const json result = c.server.receive_answer(id)["result"];
+  CHECK(fields_of(result)["stdout"] == lines_up_to(3000));
+  CHECK(fields_of(result)["exitCode"] == 3);
+}
+
+TEST_CASE("closing the client's end leaves the process running") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  {
+    Server server({"-c", container.name()});
+    server.initialize();
+    server.execute("true");
+    server.start_call("execute_command", {{"command", "sleep 8642"}});
+    eventually("it runs", [&] { return !container.pids_of("sleep 8642").empty(); });
+    server.close_input();
+    CHECK(server.wait_for_exit() == 0);
+  }
+  CHECK_FALSE(container.pids_of("sleep 8642").empty());
+}
+
+TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
+  Connected c;
+  const std::string id = fields_of(c.server.execute("echo kept; sleep 60", {{"background", true}}))["processId"];
+  eventually("its output is there", [&] {
+    return fields_of(c.server.call("check_process", {{"processId", id}}))["stdout"] == "kept\n";
+  });
+  const auto keepers = c.container.pids_of("dockbridge-keep");
+  REQUIRE(keepers.size() == 1);
+  ::kill(keepers.front(), SIGKILL);
+  eventually("it is known to be lost", [&] {
+    return fields_of(c.server.call("check_process", {{"processId", id}}))["status"] == "lost";
+  });
+  const json lost = c.server.call("check_process", {{"processId", id}});
+  CHECK_FALSE(fields_of(lost).contains("exitCode"));
+  CHECK(fields_of(lost)["stdout"] == "kept\n");
+  CHECK(text_of(lost).find("unknown") != std::string::npos);
+}
+
+TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
+  for (const bool init : {true, false}) {
+    CAPTURE(init);
+    Connected c(init ? std::vector<std::string>{"--init"} : std::vector<std::string>{});
+    for (int i = 0; i < 20; ++i) {
+      c.server.execute("(sleep 0.01 &) ; bash -c 'true & disown'; true");
+      c.server.execute("true", {{"cwd", "/nope"}});
+    }
+    eventually("no keeper is left", [&] { return c.container.pids_of("dockbridge-keep").empty(); });
+    CHECK(c.container.zombies() == 0);
+    c.server.signal(SIGKILL);
+    c.server.wait_for_exit();
+    eventually("the session goes with its stream", [&] { return c.container.pids_of(" session").empty(); });
+    CHECK(c.container.zombies() == 0);
+  }
+}
+
+TEST_CASE("no such container, and no image to make it from, names the way on") {
+  Server server({"-c", "dockbridge-no-such", "--image", "dockbridge-no-such-image"});
+  const json error = error_of(server.execute("true"));
+  CHECK(error["code"] == "no_such_container");
+  CHECK(error["nextStep"].get<std::string>().find("run.sh") != std::string::npos);
+  Server forbidden({"-c", "dockbridge-no-such", "--image", "dockbridge-test:slim", "--no-create"});
+  CHECK(error_of(forbidden.execute("true"))["code"] == "no_such_container");
+  Server by_command({"-c", "dockbridge-no-such", "--image", "dockbridge-no-such-image", "--via", "exec"});
+  CHECK(error_of(by_command.execute("true"))["code"] == "no_such_container");
+}
+
+TEST_CASE("a missing container is created with the hardening, over both channels, and only by a tool call") {
+  for (const char* via : {"engine", "exec"}) {
+    CAPTURE(via);
+    const std::string name = fmt::format("dockbridge-test-created-{}-{}", ::getpid(), via);
+    const auto exists = [&] { return run({"docker", "inspect", name}).exit_code == 0; };
+    struct Remove {
+      std::string name;
+      ~Remove() { run({"docker", "rm", "--force", name}); }
+    } const remove{name};
+    Server server({"-c", name, "--image", "dockbridge-test:slim", "--via", via});
+    server.initialize();
+    server.request("tools/list");
+    CHECK_FALSE(exists());
+    CHECK(fields_of(server.execute("pwd"))["stdout"] == "/app\n");
+    const json host = json::parse(run_ok({"docker", "inspect", "--format", "{{json .HostConfig}}", name}));
+    CHECK(host["Init"] == true);
+    CHECK(host["CapDrop"] == json::array({"ALL"}));
+    CHECK(host["SecurityOpt"] == json::array({"no-new-privileges:true"}));
+    CHECK(host["PidsLimit"] == 4096);
+    CHECK(host["Memory"].get<std::int64_t>() > 0);
+  }
+}
+
+TEST_CASE("a stopped container is started, unless that is forbidden") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  run_ok({"docker", "stop", "--time", "1", container.name()});
+  Server forbidden({"-c", container.name(), "--no-start"});
+  const json error = error_of(forbidden.execute("true"));
+  CHECK(error["code"] == "container_stopped");
+  CHECK(error["nextStep"] == "docker start " + container.name());
+  for (const char* via : {"engine", "exec"}) {
+    run_ok({"docker", "stop", "--time", "1", container.name()});
+    Server server({"-c", container.name(), "--via", via});
+    CHECK(fields_of(server.execute("echo up"))["stdout"] == "up\n");
+  }
+}
+
+TEST_CASE("a paused container is named as the reason, and work goes on after unpause") {
+  for (const char* via : {"engine", "exec"}) {
+    CAPTURE(via);
+    Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
+    c.server.execute("true");
+    run_ok({"docker", "pause", c.container.name()});
+    const json error = error_of(c.server.execute("true"));
+    CHECK(error["code"] == "container_paused");
+    CHECK(error["nextStep"] == "docker unpause " + c.container.name());
+    Server fresh({"-c", c.container.name(), "--via", via});
+    CHECK(error_of(fresh.execute("true"))["code"] == "container_paused");
+    run_ok({"docker", "unpause", c.container.name()});
+    CHECK(fields_of(c.server.execute("echo again"))["stdout"] == "again\n");
+    CHECK(fields_of(fresh.execute("echo again"))["stdout"] == "again\n");
+  }
+}
+
+TEST_CASE("a container killed in the middle of a call ends the call with the reason, and the next call starts it again") {
+  for (const char* via : {"engine", "exec"}) {
+    CAPTURE(via);
+    Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
+    const std::string old = fields_of(c.server.execute("echo kept"))["processId"];
+    const int id = c.server.start_call("execute_command", {{"command", "sleep 9753"}});
+    eventually("it runs", [&] { return !c.container.pids_of("sleep 9753").empty(); });
+    run_ok({"docker", "kill", c.container.name()});
+    const json error = error_of(c.server.receive_answer(id)["result"]);
+    CHECK(error["code"] == "container_stopped");
+    CHECK(fields_of(c.server.execute("echo up"))["stdout"] == "up\n");
+    // What had ended before is still on the container's disk.
+    CHECK(fields_of(c.server.call("check_process", {{"processId", old}}))["stdout"] == "kept\n");
+  }
+}
+
+TEST_CASE("a container replaced under the same name is noticed: old ids are gone, new calls work") {
+  const std::string name = fmt::format("dockbridge-test-replaced-{}", ::getpid());
+  struct Remove {
+    std::string name;
+    ~Remove() { run({"docker", "rm", "--force", name}); }
+  } const remove{name};
+  const auto create = [&] { run_ok({"docker", "run", "-d", "--init", "--name", name, "dockbridge-test:slim", "sleep", "infinity"}); };
+  create();
+  Server server({"-c", name});
+  const std::string old = fields_of(server.execute("sleep 60", {{"background", true}}))["processId"];
+  run_ok({"docker", "rm", "--force", name});
+  create();
+  eventually("the loss is noticed", [&] { return server.execute("true")["isError"] == false; });
+  CHECK(error_of(server.call("check_process", {{"processId", old}}))["code"] == "process_gone");
+}
+
+TEST_CASE("an image with nothing but a static sh works") {
+  Connected c({"--init"}, "dockbridge-test:sh-only");
+  CHECK(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6"))["exitCode"] == 6);
+  CHECK(fields_of(c.server.execute("cat <<E\nhi\nE"))["stdout"] == "hi\n");
+}
+
+TEST_CASE("an image without any shell runs plain programs and says why it runs nothing else") {
+  const Container container("dockbridge-test:sh-only", {"--init"});
+  Server server({"-c", container.name()});
+  server.execute("true");
+  // The agent needs no shell: remove it, and connect anew.
+  (void)container.sh("cp /bin/busybox /only && rm -f /bin/sh /bin/ash /bin/bash");
+  Server fresh({"-c", container.name()});
+  CHECK(fields_of(fresh.execute("/only echo 'a b'  c"))["stdout"] == "a b c\n");
+  const json error = error_of(fresh.execute("/only echo a | /only cat"));
+  CHECK(error["code"] == "no_shell");
+}
+
+TEST_CASE("a container with a read-only root works from its bind mount, or says what it needs") {
+  std::string workspace = "/tmp/dockbridge-test-ro-XXXXXX";
+  REQUIRE(::mkdtemp(workspace.data()) != nullptr);
+  {
+    Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", workspace + ":/app"});
+    CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
+  }
+  run_ok({"rm", "-rf", workspace});
+  Connected bare({"--init", "--read-only"});
+  const json error = error_of(bare.server.execute("true"));
+  CHECK(error["code"] == "agent_not_placed");
+  CHECK(error["message"].get<std::string>().find("read-only") != std::string::npos);
+}
+
+TEST_CASE("a container that runs as a user without privileges works") {
+  Connected c({"--init", "--user", "1234:1234"});
+  CHECK(fields_of(c.server.execute("id -u"))["stdout"] == "1234\n");
+}
+
+TEST_CASE("without permission on the socket the error says what to do") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--docker-host", "unix:///var/run/docker.sock"}, {},
+                {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"});
+  const json error = error_of(server.execute("true"));
+  CHECK(error["code"] == "no_permission");
+  CHECK(error["nextStep"].get<std::string>().find("usermod") != std::string::npos);
+}
+
+TEST_CASE("an engine that accepts and never answers is named as hung, and the server goes on serving") {
+  const std::string path = fmt::format("/tmp/dockbridge-test-hung-{}.sock", ::getpid());
+  const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(listener.get(), 8) == 0);
+  Server server({"--docker-host", "unix://" + path});
+  server.initialize();
+  const int id = server.start_call("execute_command", {{"command", "true"}});
+  CHECK(server.request("ping")["result"] == json::object());
+  const json error = error_of(server.receive_answer(id, seconds(60))["result"]);
+  ::unlink(path.c_str());
+  CHECK(error["code"] == "engine_hung");
+}
+
+TEST_CASE("a gigabyte of output is counted exactly and shown small") {
+  Connected c;
+  const json result = c.server.execute("head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo end");
+  CHECK(fields_of(result)["stdoutBytes"] == 1073741824 + 5);
+  CHECK(result.dump().size() < 200'000);
+  CHECK(fields_of(result)["stdout"].get<std::string>().ends_with("x\nend\n"));
+  CHECK(text_of(result).find("were not kept") != std::string::npos);
+}
+
+TEST_CASE("at the pids limit a command is refused with the reason, and works again when there is room") {
+  Connected c({"--init", "--pids-limit", "30"});
+  c.server.execute("true");
+  const std::string hog =
+      fields_of(c.server.execute("for i in $(seq 40); do sleep 40 & done; wait", {{"background", true}}))["processId"];
+  eventually("the limit is felt", [&] {
+    const json result = c.server.execute("true");
+    return result["isError"] == true && fields_of(result)["error"]["code"] == "cannot_fork";
+  });
+  for (const int pid : c.container.pids_of("sleep 40")) {
+    ::kill(pid, SIGKILL);
+  }
+  eventually("there is room again", [&] { return c.server.execute("true")["isError"] == false; });
+}

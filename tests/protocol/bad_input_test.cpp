@@ -1,0 +1,220 @@
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "support/program.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+struct Offline : Server {
+  Offline() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
+
+  /// Whatever was sent before, the server still answers.
+  void must_still_serve() { CHECK(request("ping")["result"] == json::object()); }
+};
+
+}  // namespace
+
+TEST_CASE("text that is not JSON is a parse error with a null id") {
+  Offline server;
+  for (const char* text : {"{", "nonsense", "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ", "\"\\ud800", "[1,2"}) {
+    server.send_raw(std::string(text) + "\n");
+    const json answer = server.receive();
+    CHECK(answer["error"]["code"] == -32700);
+    CHECK(answer["id"].is_null());
+  }
+  server.must_still_serve();
+}
+
+TEST_CASE("NUL bytes and invalid UTF-8 are parse errors") {
+  Offline server;
+  server.send_raw(std::string("{\"jsonrpc\":\"2.0\",\0\"id\":1}\n", 26));
+  CHECK(server.receive()["error"]["code"] == -32700);
+  server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}\n");
+  CHECK(server.receive()["error"]["code"] == -32700);
+  server.must_still_serve();
+}
+
+TEST_CASE("deeply nested JSON is refused without recursion") {
+  Offline server;
+  server.send_raw(std::string(100'000, '[') + "\n");
+  CHECK(server.receive()["error"]["code"] == -32600);
+  std::string nested = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":)";
+  for (int i = 0; i < 1000; ++i) {
+    nested += "{\"a\":";
+  }
+  server.send_raw(nested + "\n");
+  CHECK(server.receive()["error"]["code"] == -32600);
+  server.must_still_serve();
+}
+
+TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory") {
+  Offline server;
+  const std::string megabyte(1024 * 1024, 'x');
+  server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"");
+  for (int i = 0; i < 100; ++i) {
+    server.send_raw(megabyte);
+  }
+  server.send_raw("\"}\n");
+  const json answer = server.receive();
+  CHECK(answer["error"]["code"] == -32600);
+  CHECK(answer["error"]["message"].get<std::string>().find("longer than") != std::string::npos);
+  const std::string status = run_ok({"cat", "/proc/" + std::to_string(server.pid()) + "/status"});
+  const long peak_kib = std::stol(status.substr(status.find("VmHWM:") + 6));
+  CHECK(peak_kib < 64 * 1024);
+  server.must_still_serve();
+}
+
+TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
+  Offline server;
+  for (const char* text : {"1", "null", "\"x\"", "[]", "{}", R"({"id":1,"method":"ping"})",
+                           R"({"jsonrpc":"1.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1})",
+                           R"({"jsonrpc":"2.0","id":1,"method":5})"}) {
+    server.send_raw(std::string(text) + "\n");
+    CHECK(server.receive()["error"]["code"] == -32600);
+  }
+  server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[1]}\n");
+  const json answer = server.receive();
+  CHECK(answer["error"]["code"] == -32602);
+  CHECK(answer["id"] == 7);
+  server.must_still_serve();
+}
+
+TEST_CASE("ids come back exactly as they were sent") {
+  Offline server;
+  for (const json& id : {json(0), json(-1), json(9007199254740993), json(18446744073709551615ULL), json(""), json("ä\n")}) {
+    server.send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "ping"}});
+    const json answer = server.receive();
+    CHECK(answer["id"] == id);
+    CHECK(answer["id"].type_name() == id.type_name());
+  }
+}
+
+TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refused") {
+  Offline server;
+  for (const char* id : {"null", "1.5", "{}", "[1]", "true", "18446744073709551616", "1e400"}) {
+    server.send_raw(std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}\n");
+    const json answer = server.receive();
+    CHECK(answer["id"].is_null());
+    CHECK(answer["error"]["code"].get<int>() <= -32600);
+  }
+  server.must_still_serve();
+}
+
+TEST_CASE("unknown methods are refused by name, unknown notifications are ignored") {
+  Offline server;
+  const json error = server.request("tools/destroy")["error"];
+  CHECK(error["code"] == -32601);
+  CHECK(error["message"].get<std::string>().find("tools/destroy") != std::string::npos);
+  server.send({{"jsonrpc", "2.0"}, {"method", "notifications/whatever"}, {"params", {{"a", 1}}}});
+  server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 12345}}}});
+  server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}});
+  server.send({{"jsonrpc", "2.0"}, {"id", 99}, {"result", json::object()}});
+  server.must_still_serve();
+}
+
+TEST_CASE("empty lines are no messages") {
+  Offline server;
+  server.send_raw("\n\r\n  \n");
+  server.must_still_serve();
+}
+
+TEST_CASE("tools/call without a usable name is invalid") {
+  Offline server;
+  CHECK(server.request("tools/call")["error"]["code"] == -32602);
+  CHECK(server.request("tools/call", {{"name", 5}})["error"]["code"] == -32602);
+  CHECK(server.request("tools/call", {{"name", "nope"}})["error"]["code"] == -32602);
+  CHECK(server.request("tools/call", {{"name", "check_process"}, {"arguments", "x"}})["error"]["code"] == -32602);
+}
+
+TEST_CASE("bad tool arguments are a result that names the argument") {
+  Offline server;
+  const auto complaint = [&](const std::string& tool, const json& arguments) {
+    const json result = server.request("tools/call", {{"name", tool}, {"arguments", arguments}})["result"];
+    CHECK(result["isError"] == true);
+    CHECK(result["structuredContent"]["error"]["code"] == "bad_arguments");
+    return result["content"][0]["text"].get<std::string>();
+  };
+  const auto names = [](const std::string& text, const char* argument) {
+    CAPTURE(text);
+    CHECK(text.find("'" + std::string(argument) + "'") != std::string::npos);
+    CHECK(text.find("Next step:") != std::string::npos);
+  };
+  names(complaint("execute_command", json::object()), "command");
+  names(complaint("execute_command", {{"command", "true"}}), "rationale");
+  names(complaint("execute_command", {{"command", 5}, {"rationale", "x"}}), "command");
+  names(complaint("execute_command", {{"command", "  \n"}, {"rationale", "x"}}), "command");
+  names(complaint("execute_command", {{"command", std::string("a\0b", 3)}, {"rationale", "x"}}), "command");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"cwd", 1}}), "cwd");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", {{"A=B", "c"}}}}), "env");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", {{"", "c"}}}}), "env");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", {{"A", 1}}}}), "env");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", "A=B"}}), "env");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxWaitTime", -1}}), "maxWaitTime");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxWaitTime", "20"}}), "maxWaitTime");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"background", "yes"}}), "background");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxOutput", 1.5}}), "maxOutput");
+  names(complaint("check_process", {{"rationale", "x"}, {"since", "12"}}), "since");
+  names(complaint("check_process", {{"rationale", "x"}, {"tail", 0}}), "tail");
+  names(complaint("send_input", {{"rationale", "x"}, {"input", "a"}}), "processId");
+}
+
+TEST_CASE("no engine, and engine addresses that cannot work, are clear errors") {
+  const auto error_of = [](const std::string& host) {
+    Server server({"--docker-host", host});
+    const json result = server.execute("true");
+    CHECK(result["isError"] == true);
+    server.request("ping");
+    return result["structuredContent"]["error"];
+  };
+  CHECK(error_of("unix:///nonexistent/docker.sock")["code"] == "no_engine");
+  CHECK(error_of("tcp://127.0.0.1:1")["code"] == "no_engine");
+  CHECK(error_of("ssh://someone@host")["code"] == "unsupported_docker_host");
+  CHECK(error_of("gopher://x")["code"] == "bad_docker_host");
+  for (const char* host : {"unix:///nonexistent/docker.sock", "ssh://someone@host", "gopher://x"}) {
+    CHECK_FALSE(error_of(host)["nextStep"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("a docker command that does not exist is a clear error") {
+  Server server({"--via", "exec", "--docker-command", "no-such-docker"});
+  const json result = server.execute("true");
+  CHECK(result["isError"] == true);
+  CHECK(result["structuredContent"]["error"]["code"] == "no_docker_command");
+}
+
+TEST_CASE("bad options name the value, its source and what is accepted, and start nothing") {
+  const auto complaint = [](const std::vector<std::string>& arguments, const std::map<std::string, std::string>& env) {
+    std::vector<std::string> argv = {program_path()};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const Finished finished = run(argv, env);
+    CHECK(finished.exit_code == 2);
+    CHECK(finished.out.empty());
+    return finished.err;
+  };
+  const std::string flag = complaint({"--via", "pigeon"}, {});
+  CHECK(flag.find("'pigeon'") != std::string::npos);
+  CHECK(flag.find("--via") != std::string::npos);
+  CHECK(flag.find("engine, exec") != std::string::npos);
+  const std::string variable = complaint({}, {{"DOCKBRIDGE_MAX_WAIT", "soon"}});
+  CHECK(variable.find("'soon'") != std::string::npos);
+  CHECK(variable.find("DOCKBRIDGE_MAX_WAIT") != std::string::npos);
+  CHECK(complaint({"--nonsense"}, {}).find("--nonsense") != std::string::npos);
+  CHECK(complaint({"--workdir", "relative"}, {}).find("absolute") != std::string::npos);
+  CHECK(complaint({"--config", "/nonexistent.json"}, {}).find("/nonexistent.json") != std::string::npos);
+}
+
+TEST_CASE("--help and --version need no engine") {
+  const std::map<std::string, std::string> offline = {{"DOCKER_HOST", "unix:///nonexistent"}};
+  const Finished help = run({program_path(), "--help"}, offline);
+  CHECK(help.exit_code == 0);
+  for (const char* word : {"--container-name", "--via", "call", "doctor", "DOCKBRIDGE_"}) {
+    CHECK(help.out.find(word) != std::string::npos);
+  }
+  const Finished version = run({program_path(), "--version"}, offline);
+  CHECK(version.exit_code == 0);
+  CHECK(version.out.starts_with("dockbridge 0."));
+}

@@ -1,0 +1,156 @@
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "support/program.hpp"
+
+using namespace dockbridge::test;
+
+namespace {
+
+const json k_modern_meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+                            {"io.modelcontextprotocol/clientCapabilities", json::object()},
+                            {"io.modelcontextprotocol/clientInfo", {{"name", "test"}, {"version", "1"}}}};
+
+/// A server that could not reach an engine if it tried.
+struct Offline : Server {
+  Offline() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
+};
+
+}  // namespace
+
+TEST_CASE("initialize echoes every handshake revision that is known") {
+  for (const char* version : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
+    Offline server;
+    const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
+    CHECK(answer["result"]["protocolVersion"] == version);
+    CHECK(answer["result"]["serverInfo"]["name"] == "dockbridge");
+    CHECK(answer["result"]["capabilities"].contains("tools"));
+  }
+}
+
+TEST_CASE("initialize answers an unknown revision with the newest handshake revision") {
+  Offline server;
+  for (const char* version : {"1999-01-01", "2026-07-28"}) {
+    const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
+    CHECK(answer["result"]["protocolVersion"] == "2025-11-25");
+  }
+}
+
+TEST_CASE("tools/list needs no engine and no params") {
+  Offline server;
+  server.initialize();
+  server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
+  const json tools = server.receive_answer(77)["result"]["tools"];
+  REQUIRE(tools.size() == 3);
+  for (const json& tool : tools) {
+    CHECK(tool["inputSchema"]["type"] == "object");
+    CHECK(tool["outputSchema"]["type"] == "object");
+    for (const char* hint : {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}) {
+      CHECK(tool["annotations"].contains(hint));
+    }
+    CHECK(tool["inputSchema"]["properties"].contains("rationale"));
+  }
+}
+
+TEST_CASE("an older revision is not shown what it does not know") {
+  Offline server;
+  server.initialize("2024-11-05");
+  const json tool = server.request("tools/list")["result"]["tools"][0];
+  CHECK_FALSE(tool.contains("outputSchema"));
+  CHECK_FALSE(tool.contains("annotations"));
+  CHECK_FALSE(tool.contains("title"));
+}
+
+TEST_CASE("ping answers with an empty result") {
+  Offline server;
+  CHECK(server.request("ping")["result"] == json::object());
+}
+
+TEST_CASE("server/discover tells versions, capabilities and how long they hold") {
+  Offline server;
+  const json result = server.request("server/discover", {{"_meta", k_modern_meta}})["result"];
+  CHECK(result["supportedVersions"] == json::array({"2026-07-28"}));
+  CHECK(result["capabilities"].contains("tools"));
+  CHECK(result["resultType"] == "complete");
+  CHECK(result["ttlMs"].get<int>() > 0);
+  CHECK(result["cacheScope"] == "public");
+  CHECK(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "dockbridge");
+}
+
+TEST_CASE("a stateless tools/list needs no handshake and says how long it holds") {
+  Offline server;
+  const json result = server.request("tools/list", {{"_meta", k_modern_meta}})["result"];
+  CHECK(result["resultType"] == "complete");
+  CHECK(result["ttlMs"].is_number());
+  CHECK(result["cacheScope"].is_string());
+}
+
+TEST_CASE("a stateless request needs its client's capabilities") {
+  Offline server;
+  json meta = k_modern_meta;
+  meta.erase("io.modelcontextprotocol/clientCapabilities");
+  CHECK(server.request("tools/list", {{"_meta", meta}})["error"]["code"] == -32602);
+}
+
+TEST_CASE("a stateless request of another version is told which are supported") {
+  Offline server;
+  json meta = k_modern_meta;
+  meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01";
+  const json error = server.request("tools/list", {{"_meta", meta}})["error"];
+  CHECK(error["code"] == -32022);
+  CHECK(error["data"]["supported"] == json::array({"2026-07-28"}));
+  CHECK(error["data"]["requested"] == "2031-01-01");
+}
+
+TEST_CASE("the stateless era knows no initialize and no ping") {
+  Offline server;
+  CHECK(server.request("initialize", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
+  CHECK(server.request("ping", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
+}
+
+TEST_CASE("a stateless call answers a complete result with isError when there is no engine") {
+  Offline server;
+  const json result = server.request("tools/call", {{"name", "execute_command"},
+                                                    {"arguments", {{"command", "true"}, {"rationale", "x"}}},
+                                                    {"_meta", k_modern_meta}})["result"];
+  CHECK(result["resultType"] == "complete");
+  CHECK(result["isError"] == true);
+  CHECK(result["structuredContent"]["error"]["code"] == "no_engine");
+}
+
+TEST_CASE("a batch is one answer in 2025-03-26 and refused in every other revision") {
+  const json batch = json::array({{{"jsonrpc", "2.0"}, {"id", "a"}, {"method", "ping"}},
+                                  {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
+                                  {{"jsonrpc", "2.0"}, {"id", "b"}, {"method", "nonsense"}}});
+  {
+    Offline server;
+    server.initialize("2025-03-26");
+    server.send(batch);
+    const json answers = server.receive();
+    REQUIRE(answers.is_array());
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[0]["id"] == "a");
+    CHECK(answers[1]["error"]["code"] == -32601);
+  }
+  {
+    Offline server;
+    server.initialize("2025-06-18");
+    server.send(batch);
+    CHECK(server.receive()["error"]["code"] == -32600);
+  }
+}
+
+TEST_CASE("the server ends by itself when its input ends") {
+  Offline server;
+  server.initialize();
+  server.close_input();
+  CHECK(server.wait_for_exit() == 0);
+}
+
+TEST_CASE("the server ends on SIGTERM with status 0") {
+  Offline server;
+  server.initialize();
+  server.signal(SIGTERM);
+  CHECK(server.wait_for_exit() == 0);
+}
