@@ -18,8 +18,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (role != "session") {
-    fmt::print(stderr, "dockbridge-agent {}: dockbridge starts this program in a container; it takes 'session' or "
-                       "'--version'\n", DOCKBRIDGE_VERSION);
+    fmt::print(stderr,
+               "dockbridge-agent {}: dockbridge starts this program in a container; it takes 'session' or "
+               "'--version'\n",
+               DOCKBRIDGE_VERSION);
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);

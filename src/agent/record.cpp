@@ -29,7 +29,9 @@ Result<json> read_record(int directory_fd, const char* name) {
   return record;
 }
 
-std::string dump(const json& record) { return record.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& record) {
+  return record.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -50,8 +52,9 @@ Result<Meta> read_meta(int directory_fd) {
     return fail(record.error());
   }
   try {
-    return Meta{record->value("command", ""),   record->value("cwd", ""),           record->value("owner", ""),
-                record->value("rationale", ""), record->value("pid", std::int64_t{}), record->value("startedAtMs", std::int64_t{})};
+    return Meta{record->value("command", ""),         record->value("cwd", ""),
+                record->value("owner", ""),           record->value("rationale", ""),
+                record->value("pid", std::int64_t{}), record->value("startedAtMs", std::int64_t{})};
   } catch (const json::exception&) {
     return fail("record_damaged", "the process record 'meta' has a field of the wrong type");
   }

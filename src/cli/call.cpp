@@ -25,15 +25,15 @@ int call(const Options& options, const std::string& name, const std::string& tex
   auto parsed = mcp::parse_json(text);
   const auto* arguments = std::get_if<mcp::json>(&parsed);
   if (arguments == nullptr || !arguments->is_object()) {
-    fmt::print(stderr, "dockbridge: the arguments have to be a JSON object, such as "
-                       "'{{\"command\": \"uname -a\", \"rationale\": \"try it\"}}'\n");
+    fmt::print(stderr,
+               "dockbridge: the arguments have to be a JSON object, such as "
+               "'{{\"command\": \"uname -a\", \"rationale\": \"try it\"}}'\n");
     return 2;
   }
   const mcp::Interruption never;
   // A terminal waits as long as it takes: progress goes to stderr.
-  const mcp::CallContext context{"call", "local", never, [](const std::string& message) {
-                                   fmt::print(stderr, "dockbridge: {}\n", message);
-                                 }};
+  const mcp::CallContext context{"call", "local", never,
+                                 [](const std::string& message) { fmt::print(stderr, "dockbridge: {}\n", message); }};
   const mcp::ToolResult result = tool->call(*arguments, context);
   fmt::print(result.is_error ? stderr : stdout, "{}\n", result.text);
   return result.is_error ? 1 : 0;

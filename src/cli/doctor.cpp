@@ -32,8 +32,7 @@ int give_up(const std::string& what, const Error& error) {
 
 bool lists(const json& host, const char* key, const std::string& wanted) {
   const auto list = host.find(key);
-  return list != host.end() && list->is_array() &&
-         std::any_of(list->begin(), list->end(), [&](const json& entry) {
+  return list != host.end() && list->is_array() && std::any_of(list->begin(), list->end(), [&](const json& entry) {
            return entry.is_string() && entry.get<std::string>().starts_with(wanted);
          });
 }

@@ -1,7 +1,7 @@
 #include "cli/options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -135,7 +135,9 @@ Result<void> take(const Setting& setting, Options& options, const std::string& v
   return {};
 }
 
-std::string value_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string value_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 Result<void> take_config(const std::string& path, const std::string& content, Options& options) {
   const json config = json::parse(content, nullptr, false, /*ignore_comments=*/true);
@@ -188,12 +190,13 @@ Result<void> read_config(const std::string& flag, const Surroundings& surroundin
 
 Result<Invocation> parse_command_line(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
   CLI::App app{"dockbridge: an MCP server that gives an AI agent a Docker container to work in", "dockbridge"};
-  app.footer("Each option is also an environment variable (--log-level: DOCKBRIDGE_LOG_LEVEL) and a key in the config\n"
-             "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio.\n\n"
-             "Examples:\n"
-             "  dockbridge -c my-container\n"
-             "  dockbridge call execute_command '{\"command\": \"uname -a\", \"rationale\": \"try it\"}'\n"
-             "  dockbridge doctor");
+  app.footer(
+      "Each option is also an environment variable (--log-level: DOCKBRIDGE_LOG_LEVEL) and a key in the config\n"
+      "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio.\n\n"
+      "Examples:\n"
+      "  dockbridge -c my-container\n"
+      "  dockbridge call execute_command '{\"command\": \"uname -a\", \"rationale\": \"try it\"}'\n"
+      "  dockbridge doctor");
   app.set_help_flag("-h,--help", "show this and exit");
   bool version = false;
   app.add_flag("--version", version, "show the version and exit");

@@ -31,9 +31,9 @@ enum class Command { serve, call, doctor, help, version };
 struct Invocation {
   Command command = Command::serve;
   Options options;
-  std::string tool;           ///< call
-  std::string arguments;      ///< call: JSON
-  std::string help;           ///< help
+  std::string tool;       ///< call
+  std::string arguments;  ///< call: JSON
+  std::string help;       ///< help
 };
 
 /// What options are read from; passed in so that it can be tested.

@@ -15,7 +15,8 @@ constexpr const char* k_instructions =
     "You work in a persistent Docker container. execute_command runs shell commands there; files and processes stay "
     "between calls. Commands that fall silent are left running in the background under a processId: use check_process "
     "with a timeout to wait for them instead of polling, and send_input to answer prompts. Start servers with "
-    "background: true. Output beyond the limit is cut in the middle; narrow it with grep, head or tail, or read on with "
+    "background: true. Output beyond the limit is cut in the middle; narrow it with grep, head or tail, or read on "
+    "with "
     "check_process and since.";
 
 }  // namespace

@@ -42,7 +42,8 @@ Result<Address> address_of_context(const std::string& name, const fs::path& conf
   for (const auto& entry : fs::directory_iterator(config_directory / "contexts" / "meta", ignored)) {
     const json meta = read_json(entry.path() / "meta.json");
     if (string_at(meta, "/Name"_json_pointer) == name) {
-      return parse_address(string_at(meta, "/Endpoints/docker/Host"_json_pointer), fmt::format("docker context '{}'", name));
+      return parse_address(string_at(meta, "/Endpoints/docker/Host"_json_pointer),
+                           fmt::format("docker context '{}'", name));
     }
   }
   return fail("no_such_context", fmt::format("the active docker context '{}' does not exist", name),
@@ -56,7 +57,8 @@ std::vector<std::string> usual_sockets(const AddressSources& sources) {
     paths.push_back(runtime + "/docker.sock");
   }
   if (!sources.home.empty()) {
-    for (const char* below : {"/.docker/run/docker.sock", "/.docker/desktop/docker.sock", "/.colima/default/docker.sock"}) {
+    for (const char* below :
+         {"/.docker/run/docker.sock", "/.docker/desktop/docker.sock", "/.colima/default/docker.sock"}) {
       paths.push_back(sources.home + below);
     }
   }
@@ -80,7 +82,8 @@ Result<Address> parse_address(const std::string& url, const std::string& source)
     return Address{Address::Kind::tcp, "", rest, url, source};
   }
   if (scheme == "ssh" || scheme == "https" || scheme == "npipe" || scheme == "fd") {
-    return fail("unsupported_docker_host", fmt::format("engine address '{}' (from {}): {}:// is not supported yet", url, source, scheme),
+    return fail("unsupported_docker_host",
+                fmt::format("engine address '{}' (from {}): {}:// is not supported yet", url, source, scheme),
                 "Use --via exec, which leaves the connection to the docker command, or a unix:// or tcp:// address");
   }
   return fail("bad_docker_host", fmt::format("'{}' (from {}) is not an engine address", url, source),

@@ -162,7 +162,7 @@ Result<std::unique_ptr<sandbox::ByteStream>> ApiEngine::exec(const std::string& 
     return fail(client.error());
   }
   return client->upgrade("/exec/" + percent_encoded(body->value("Id", "")) + "/start",
-                        R"({"Detach":false,"Tty":false})", deadline);
+                         R"({"Detach":false,"Tty":false})", deadline);
 }
 
 }  // namespace dockbridge::docker

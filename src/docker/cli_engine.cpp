@@ -73,7 +73,8 @@ Result<std::string> CliEngine::version(Deadline deadline) {
 }
 
 Result<json> CliEngine::inspect(const std::string& container, Deadline deadline) {
-  const auto out = run("looking up the container", {"container", "inspect", "--format", "{{json .}}", container}, deadline);
+  const auto out =
+      run("looking up the container", {"container", "inspect", "--format", "{{json .}}", container}, deadline);
   if (!out) {
     return fail(out.error());
   }
@@ -115,8 +116,7 @@ Result<void> CliEngine::start(const std::string& container, Deadline deadline) {
 
 Result<void> CliEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                                     Deadline deadline) {
-  const auto out =
-      run("putting a file into the container", {"cp", "-", container + ":" + directory}, deadline, tar);
+  const auto out = run("putting a file into the container", {"cp", "-", container + ":" + directory}, deadline, tar);
   return out ? Result<void>() : fail(out.error());
 }
 

@@ -54,8 +54,8 @@ class Child {
  public:
   static Result<Child> start(const std::vector<std::string>& argv) {
     try {
-      const auto program = argv.front().find('/') == std::string::npos ? bp::search_path(argv.front()).string()
-                                                                       : argv.front();
+      const auto program =
+          argv.front().find('/') == std::string::npos ? bp::search_path(argv.front()).string() : argv.front();
       if (program.empty()) {
         return fail("no_docker_command", fmt::format("there is no program '{}' on this machine's PATH", argv.front()),
                     "Install the docker command, name another with --docker-command, or use --via engine");
@@ -66,7 +66,7 @@ class Child {
       bp::pipe err = private_pipe();
       Child result;
       result.m_child = bp::child(bp::exe = program, bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
-                                 bp::std_in < in, bp::std_out > out, bp::std_err > err);
+                                 bp::std_in<in, bp::std_out> out, bp::std_err > err);
       result.m_in = own_end(in.native_sink());
       result.m_out = own_end(out.native_source());
       result.m_err = own_end(err.native_source());

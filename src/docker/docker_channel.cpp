@@ -53,9 +53,10 @@ Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
     return fail(image.error());
   }
   if (!*image) {
-    return absent(fmt::format("The image '{}' does not exist either: build both with ./run.sh, or name an existing "
-                              "container with -c or image with --image",
-                              m_policy.image));
+    return absent(
+        fmt::format("The image '{}' does not exist either: build both with ./run.sh, or name an existing "
+                    "container with -c or image with --image",
+                    m_policy.image));
   }
   ContainerSpec spec;
   spec.name = m_policy.name;
@@ -122,9 +123,8 @@ Result<std::unique_ptr<sandbox::ByteStream>> DockerChannel::open(const Container
 
 Result<void> DockerChannel::place(const ContainerRun& run, const std::string& base, const std::string& folder,
                                   const sandbox::PlacedFile& file, Deadline deadline) {
-  const std::string tar = make_tar({{folder + "/", 0755, {}},
-                                    {folder + "/state/", 01777, {}},
-                                    {folder + "/" + file.name, 0755, file.content}});
+  const std::string tar = make_tar(
+      {{folder + "/", 0755, {}}, {folder + "/state/", 01777, {}}, {folder + "/" + file.name, 0755, file.content}});
   return m_engine.put_archive(run.id, base, tar, deadline);
 }
 

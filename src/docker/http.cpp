@@ -63,7 +63,9 @@ Error connection_error(const Address& address, CURL* handle, CURLcode code) {
             "Add yourself to the group that owns the socket (`sudo usermod -aG docker $USER`), then log in again"};
   }
   if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST) {
-    return {"no_engine", fmt::format("cannot reach {}: {}", where, number != 0 ? std::strerror(static_cast<int>(number)) : curl_easy_strerror(code)),
+    return {"no_engine",
+            fmt::format("cannot reach {}: {}", where,
+                        number != 0 ? std::strerror(static_cast<int>(number)) : curl_easy_strerror(code)),
             "Is Docker running? `sudo systemctl start docker`; another engine is chosen with --docker-host"};
   }
   return {"engine_error", fmt::format("talking to {} failed: {}", where, curl_easy_strerror(code))};
@@ -251,7 +253,8 @@ Result<std::unique_ptr<sandbox::ByteStream>> Http::upgrade(const std::string& pa
   const std::size_t end = received->find("\r\n\r\n") + 4;
   if (!received->starts_with("HTTP/1.1 101") && !received->starts_with("HTTP/1.1 200")) {
     const std::string status = received->substr(0, received->find("\r\n"));
-    return fail("exec_failed", fmt::format("the engine refused to start the agent: {} {}", status, received->substr(end)));
+    return fail("exec_failed",
+                fmt::format("the engine refused to start the agent: {} {}", status, received->substr(end)));
   }
   return std::make_unique<UpgradedStream>(std::move(handle), socket, received->substr(end));
 }

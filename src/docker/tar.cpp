@@ -26,7 +26,10 @@ std::string header_of(const TarEntry& entry) {
   put(block, 136, "00000000000");
   put(block, 148, "        ");
   put(block, 156, directory ? "5" : "0");
-  put(block, 257, std::string_view("ustar\0" "00", 8));
+  put(block, 257,
+      std::string_view("ustar\0"
+                       "00",
+                       8));
   const unsigned sum = std::accumulate(block.begin(), block.end(), 0U,
                                        [](unsigned total, char c) { return total + static_cast<unsigned char>(c); });
   put(block, 148, fmt::format("{:06o}", sum) + '\0');

@@ -226,10 +226,10 @@ void Conversation::call_tool(Request request, Reply reply, Revision revision) {
       const std::lock_guard lock(m_mutex);
       --m_running;
     }
-    shared_reply->result(m_server.call_result(
-        error_result({"too_many_calls", "too many calls are running at once",
-                      "Wait for some of them, or start long commands with background: true"}),
-        revision));
+    shared_reply->result(
+        m_server.call_result(error_result({"too_many_calls", "too many calls are running at once",
+                                           "Wait for some of them, or start long commands with background: true"}),
+                             revision));
   }
 }
 

@@ -8,7 +8,9 @@ namespace {
 
 constexpr int k_max_depth = 64;
 
-bool usable_id(const json& id) { return id.is_string() || id.is_number_integer(); }
+bool usable_id(const json& id) {
+  return id.is_string() || id.is_number_integer();
+}
 
 }  // namespace
 
@@ -73,9 +75,15 @@ json error_message(const json& id, int code, const std::string& message, json da
   if (!data.is_null()) {
     error["data"] = std::move(data);
   }
-  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(error)}};
+  json whole = {{"jsonrpc", "2.0"}, {"error", std::move(error)}};
+  if (!id.is_null()) {
+    whole["id"] = id;  // MCP's schemas leave it out where JSON-RPC would say null, and clients refuse null
+  }
+  return whole;
 }
 
-std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 }  // namespace dockbridge::mcp

@@ -18,7 +18,9 @@ inline constexpr Revision k_newest_handshake = Revision::v2025_11_25;
 constexpr std::string_view name_of(Revision revision) {
   return k_revision_names[static_cast<std::size_t>(revision)];
 }
-constexpr bool is_stateless(Revision revision) { return revision == Revision::v2026_07_28; }
+constexpr bool is_stateless(Revision revision) {
+  return revision == Revision::v2026_07_28;
+}
 
 inline constexpr const char* k_meta_version = "io.modelcontextprotocol/protocolVersion";
 inline constexpr const char* k_meta_capabilities = "io.modelcontextprotocol/clientCapabilities";

@@ -39,8 +39,7 @@ Revision negotiate(const json& requested) {
 ToolResult error_result(const Error& error) {
   ToolResult result;
   result.text = "Error: " + error.message + (error.next_step.empty() ? "" : "\nNext step: " + error.next_step);
-  result.structured = {
-      {"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
+  result.structured = {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
   result.is_error = true;
   return result;
 }
@@ -94,8 +93,7 @@ json Server::tools_list_result(Revision revision) const {
 }
 
 json Server::call_result(const ToolResult& result, Revision revision) const {
-  json message = {{"content", json::array({{{"type", "text"}, {"text", result.text}}})},
-                  {"isError", result.is_error}};
+  json message = {{"content", json::array({{{"type", "text"}, {"text", result.text}}})}, {"isError", result.is_error}};
   if (revision >= Revision::v2025_06_18) {
     message["structuredContent"] = result.structured;
   }

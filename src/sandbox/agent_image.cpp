@@ -11,6 +11,8 @@ std::string_view agent_image() {
   return {dockbridge_agent_begin, static_cast<std::size_t>(dockbridge_agent_end - dockbridge_agent_begin)};
 }
 
-std::string agent_file_name() { return std::string("agent-") + dockbridge_agent_hash; }
+std::string agent_file_name() {
+  return std::string("agent-") + dockbridge_agent_hash;
+}
 
 }  // namespace dockbridge::sandbox

@@ -27,7 +27,9 @@ Result<std::unique_ptr<Connection>> start_at(Channel& channel, const ContainerRu
 }
 
 /// Only a program that did not start is a reason to put it there; an agent that started and failed is an answer.
-bool may_be_missing(const Error& error) { return error.code == "agent_failed" || error.code == "exec_failed"; }
+bool may_be_missing(const Error& error) {
+  return error.code == "agent_failed" || error.code == "exec_failed";
+}
 
 }  // namespace
 

@@ -234,10 +234,10 @@ Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std
   }
   try {
     const json& totals = answer->head.at("stream");
-    OutputSlice slice{answer->head.at("offset").get<std::uint64_t>(),
-                      std::move(answer->body),
-                      {totals.at(0).get<std::uint64_t>(), totals.at(1).get<std::uint64_t>(),
-                       totals.at(2).get<std::uint64_t>()}};
+    OutputSlice slice{
+        answer->head.at("offset").get<std::uint64_t>(),
+        std::move(answer->body),
+        {totals.at(0).get<std::uint64_t>(), totals.at(1).get<std::uint64_t>(), totals.at(2).get<std::uint64_t>()}};
     if (slice.bytes.size() > max || slice.offset < offset) {
       return fail("protocol_violation", "the agent sent output that was not asked for");
     }

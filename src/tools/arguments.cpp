@@ -92,7 +92,8 @@ std::vector<std::pair<std::string, std::string>> Arguments::environment(const st
     return variables;
   }
   for (const auto& [variable, content] : value->items()) {
-    const bool bad_name = variable.empty() || variable.find('=') != std::string::npos || variable.find('\0') != std::string::npos;
+    const bool bad_name =
+        variable.empty() || variable.find('=') != std::string::npos || variable.find('\0') != std::string::npos;
     if (bad_name) {
       reject(name, fmt::format("has the variable name '{}', which is empty or holds '=' or NUL",
                                printable_line(variable, 80)));

@@ -42,8 +42,8 @@ ordered_json input_schema(const Settings& settings) {
       {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}},
       {"maxOutput", {{"type", "integer"}, {"minimum", 100}, {"maximum", k_largest_max_output}}},
       {"raw", {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}}}};
-  return object_schema(std::move(properties),
-                       settings.rationale_required ? std::vector<std::string>{"rationale"} : std::vector<std::string>{});
+  return object_schema(std::move(properties), settings.rationale_required ? std::vector<std::string>{"rationale"}
+                                                                          : std::vector<std::string>{});
 }
 
 ordered_json output_schema() {
@@ -51,7 +51,7 @@ ordered_json output_schema() {
   add_output_schema(properties);
   properties["processes"] = {{"type", "array"}, {"items", object_schema(process_schema(), {})}};
   properties["leftOut"] = {{"type", "integer"}, {"description", "processes that are not in the list"}};
-  return object_schema(std::move(properties), {});
+  return result_schema(std::move(properties));
 }
 
 std::string one_line(const wire::ProcessState& state) {
@@ -113,8 +113,9 @@ ToolResult tell(const wire::ProcessState& state, const ShownOutput& output, std:
     notes.push_back(std::move(note));
   }
   std::string text = fmt::format("Process Status: {}\nProcess ID: {}\nCommand: {}\n",
-                                 state.running() ? "RUNNING"
-                                 : state.phase == wire::Phase::lost ? "LOST" : "COMPLETED",
+                                 state.running()                    ? "RUNNING"
+                                 : state.phase == wire::Phase::lost ? "LOST"
+                                                                    : "COMPLETED",
                                  state.id, printable_line(state.command, 200));
   if (state.running()) {
     text += fmt::format("No output for: {:.1f} s\n", static_cast<double>(state.idle_ms) / 1000);
@@ -160,7 +161,8 @@ ToolResult call(const SandboxResolver& resolve, const Settings& settings, const 
   if (!process) {
     return list(sandbox, context.owner, notes);
   }
-  const auto longest = context.report_progress ? settings.max_wait : std::min(settings.max_wait, settings.client_timeout);
+  const auto longest =
+      context.report_progress ? settings.max_wait : std::min(settings.max_wait, settings.client_timeout);
   if (timeout > longest) {
     timeout = longest;
     notes.push_back(fmt::format("waited at most {} s", longest.count() / 1000));

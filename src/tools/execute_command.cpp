@@ -28,7 +28,8 @@ constexpr const char* k_description =
     "ends. A command that is silent for maxWaitTime seconds, or takes very long, is not stopped: it goes on in the "
     "background and you get its processId for check_process (status, more output) and send_input (answer a prompt). "
     "Start servers and watchers with background: true. A non-zero exit code is a result, not an error.\n"
-    "Example: {\"command\": \"npm test 2>&1 | tail -40\", \"cwd\": \"/app\", \"rationale\": \"check that the fix works\"}";
+    "Example: {\"command\": \"npm test 2>&1 | tail -40\", \"cwd\": \"/app\", \"rationale\": \"check that the fix "
+    "works\"}";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -75,7 +76,7 @@ ordered_json output_schema() {
   properties["returned"] = {{"type", "string"},
                             {"enum", {"ended", "quiet", "waited_enough", "background", "detached"}},
                             {"description", "why the call returned"}};
-  return object_schema(std::move(properties), {"processId", "status", "returned"});
+  return result_schema(std::move(properties));
 }
 
 struct Order {
@@ -162,9 +163,10 @@ std::string hint_for(const Outcome& outcome) {
   const std::string why = returned == "background" ? "Started in the background."
                           : returned == "quiet"    ? "No output for a while: left running in the background."
                                                    : "Still running: left in the background.";
-  return fmt::format("{} Process ID: {}\nUse check_process with this id for its status and further output, and "
-                     "send_input to answer a prompt.",
-                     why, id);
+  return fmt::format(
+      "{} Process ID: {}\nUse check_process with this id for its status and further output, and "
+      "send_input to answer a prompt.",
+      why, id);
 }
 
 ToolResult tell(const Outcome& outcome, const ShownOutput& output, std::vector<std::string> notes) {
@@ -173,7 +175,8 @@ ToolResult tell(const Outcome& outcome, const ShownOutput& output, std::vector<s
     notes.push_back(std::move(note));
   }
   if (state.phase == wire::Phase::exited) {
-    notes.push_back(fmt::format("something the command started still runs; check_process {} reads its output", state.id));
+    notes.push_back(
+        fmt::format("something the command started still runs; check_process {} reads its output", state.id));
   }
   std::string text = output_text(output);
   if (state.running()) {
@@ -194,9 +197,10 @@ ToolResult tell(const Outcome& outcome, const ShownOutput& output, std::vector<s
 /// The client or the server goes away: the process stays, and whoever still listens is told where to find it.
 ToolResult tell_detached(const std::string& process) {
   ToolResult result;
-  result.text = fmt::format("The server is stopping; the command goes on. Process ID: {}\nUse check_process with this "
-                            "id after a restart.",
-                            process);
+  result.text = fmt::format(
+      "The server is stopping; the command goes on. Process ID: {}\nUse check_process with this "
+      "id after a restart.",
+      process);
   result.structured = {{"processId", process}, {"status", "running"}, {"returned", "detached"}};
   return result;
 }

@@ -88,7 +88,12 @@ std::uint64_t missing_in(const StreamState& state, std::uint64_t from, std::uint
   return end > begin ? end - begin : 0;
 }
 
-/// Everything from `from` on if it fits, else its beginning and its end with a note in between.
+/// Where the stored bytes that reach to the end of the stream begin.
+std::uint64_t tail_begin(const StreamState& state) {
+  return state.head_end == state.tail_start ? 0 : state.tail_start;
+}
+
+/// Everything if it fits, else its beginning and its end with a note in between.
 Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget, bool raw) {
   const StreamState& state = source.state();
   ShownStream shown;
@@ -96,9 +101,8 @@ Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget
   shown.next = state.total;
   const bool fits = state.total <= budget && state.head_end == state.tail_start;
   const std::uint64_t head_end = fits ? state.total : std::min<std::uint64_t>(state.head_end, budget * 2 / 5);
-  std::uint64_t tail_start =
-      fits ? state.total
-           : std::max({head_end, state.tail_start, state.total - std::min<std::uint64_t>(state.total, budget - budget * 2 / 5)});
+  const std::uint64_t tail_budget = std::min<std::uint64_t>(state.total, budget - budget * 2 / 5);
+  std::uint64_t tail_start = fits ? state.total : std::max({head_end, tail_begin(state), state.total - tail_budget});
   std::uint64_t zero = 0;
   auto head = source.bytes(zero, head_end);
   auto tail = source.bytes(tail_start, state.total);
@@ -133,7 +137,8 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std
   if (from >= state.head_end && from < state.tail_start) {
     from = state.tail_start;
   }
-  const std::uint64_t piece_end = from < state.head_end && state.head_end < state.tail_start ? state.head_end : state.total;
+  const std::uint64_t piece_end =
+      from < state.head_end && state.head_end < state.tail_start ? state.head_end : state.total;
   const std::uint64_t to = std::min<std::uint64_t>(piece_end, from + budget);
   auto bytes = source.bytes(from, to);
   if (!bytes) {
@@ -161,9 +166,7 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
   ShownStream shown;
   shown.total = state.total;
   shown.next = state.total;
-  // The tail piece, and the head with it where there is no gap between them.
-  const std::uint64_t oldest = state.head_end == state.tail_start ? 0 : state.tail_start;
-  std::uint64_t from = std::max(oldest, state.total - std::min<std::uint64_t>(state.total, budget));
+  std::uint64_t from = std::max(tail_begin(state), state.total - std::min<std::uint64_t>(state.total, budget));
   auto bytes = source.bytes(from, state.total);
   if (!bytes) {
     return fail(bytes.error());
@@ -193,7 +196,9 @@ Result<ShownStream> show(const StreamSource& source, const OutputRequest& reques
 
 }  // namespace
 
-std::string Cursor::text() const { return fmt::format("{}:{}", out, err); }
+std::string Cursor::text() const {
+  return fmt::format("{}:{}", out, err);
+}
 
 std::optional<Cursor> Cursor::parse(const std::string& text) {
   Cursor cursor;
@@ -212,8 +217,8 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
   const std::uint64_t err_wanted = snapshot.state.err.total - std::min(since.err, snapshot.state.err.total);
   // stdout may have what stderr does not need, but stderr gets its quarter in any case.
   const std::uint64_t out_at_most = std::min<std::uint64_t>(out_wanted, request.max_bytes);
-  const std::uint64_t err_budget =
-      std::min<std::uint64_t>(err_wanted, std::max<std::uint64_t>(request.max_bytes / 4, request.max_bytes - out_at_most));
+  const std::uint64_t err_budget = std::min<std::uint64_t>(
+      err_wanted, std::max<std::uint64_t>(request.max_bytes / 4, request.max_bytes - out_at_most));
   const std::uint64_t out_budget = request.max_bytes - err_budget;
 
   auto out = show({sandbox, snapshot, Stream::out}, request, out_budget, since.out);

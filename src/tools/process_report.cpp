@@ -135,20 +135,13 @@ void add_output_fields(ordered_json& fields, const ShownOutput& output) {
 ordered_json process_schema() {
   const ordered_json text = {{"type", "string"}};
   const ordered_json number = {{"type", "integer"}};
-  return {{"processId", text},
-          {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
-          {"exitCode", number},
-          {"signal", text},
-          {"cause", text},
-          {"childrenRunning", {{"type", "boolean"}}},
-          {"command", text},
-          {"cwd", text},
-          {"pid", number},
-          {"startedAt", text},
-          {"endedAt", text},
-          {"durationMs", number},
-          {"idleMs", number},
-          {"stdoutBytes", number},
+  return {{"processId", text},    {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
+          {"exitCode", number},   {"signal", text},
+          {"cause", text},        {"childrenRunning", {{"type", "boolean"}}},
+          {"command", text},      {"cwd", text},
+          {"pid", number},        {"startedAt", text},
+          {"endedAt", text},      {"durationMs", number},
+          {"idleMs", number},     {"stdoutBytes", number},
           {"stderrBytes", number}};
 }
 
@@ -168,13 +161,19 @@ ordered_json object_schema(ordered_json properties, std::vector<std::string> req
   return schema;
 }
 
+ordered_json result_schema(ordered_json properties) {
+  const ordered_json text = {{"type", "string"}};
+  properties["error"] =
+      object_schema({{"code", text}, {"message", text}, {"nextStep", text}}, {"code", "message", "nextStep"});
+  return object_schema(std::move(properties), {});
+}
+
 ordered_json rationale_schema() {
   return {{"type", "string"}, {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
 }
 
 std::string read_rationale(Arguments& arguments, const Settings& settings) {
-  return settings.rationale_required ? arguments.required_text("rationale")
-                                     : arguments.text("rationale").value_or("");
+  return settings.rationale_required ? arguments.required_text("rationale") : arguments.text("rationale").value_or("");
 }
 
 std::vector<std::string> unknown_argument_notes(const Arguments& arguments) {
@@ -182,7 +181,8 @@ std::vector<std::string> unknown_argument_notes(const Arguments& arguments) {
   for (const std::string& name : arguments.unknown()) {
     names += (names.empty() ? "" : ", ") + printable_line(name, 60);
   }
-  return names.empty() ? std::vector<std::string>{} : std::vector{"ignored arguments this tool does not know: " + names};
+  return names.empty() ? std::vector<std::string>{}
+                       : std::vector{"ignored arguments this tool does not know: " + names};
 }
 
 std::string with_notes(std::string text, const std::vector<std::string>& notes) {

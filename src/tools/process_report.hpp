@@ -31,6 +31,8 @@ void add_output_schema(mcp::ordered_json& properties);
 
 /// An object schema.
 mcp::ordered_json object_schema(mcp::ordered_json properties, std::vector<std::string> required);
+/// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
+mcp::ordered_json result_schema(mcp::ordered_json properties);
 mcp::ordered_json rationale_schema();
 
 /// Reads the rationale, which every tool takes.

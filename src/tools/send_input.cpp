@@ -20,7 +20,8 @@ constexpr milliseconds k_whole_answer{1500};
 
 constexpr const char* k_description =
     "Write to the standard input of a running process, for example to answer a prompt, and get what it printed within "
-    "a moment. A newline is added unless autoNewline is false; eof: true closes the input afterwards (what ctrl-D does).\n"
+    "a moment. A newline is added unless autoNewline is false; eof: true closes the input afterwards (what ctrl-D "
+    "does).\n"
     "Example: {\"processId\": \"proc_123_abc\", \"input\": \"yes\", \"rationale\": \"confirm the installation\"}";
 
 ordered_json input_schema(const Settings& settings) {
@@ -41,7 +42,7 @@ ordered_json output_schema() {
   ordered_json properties = process_schema();
   add_output_schema(properties);
   properties["accepted"] = {{"type", "integer"}, {"description", "bytes of input the process was given"}};
-  return object_schema(std::move(properties), {"processId", "status", "accepted"});
+  return result_schema(std::move(properties));
 }
 
 /// Waits until the process has printed something and then paused, has ended, or the moment is over.
@@ -108,12 +109,13 @@ ToolResult call(const SandboxResolver& resolve, const Settings& settings, const 
   }
   std::vector<std::string> notes = unknown_argument_notes(arguments);
   if (*accepted < input.size()) {
-    notes.push_back(fmt::format("only {} of {} bytes were taken: the process does not read its input; send the rest later",
-                                *accepted, input.size()));
+    notes.push_back(
+        fmt::format("only {} of {} bytes were taken: the process does not read its input; send the rest later",
+                    *accepted, input.size()));
   }
   const std::string shown = output_text(*output);
-  const std::string status = after->state.running() ? "Process Status: RUNNING"
-                                                    : "Process Status: COMPLETED\n" + end_text(after->state);
+  const std::string status =
+      after->state.running() ? "Process Status: RUNNING" : "Process Status: COMPLETED\n" + end_text(after->state);
   ToolResult result;
   result.text = with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status), notes);
   result.structured = process_fields(after->state);

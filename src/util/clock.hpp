@@ -21,9 +21,7 @@ class Deadline {
   }
   [[nodiscard]] bool passed() const { return Clock::now() >= m_time; }
   /// Whichever of the two comes first.
-  [[nodiscard]] Deadline capped(milliseconds span) const {
-    return Deadline(std::min(m_time, Clock::now() + span));
-  }
+  [[nodiscard]] Deadline capped(milliseconds span) const { return Deadline(std::min(m_time, Clock::now() + span)); }
 
  private:
   explicit Deadline(Clock::time_point time) : m_time(time) {}

@@ -29,6 +29,8 @@ inline tl::unexpected<Error> fail(std::string code, std::string message, std::st
   return tl::unexpected<Error>(Error{std::move(code), std::move(message), std::move(next_step)});
 }
 
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace dockbridge

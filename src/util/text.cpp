@@ -13,9 +13,13 @@ namespace {
 
 constexpr std::string_view k_replacement = "\xEF\xBF\xBD";
 
-unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
+unsigned char byte_at(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]);
+}
 
-bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
+bool is_continuation(unsigned char byte) {
+  return (byte & 0xC0U) == 0x80U;
+}
 
 std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) {

@@ -49,7 +49,9 @@ bool parse_string(const json& value, const char* key, std::string& out) {
   return true;
 }
 
-json to_json(const StreamState& stream) { return json::array({stream.total, stream.head_end, stream.tail_start}); }
+json to_json(const StreamState& stream) {
+  return json::array({stream.total, stream.head_end, stream.tail_start});
+}
 
 bool parse_stream(const json& value, const char* key, StreamState& out) {
   const auto found = value.find(key);
@@ -67,9 +69,15 @@ bool parse_stream(const json& value, const char* key, StreamState& out) {
 
 }  // namespace
 
-std::string_view name_of(Phase phase) { return k_phases.at(static_cast<std::size_t>(phase)); }
-std::string_view name_of(EndKind kind) { return k_end_kinds.at(static_cast<std::size_t>(kind)); }
-std::string_view name_of(Cause cause) { return k_causes.at(static_cast<std::size_t>(cause)); }
+std::string_view name_of(Phase phase) {
+  return k_phases.at(static_cast<std::size_t>(phase));
+}
+std::string_view name_of(EndKind kind) {
+  return k_end_kinds.at(static_cast<std::size_t>(kind));
+}
+std::string_view name_of(Cause cause) {
+  return k_causes.at(static_cast<std::size_t>(cause));
+}
 
 json to_json(const ProcessState& state) {
   return {{"id", state.id},
@@ -93,17 +101,16 @@ json to_json(const ProcessState& state) {
 Result<ProcessState> process_state_from_json(const json& value) {
   ProcessState state;
   const auto stdin_open = value.find("stdinOpen");
-  const bool good = value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
-                    parse_enum(value, "phase", k_phases, state.phase) &&
-                    parse_enum(value, "end", k_end_kinds, state.end) &&
-                    parse_number(value, "endCode", state.end_code) &&
-                    parse_enum(value, "cause", k_causes, state.cause) && parse_stream(value, "out", state.out) &&
-                    parse_stream(value, "err", state.err) && parse_number(value, "idleMs", state.idle_ms) &&
-                    stdin_open != value.end() && stdin_open->is_boolean() && parse_number(value, "pid", state.pid) &&
-                    parse_number(value, "startedAtMs", state.started_at_ms) &&
-                    parse_number(value, "endedAtMs", state.ended_at_ms) &&
-                    parse_string(value, "command", state.command) && parse_string(value, "cwd", state.cwd) &&
-                    parse_string(value, "owner", state.owner) && parse_string(value, "directory", state.directory);
+  const bool good =
+      value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
+      parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
+      parse_number(value, "endCode", state.end_code) && parse_enum(value, "cause", k_causes, state.cause) &&
+      parse_stream(value, "out", state.out) && parse_stream(value, "err", state.err) &&
+      parse_number(value, "idleMs", state.idle_ms) && stdin_open != value.end() && stdin_open->is_boolean() &&
+      parse_number(value, "pid", state.pid) && parse_number(value, "startedAtMs", state.started_at_ms) &&
+      parse_number(value, "endedAtMs", state.ended_at_ms) && parse_string(value, "command", state.command) &&
+      parse_string(value, "cwd", state.cwd) && parse_string(value, "owner", state.owner) &&
+      parse_string(value, "directory", state.directory);
   if (!good) {
     return fail("protocol_violation", "the agent sent a process state that is not well formed");
   }

@@ -25,8 +25,12 @@ void on_both_channels(const std::function<void(Server& server, const Container& 
   }
 }
 
-std::string text_of(const json& result) { return result["content"][0]["text"].get<std::string>(); }
-const json& fields_of(const json& result) { return result["structuredContent"]; }
+std::string text_of(const json& result) {
+  return result["content"][0]["text"].get<std::string>();
+}
+const json& fields_of(const json& result) {
+  return result["structuredContent"];
+}
 
 json check(Server& server, const std::string& process, json more = json::object()) {
   more["processId"] = process;
@@ -95,7 +99,8 @@ TEST_CASE("cwd, env and stdin reach the command") {
     const json env = {{"A", "x=y 'z'\n"}, {"PATH", "/usr/bin:/bin"}};
     CHECK(fields_of(server.execute("printf '%s|%s' \"$A\" \"$PATH\"", {{"env", env}}))["stdout"] ==
           "x=y 'z'\n|/usr/bin:/bin");
-    CHECK(fields_of(server.execute("cat; echo end", {{"stdin", "line\nno newline"}}))["stdout"] == "line\nno newlineend\n");
+    CHECK(fields_of(server.execute("cat; echo end", {{"stdin", "line\nno newline"}}))["stdout"] ==
+          "line\nno newlineend\n");
     CHECK(fields_of(server.execute("wc -c", {{"stdin", ""}}))["stdout"] == "0\n");
     const json big = server.execute("wc -c; sha256sum /dev/null >&2", {{"stdin", std::string(3'000'000, 'x')}});
     CHECK(fields_of(big)["stdout"] == "3000000\n");
@@ -151,7 +156,8 @@ TEST_CASE("long output is cut in the middle with exact counts, and the rest can 
     const std::string id = fields_of(result)["processId"];
     const auto note = out.find(" bytes of stdout left out here");
     REQUIRE(note != std::string::npos);
-    CHECK(out.size() - (out.find(']') + 2 - out.find('[')) + fields_of(result)["stdoutLeftOut"].get<std::size_t>() == 588895);
+    CHECK(out.size() - (out.find(']') + 2 - out.find('[')) + fields_of(result)["stdoutLeftOut"].get<std::size_t>() ==
+          588895);
 
     std::string whole;
     std::string cursor = "0:0";
@@ -179,14 +185,17 @@ TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = R"(printf '\033[31mred\033[0m\n10%%\r50%%\r100%%\nab\bc\n')";
     CHECK(fields_of(server.execute(command))["stdout"] == "red\n100%\nac\n");
-    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"] == "\x1b[31mred\x1b[0m\n10%\r50%\r100%\nab\bc\n");
+    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"] ==
+          "\x1b[31mred\x1b[0m\n10%\r50%\r100%\nab\bc\n");
   });
 }
 
 TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are never cut in two") {
   on_both_channels([](Server& server, const Container&) {
     const json binary = server.execute(R"(printf 'a\377\376b\000c')");
-    CHECK(fields_of(binary)["stdout"] == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD" "b\0c", 10));
+    CHECK(fields_of(binary)["stdout"] == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD"
+                                                     "b\0c",
+                                                     10));
     CHECK(text_of(binary).find("2 bytes that are not UTF-8") != std::string::npos);
     const json cut = server.execute("for i in $(seq 2000); do printf 漢字; done", {{"maxOutput", 1000}});
     CHECK(fields_of(cut)["stdout"].get<std::string>().find("\xEF\xBF\xBD") == std::string::npos);
@@ -322,7 +331,8 @@ TEST_CASE("unknown arguments are ignored with a note") {
 
 TEST_CASE("a maximum run time ends the whole tree") {
   on_both_channels([](Server& server, const Container& container) {
-    const json result = server.execute("setsid sleep 4321 & trap '' TERM; while :; do sleep 0.1; done", {{"maxRuntime", 0.5}, {"maxWaitTime", 30}});
+    const json result = server.execute("setsid sleep 4321 & trap '' TERM; while :; do sleep 0.1; done",
+                                       {{"maxRuntime", 0.5}, {"maxWaitTime", 30}});
     CHECK(fields_of(result)["cause"] == "timeout");
     CHECK(fields_of(result)["status"] == "completed");
     eventually("nothing of the tree is left", [&] { return container.pids_of("sleep 4321").empty(); });

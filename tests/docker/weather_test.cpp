@@ -14,8 +14,15 @@ using namespace dockbridge::test;
 
 namespace {
 
-std::string text_of(const json& result) { return result["content"][0]["text"].get<std::string>(); }
-const json& fields_of(const json& result) { return result["structuredContent"]; }
+std::string text_of(const json& result) {
+  return result["content"][0]["text"].get<std::string>();
+}
+const json& fields_of(const json& result) {
+  return result["structuredContent"];
+}
+/// What a session is called; a keeper, which is forked from one, calls itself otherwise.
+constexpr const char* k_session = "dockbridge-sess";
+
 const json& error_of(const json& result) {
   CHECK(result["isError"] == true);
   CHECK(text_of(result).find("Next step:") != std::string::npos);
@@ -26,8 +33,8 @@ struct Connected {
   Container container;
   Server server;
 
-  explicit Connected(const std::vector<std::string>& options = {"--init"}, const std::string& image = "dockbridge-test:slim",
-                     const std::vector<std::string>& arguments = {})
+  explicit Connected(const std::vector<std::string>& options = {"--init"},
+                     const std::string& image = "dockbridge-test:slim", const std::vector<std::string>& arguments = {})
       : container(image, options), server(with_name(arguments)) {
     server.initialize();
   }
@@ -38,8 +45,8 @@ struct Connected {
 };
 
 json wait_for_end(Server& server, const std::string& process) {
-  return server.call("check_process", {{"processId", process}, {"timeout", 40}, {"since", "0:0"}, {"maxOutput", 400000}},
-                     seconds(60));
+  return server.call("check_process",
+                     {{"processId", process}, {"timeout", 40}, {"since", "0:0"}, {"maxOutput", 400000}}, seconds(60));
 }
 
 std::string lines_up_to(int count) {
@@ -74,10 +81,11 @@ TEST_CASE("kill -9 of the session in the middle of output loses nothing, and the
   Connected c;
   c.server.execute("true");
   const int id = c.server.start_call(
-      "execute_command", {{"command", "for i in $(seq 3000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"},
-                          {"maxOutput", 400000}});
+      "execute_command",
+      {{"command", "for i in $(seq 3000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 3"},
+       {"maxOutput", 400000}});
   eventually("the command runs", [&] { return c.container.pids_of("seq 3000").size() == 1; });
-  const auto sessions = c.container.pids_of(" session");
+  const auto sessions = c.container.pids_of(k_session);
   REQUIRE(sessions.size() == 1);
   ::kill(sessions.front(), SIGKILL);
   const json result = c.server.receive_answer(id)["result"];
@@ -129,7 +137,7 @@ TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
     CHECK(c.container.zombies() == 0);
     c.server.signal(SIGKILL);
     c.server.wait_for_exit();
-    eventually("the session goes with its stream", [&] { return c.container.pids_of(" session").empty(); });
+    eventually("the session goes with its stream", [&] { return c.container.pids_of(k_session).empty(); });
     CHECK(c.container.zombies() == 0);
   }
 }
@@ -199,7 +207,8 @@ TEST_CASE("a paused container is named as the reason, and work goes on after unp
   }
 }
 
-TEST_CASE("a container killed in the middle of a call ends the call with the reason, and the next call starts it again") {
+TEST_CASE(
+    "a container killed in the middle of a call ends the call with the reason, and the next call starts it again") {
   for (const char* via : {"engine", "exec"}) {
     CAPTURE(via);
     Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
@@ -221,7 +230,9 @@ TEST_CASE("a container replaced under the same name is noticed: old ids are gone
     std::string name;
     ~Remove() { run({"docker", "rm", "--force", name}); }
   } const remove{name};
-  const auto create = [&] { run_ok({"docker", "run", "-d", "--init", "--name", name, "dockbridge-test:slim", "sleep", "infinity"}); };
+  const auto create = [&] {
+    run_ok({"docker", "run", "-d", "--init", "--name", name, "dockbridge-test:slim", "sleep", "infinity"});
+  };
   create();
   Server server({"-c", name});
   const std::string old = fields_of(server.execute("sleep 60", {{"background", true}}))["processId"];
@@ -242,10 +253,10 @@ TEST_CASE("an image without any shell runs plain programs and says why it runs n
   Server server({"-c", container.name()});
   server.execute("true");
   // The agent needs no shell: remove it, and connect anew.
-  (void)container.sh("cp /bin/busybox /only && rm -f /bin/sh /bin/ash /bin/bash");
+  (void)container.sh("cp /bin/busybox /busybox-only && rm -f /bin/sh /bin/ash /bin/bash");
   Server fresh({"-c", container.name()});
-  CHECK(fields_of(fresh.execute("/only echo 'a b'  c"))["stdout"] == "a b c\n");
-  const json error = error_of(fresh.execute("/only echo a | /only cat"));
+  CHECK(fields_of(fresh.execute("/busybox-only echo 'a b'  c"))["stdout"] == "a b c\n");
+  const json error = error_of(fresh.execute("/busybox-only echo a | cat"));
   CHECK(error["code"] == "no_shell");
 }
 

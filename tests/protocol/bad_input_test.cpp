@@ -24,7 +24,7 @@ TEST_CASE("text that is not JSON is a parse error with a null id") {
     server.send_raw(std::string(text) + "\n");
     const json answer = server.receive();
     CHECK(answer["error"]["code"] == -32700);
-    CHECK(answer["id"].is_null());
+    CHECK_FALSE(answer.contains("id"));
   }
   server.must_still_serve();
 }
@@ -70,9 +70,9 @@ TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory") {
 
 TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
   Offline server;
-  for (const char* text : {"1", "null", "\"x\"", "[]", "{}", R"({"id":1,"method":"ping"})",
-                           R"({"jsonrpc":"1.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1})",
-                           R"({"jsonrpc":"2.0","id":1,"method":5})"}) {
+  for (const char* text :
+       {"1", "null", "\"x\"", "[]", "{}", R"({"id":1,"method":"ping"})", R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
+        R"({"jsonrpc":"2.0","id":1})", R"({"jsonrpc":"2.0","id":1,"method":5})"}) {
     server.send_raw(std::string(text) + "\n");
     CHECK(server.receive()["error"]["code"] == -32600);
   }
@@ -85,7 +85,8 @@ TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
 
 TEST_CASE("ids come back exactly as they were sent") {
   Offline server;
-  for (const json& id : {json(0), json(-1), json(9007199254740993), json(18446744073709551615ULL), json(""), json("ä\n")}) {
+  for (const json& id :
+       {json(0), json(-1), json(9007199254740993), json(18446744073709551615ULL), json(""), json("ä\n")}) {
     server.send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "ping"}});
     const json answer = server.receive();
     CHECK(answer["id"] == id);
@@ -98,7 +99,7 @@ TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refuse
   for (const char* id : {"null", "1.5", "{}", "[1]", "true", "18446744073709551616", "1e400"}) {
     server.send_raw(std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}\n");
     const json answer = server.receive();
-    CHECK(answer["id"].is_null());
+    CHECK_FALSE(answer.contains("id"));
     CHECK(answer["error"]["code"].get<int>() <= -32600);
   }
   server.must_still_serve();

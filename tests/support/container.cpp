@@ -20,9 +20,13 @@ Container::Container(const std::string& image, const std::vector<std::string>& o
   run_ok(argv);
 }
 
-Container::~Container() { run({"docker", "rm", "--force", "--volumes", m_name}); }
+Container::~Container() {
+  run({"docker", "rm", "--force", "--volumes", m_name});
+}
 
-std::string Container::sh(const std::string& script) const { return run_ok({"docker", "exec", m_name, "sh", "-c", script}); }
+std::string Container::sh(const std::string& script) const {
+  return run_ok({"docker", "exec", m_name, "sh", "-c", script});
+}
 
 int Container::zombies() const {
   int count = 0;

@@ -31,8 +31,8 @@ Pipe make_pipe() {
 }
 
 /// Forks and execs with the given standard descriptors; variables with an empty value are removed.
-pid_t spawn(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment, int in, int out,
-            int err) {
+pid_t spawn(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment, int in,
+            int out, int err) {
   std::vector<char*> pointers;
   for (const std::string& argument : argv) {
     pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -144,7 +144,9 @@ Server::~Server() {
   ::unlink(m_log_path.c_str());
 }
 
-void Server::send(const json& message) { send_raw(message.dump() + "\n"); }
+void Server::send(const json& message) {
+  send_raw(message.dump() + "\n");
+}
 
 void Server::send_raw(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -189,7 +191,9 @@ json Server::receive_answer(const json& id, milliseconds patience) {
   }
 }
 
-bool Server::stays_silent(milliseconds span) { return m_buffer.empty() && !fill(span); }
+bool Server::stays_silent(milliseconds span) {
+  return m_buffer.empty() && !fill(span);
+}
 
 int Server::send_request(const std::string& method, const json& params) {
   const int id = m_next_id++;
@@ -229,16 +233,21 @@ json Server::execute(const std::string& command, json more) {
   return call("execute_command", std::move(more));
 }
 
-void Server::signal(int number) const { ::kill(m_pid, number); }
+void Server::signal(int number) const {
+  ::kill(m_pid, number);
+}
 
 int Server::wait_for_exit(milliseconds patience) {
   int status = 0;
-  eventually("the server ends", [&] { return ::waitpid(m_pid, &status, WNOHANG) == m_pid; }, patience);
+  eventually(
+      "the server ends", [&] { return ::waitpid(m_pid, &status, WNOHANG) == m_pid; }, patience);
   m_pid = -1;
   return status;
 }
 
-std::string Server::log() { return read_whole(m_log_path); }
+std::string Server::log() {
+  return read_whole(m_log_path);
+}
 
 void eventually(const std::string& what, const std::function<bool()>& condition, milliseconds patience) {
   const auto deadline = Deadline::after(patience);

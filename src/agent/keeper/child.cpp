@@ -104,7 +104,9 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   if (pid < 0) {
     const int number = errno;
     return fail("cannot_fork", fmt::format("cannot start a process in the container: {}", std::strerror(number)),
-                number == EAGAIN ? "The container's process limit is reached: end some processes, or raise its pids limit" : "");
+                number == EAGAIN
+                    ? "The container's process limit is reached: end some processes, or raise its pids limit"
+                    : "");
   }
   if (stage != Stage::none) {
     ::waitpid(pid, nullptr, 0);

@@ -42,7 +42,9 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+void set_nonblocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
 
 }  // namespace
 
@@ -163,9 +165,7 @@ void Keeper::loop() {
   std::vector<pollfd> polled;
   while (m_phase != wire::Phase::closed) {
     polled.clear();
-    const auto watch = [&](const Fd& fd, short events) {
-      polled.push_back({fd ? fd.get() : -1, events, 0});
-    };
+    const auto watch = [&](const Fd& fd, short events) { polled.push_back({fd ? fd.get() : -1, events, 0}); };
     watch(m_signals, POLLIN);
     watch(m_out_pipe, POLLIN);
     watch(m_err_pipe, POLLIN);
@@ -369,8 +369,8 @@ StatePacket Keeper::state() const {
   packet.pid = m_pid;
   packet.out_total = m_out.total();
   packet.err_total = m_err.total();
-  packet.idle_ms = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
+  packet.idle_ms =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
   return packet;
 }
 

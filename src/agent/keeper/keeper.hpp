@@ -19,9 +19,9 @@ struct KeeperSpec {
   Meta meta;
   milliseconds max_runtime{0};  ///< 0: no limit
   SpoolCaps caps;
-  Fd directory;  ///< the process's folder
-  Fd link;       ///< the first control connection: the session that forked this keeper
-  Fd stdin_file; ///< what the command reads as its input; none: a pipe, for send_input
+  Fd directory;   ///< the process's folder
+  Fd link;        ///< the first control connection: the session that forked this keeper
+  Fd stdin_file;  ///< what the command reads as its input; none: a pipe, for send_input
 };
 
 /// Looks after one command: owns its pipes, spools its output, reaps its whole tree, records how it ended, and

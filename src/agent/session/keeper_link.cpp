@@ -25,19 +25,29 @@ Result<KeeperLink> KeeperLink::connect(int directory_fd) {
   return KeeperLink(std::move(socket));
 }
 
-Received KeeperLink::receive(ControlPacket& packet) { return receive_control(m_socket.get(), packet); }
+Received KeeperLink::receive(ControlPacket& packet) {
+  return receive_control(m_socket.get(), packet);
+}
 
 bool KeeperLink::send(Order order, std::uint32_t value, std::string_view payload) {
   return send_control(m_socket.get(), static_cast<std::uint8_t>(order), value, payload);
 }
 
-bool KeeperLink::query() { return send(Order::query, 0); }
+bool KeeperLink::query() {
+  return send(Order::query, 0);
+}
 
-bool KeeperLink::watch_growth() { return send(Order::watch_growth, 0); }
+bool KeeperLink::watch_growth() {
+  return send(Order::watch_growth, 0);
+}
 
-bool KeeperLink::input(std::string_view bytes, bool then_end) { return send(Order::input, then_end ? 1 : 0, bytes); }
+bool KeeperLink::input(std::string_view bytes, bool then_end) {
+  return send(Order::input, then_end ? 1 : 0, bytes);
+}
 
-bool KeeperLink::signal(int number) { return send(Order::signal, static_cast<std::uint32_t>(number)); }
+bool KeeperLink::signal(int number) {
+  return send(Order::signal, static_cast<std::uint32_t>(number));
+}
 
 bool KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {
   const char byte = static_cast<char>(cause);

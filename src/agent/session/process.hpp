@@ -19,7 +19,7 @@ struct Process {
   std::string path;
   Fd directory;
   std::optional<KeeperLink> link;
-  std::optional<StatePacket> last;  ///< what the keeper said last
+  std::optional<StatePacket> last;           ///< what the keeper said last
   std::deque<std::uint64_t> input_requests;  ///< whose input the keeper has not acknowledged yet
 
   /// Puts together what the keeper said, what its records say and what the spool holds.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ using nlohmann::json;
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
 constexpr milliseconds k_prune_interval{20'000};
 
-void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+void set_nonblocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
 
 }  // namespace
 
@@ -28,6 +31,7 @@ Session::Session(StateDirectory state)
     : m_state(std::move(state)), m_shell(find_shell()), m_last_heard(Clock::now()), m_next_prune(Clock::now()) {}
 
 int Session::run() {
+  ::prctl(PR_SET_NAME, "dockbridge-sess");
   set_nonblocking(STDIN_FILENO);
   set_nonblocking(STDOUT_FILENO);
   m_loop.add(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) { read_requests(); });

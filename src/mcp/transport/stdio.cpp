@@ -68,8 +68,8 @@ int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& p
     lines.feed(
         {buffer.data(), static_cast<std::size_t>(got)}, [&](std::string_view line) { conversation.receive(line); },
         [&] {
-          conversation.refuse({nullptr, k_invalid_request,
-                               fmt::format("the message is longer than {} bytes", k_max_message_bytes)});
+          conversation.refuse(
+              {nullptr, k_invalid_request, fmt::format("the message is longer than {} bytes", k_max_message_bytes)});
         });
   }
   if (!conversation.wait_for_calls(Deadline::after(k_finish_patience))) {
