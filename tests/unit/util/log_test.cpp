@@ -1,0 +1,175 @@
+#include "util/log.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "util/fd.hpp"
+
+using namespace dockbridge;
+using nlohmann::json;
+
+namespace {
+
+/// What a log with this level and format writes to its descriptor.
+std::string written(LogLevel level, LogFormat format, const std::function<void(Log& log)>& use) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0);
+  const Fd read_end(ends[0]);
+  const Fd write_end(ends[1]);
+  Log log(write_end.get(), level, format);
+  use(log);
+  std::string text(64 * 1024, '\0');
+  const ssize_t got = ::read(read_end.get(), text.data(), text.size());
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
+/// A line of text format without the time in front, which has to look like one.
+std::string after_time(const std::string& line) {
+  const std::string shape = "dddd-dd-ddTdd:dd:dd.dddZ ";
+  REQUIRE(line.size() > shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool digit = line[i] >= '0' && line[i] <= '9';
+    REQUIRE((shape[i] == 'd' ? digit : line[i] == shape[i]));
+  }
+  return line.substr(shape.size());
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    REQUIRE(end != std::string::npos);
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+bool has_control_character(const std::string& line) {
+  for (const char c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Every control character there is, and bytes that are no text.
+std::string hostile_value() {
+  std::string value;
+  for (int c = 0; c < 0x20; ++c) {
+    value.push_back(static_cast<char>(c));
+  }
+  return value + "\x7f\xff\xc3";
+}
+
+}  // namespace
+
+TEST_CASE("a text line is time, level, message and fields") {
+  const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
+    log.info("connected", {{"container", "box"}, {"ms", "17"}});
+  });
+  CHECK(after_time(text) == "info  connected container=box ms=17\n");
+}
+
+TEST_CASE("a value that is not one plain word stands in quotes") {
+  const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
+    log.info("m", {{"a", ""}, {"b", "two words"}, {"c", "x=y"}, {"d", "say \"hi\""}, {"e", "ä"}});
+  });
+  CHECK(after_time(text) == "info  m a=\"\" b=\"two words\" c=\"x=y\" d=\"say \\\"hi\\\"\" e=ä\n");
+}
+
+TEST_CASE("a JSON line is one object with the same") {
+  const std::string text = written(LogLevel::info, LogFormat::json, [](Log& log) {
+    log.warn("lost the agent", {{"reason", "the \"stream\" ended\n"}});
+  });
+  REQUIRE(lines_of(text).size() == 1);
+  const json line = json::parse(text);
+  CHECK(line.size() == 4);
+  CHECK(line["level"] == "warn");
+  CHECK(line["message"] == "lost the agent");
+  CHECK(line["reason"] == "the \"stream\" ended\\n");
+  CHECK(after_time(line["time"].get<std::string>() + " x") == "x");
+}
+
+TEST_CASE("what is below the level is not written") {
+  const auto log_all = [](Log& log) {
+    log.debug("d");
+    log.info("i");
+    log.warn("w");
+    log.error("e");
+  };
+  const std::vector<std::pair<LogLevel, std::vector<std::string>>> cases = {
+      {LogLevel::debug, {"debug", "info", "warn", "error"}},
+      {LogLevel::info, {"info", "warn", "error"}},
+      {LogLevel::warn, {"warn", "error"}},
+      {LogLevel::error, {"error"}},
+      {LogLevel::off, {}},
+  };
+  for (const auto& [level, expected] : cases) {
+    std::vector<std::string> seen;
+    for (const std::string& line : lines_of(written(level, LogFormat::json, log_all))) {
+      seen.push_back(json::parse(line)["level"]);
+    }
+    CHECK(seen == expected);
+  }
+}
+
+TEST_CASE("no control character reaches the log as it is, and no value makes a second line") {
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    const std::string text = written(LogLevel::info, format, [](Log& log) {
+      log.info(hostile_value(), {{"value", hostile_value()}});
+    });
+    const auto lines = lines_of(text);
+    REQUIRE(lines.size() == 1);
+    CHECK_FALSE(has_control_character(lines[0]));
+    if (format == LogFormat::json) {
+      CHECK(json::accept(lines[0]));
+    }
+  }
+}
+
+TEST_CASE("a value without end is cut") {
+  const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
+    log.info("m", {{"v", std::string(100'000, 'x')}});
+  });
+  CHECK(text.size() < 2200);
+  CHECK(text.ends_with("x…\n"));
+}
+
+TEST_CASE("lines of several threads do not mix") {
+  constexpr int k_threads = 4;
+  constexpr int k_lines = 50;
+  const std::string text = written(LogLevel::info, LogFormat::json, [&](Log& log) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < k_threads; ++t) {
+      threads.emplace_back([&log] {
+        for (int i = 0; i < k_lines; ++i) {
+          log.info("a message of some length", {{"number", std::to_string(i)}});
+        }
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+  });
+  const auto lines = lines_of(text);
+  CHECK(lines.size() == k_threads * k_lines);
+  for (const std::string& line : lines) {
+    CHECK(json::accept(line));
+  }
+}
+
+TEST_CASE("a log that cannot be written is no reason to fail") {
+  Log log(-1, LogLevel::info, LogFormat::text);
+  log.error("nobody hears this");
+}

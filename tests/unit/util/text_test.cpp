@@ -1,0 +1,247 @@
+#include "util/text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace dockbridge;
+
+namespace {
+
+const std::string k_bad = "\xEF\xBF\xBD";  // U+FFFD
+
+std::string times(const std::string& text, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) {
+    out += text;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("valid UTF-8 stays as it is, up to the borders of each length") {
+  for (const std::string text : {"", "plain", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
+                                 "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF", "aä€😀z"}) {
+    CAPTURE(text);
+    const ValidText valid = to_valid_utf8(text);
+    CHECK(valid.text == text);
+    CHECK(valid.replaced_bytes == 0);
+  }
+  const std::string with_nul("a\0b", 3);
+  CHECK(to_valid_utf8(with_nul).text == with_nul);
+}
+
+TEST_CASE("each byte that is no UTF-8 is replaced and counted") {
+  const std::vector<std::pair<std::string, int>> cases = {
+      {"\x80", 1},                  // a continuation of nothing
+      {"\xBF\xBF", 2},              //
+      {"\xFE", 1},                  // never a lead
+      {"\xFF\xFF", 2},              //
+      {"\xC0\x80", 2},              // NUL, overlong
+      {"\xC1\xBF", 2},              // overlong
+      {"\xE0\x9F\xBF", 3},          // overlong
+      {"\xF0\x8F\xBF\xBF", 4},      // overlong
+      {"\xED\xA0\x80", 3},          // the first surrogate
+      {"\xED\xBF\xBF", 3},          // the last
+      {"\xF4\x90\x80\x80", 4},      // beyond U+10FFFF
+      {"\xF5\x80\x80\x80", 4},      //
+      {"\xF8\x88\x80\x80\x80", 5},  // five bytes
+      {"\xC3", 1},                  // cut off
+      {"\xE2\x82", 2},              //
+      {"\xF0\x9F\x98", 3},          //
+  };
+  for (const auto& [bytes, replaced] : cases) {
+    CAPTURE(bytes);
+    const ValidText valid = to_valid_utf8("<" + bytes + ">");
+    CHECK(valid.text == "<" + times(k_bad, replaced) + ">");
+    CHECK(valid.replaced_bytes == static_cast<std::size_t>(replaced));
+  }
+}
+
+TEST_CASE("a character that breaks off does not take the next one with it") {
+  CHECK(to_valid_utf8("\xE2\x82ä").text == k_bad + k_bad + "ä");
+  CHECK(to_valid_utf8("\xF0\x9F\x98x").text == k_bad + k_bad + k_bad + "x");
+}
+
+TEST_CASE("the tail of a cut text tells how much of a character it holds") {
+  CHECK(incomplete_utf8_tail("") == 0);
+  CHECK(incomplete_utf8_tail("abc") == 0);
+  CHECK(incomplete_utf8_tail("ä") == 0);
+  CHECK(incomplete_utf8_tail("😀") == 0);
+  const std::string text = "aä€😀";  // 1, 2, 3 and 4 bytes
+  const std::vector<std::size_t> expected = {0, 0, 1, 0, 1, 2, 0, 1, 2, 3, 0};
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    CAPTURE(length);
+    CHECK(incomplete_utf8_tail(std::string_view(text).substr(0, length)) == expected[length]);
+  }
+}
+
+TEST_CASE("bytes that can never become a character are not held back") {
+  CHECK(incomplete_utf8_tail("a\x80") == 0);
+  CHECK(incomplete_utf8_tail("a\x80\x80\x80\x80") == 0);
+  CHECK(incomplete_utf8_tail("a\xFF") == 0);
+  CHECK(incomplete_utf8_tail("a\xC0") == 0);
+  CHECK(incomplete_utf8_tail("ä\x80") == 0);
+}
+
+TEST_CASE("the start of a cut text tells how much of a character went before") {
+  const std::string text = "😀ä";
+  const std::vector<std::size_t> expected = {0, 3, 2, 1, 0, 1, 0};
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CAPTURE(cut);
+    CHECK(partial_utf8_start(std::string_view(text).substr(cut)) == expected[cut]);
+  }
+  CHECK(partial_utf8_start("") == 0);
+  CHECK(partial_utf8_start("\x80\x80\x80\x80\x80") == 3);  // no character is longer
+}
+
+TEST_CASE("whatever the cut, both sides without their partial characters are valid") {
+  const std::string text = times("aä€😀", 3);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CAPTURE(cut);
+    std::string_view head = std::string_view(text).substr(0, cut);
+    std::string_view tail = std::string_view(text).substr(cut);
+    head.remove_suffix(incomplete_utf8_tail(head));
+    tail.remove_prefix(partial_utf8_start(tail));
+    CHECK(to_valid_utf8(head).replaced_bytes == 0);
+    CHECK(to_valid_utf8(tail).replaced_bytes == 0);
+  }
+}
+
+TEST_CASE("text without escapes is what a terminal shows") {
+  for (const std::string text : {"", "\n", "one\ntwo\n\nthree", "\ttab", "a\a", "漢字 😀\n", "no newline"}) {
+    CHECK(plain_terminal_text(text) == text);
+  }
+  const std::string binary("a\0b\x7f", 4);
+  CHECK(plain_terminal_text(binary) == binary);
+}
+
+TEST_CASE("escape sequences leave no trace") {
+  const std::vector<std::string> sequences = {
+      "\x1b[31m",                     // colour
+      "\x1b[1;38;5;208m",             //
+      "\x1b[0m",                      //
+      "\x1b[m",                       //
+      "\x1b[?25l",                    // hide the cursor
+      "\x1b[?1049h",                  // other screen
+      "\x1b[2J",                      // clear
+      "\x1b[10;20H",                  // move
+      "\x1b[>c",                      // ask for attributes
+      "\x1b]0;title\a",               // title, ended by BEL
+      "\x1b]0;title\x1b\\",           // title, ended by ST
+      "\x1b]8;;http://x/\x1b\\",      // link
+      "\x1bPq#0\x1b\\",               // device control
+      "\x1b_app\x1b\\",               // application command
+      "\x1b^private\x1b\\",           //
+      "\x1bXstring\x1b\\",            //
+      "\x1b(B",                       // charset
+      "\x1b)0",                       //
+      "\x1b#8",                       // alignment test
+      "\x1b%G",                       // UTF-8
+      "\x1b=",                        // keypad
+      "\x1b>",                        //
+      "\x1b"
+      "7",  // save the cursor
+      "\x1b"
+      "8",  // restore it
+      "\x1bM",
+  };
+  for (const std::string& sequence : sequences) {
+    CAPTURE(sequence);
+    CHECK(plain_terminal_text("a" + sequence + "b\nc") == "ab\nc");
+    CHECK(plain_terminal_text(sequence) == "");
+  }
+}
+
+TEST_CASE("a sequence that is cut off at the end is dropped, and nothing before it") {
+  for (const std::string rest : {"\x1b", "\x1b[", "\x1b[3", "\x1b[38;5", "\x1b]", "\x1b]0;ti", "\x1b]0;title\x1b",
+                                 "\x1b(", "\x1bP", "\x1b#"}) {
+    CAPTURE(rest);
+    CHECK(plain_terminal_text("kept\n" + rest) == "kept\n");
+  }
+}
+
+TEST_CASE("a carriage return writes over the line, and what it does not reach stays") {
+  CHECK(plain_terminal_text("10%\r50%\r100%\n") == "100%\n");
+  CHECK(plain_terminal_text("long line\rshort\n") == "shortline\n");
+  CHECK(plain_terminal_text("first\nsecond\r2\n") == "first\n2econd\n");
+  CHECK(plain_terminal_text("shown\r") == "shown");
+  CHECK(plain_terminal_text("\r\r\r") == "");
+}
+
+TEST_CASE("lines that end with CR LF lose the CR alone") {
+  CHECK(plain_terminal_text("one\r\ntwo\r\n\r\n") == "one\ntwo\n\n");
+  CHECK(plain_terminal_text("one\r\r\ntwo") == "one\ntwo");
+}
+
+TEST_CASE("a backspace goes back and erases nothing by itself") {
+  CHECK(plain_terminal_text("ab\bc\n") == "ac\n");
+  CHECK(plain_terminal_text("abc\b\b\n") == "abc\n");
+  CHECK(plain_terminal_text("\b\b\bstart") == "start");
+  CHECK(plain_terminal_text("line\n\bnext") == "line\nnext");
+  CHECK(plain_terminal_text("|\b/\b-\b\\\bdone") == "done");
+  CHECK(plain_terminal_text("b\bbo\bol\bld\bd") == "bold");  // as man pages print it
+}
+
+TEST_CASE("erasing a line takes what stands there") {
+  CHECK(plain_terminal_text("downloading 10%\r\x1b[Kdone\n") == "done\n");
+  CHECK(plain_terminal_text("downloading 10%\r\x1b[0Kdone\n") == "done\n");
+  CHECK(plain_terminal_text("abcdef\b\b\x1b[K\n") == "abcd\n");
+  CHECK(plain_terminal_text("downloading 10%\x1b[2Kdone\n") == "done\n");
+  CHECK(plain_terminal_text("kept\ngone\r\x1b[K") == "kept\n");
+}
+
+TEST_CASE("a character is written over as a whole, however many bytes it has") {
+  CHECK(plain_terminal_text("ä\bx") == "x");
+  CHECK(plain_terminal_text("x\b😀") == "😀");
+  CHECK(plain_terminal_text("äöü\raou") == "aou");
+  CHECK(plain_terminal_text("⠋ wait\r⠙ wait\r✔ done\n") == "✔ done\n");
+  CHECK(to_valid_utf8(plain_terminal_text("漢字漢字\rab\b\b漢\x1b[K\n")).replaced_bytes == 0);
+}
+
+TEST_CASE("bytes that are no UTF-8 are cells of their own") {
+  CHECK(plain_terminal_text("\xff\xfe\rx") == "x\xfe");
+}
+
+TEST_CASE("a line for the log shows control characters as escapes") {
+  CHECK(printable_line("plain", 100) == "plain");
+  CHECK(printable_line("two\nlines\tand\rmore", 100) == "two\\nlines\\tand\\x0dmore");
+  CHECK(printable_line("\x1b[31mred\x07\x7f", 100) == "\\x1b[31mred\\x07\\x7f");
+  CHECK(printable_line(std::string("a\0b", 3), 100) == "a\\x00b");
+  CHECK(printable_line("ä€😀", 100) == "ä€😀");
+  CHECK(printable_line("a\xff", 100) == "a" + k_bad);
+}
+
+TEST_CASE("a line for the log is cut on the border of a character, and says so") {
+  CHECK(printable_line("abcdef", 6) == "abcdef");
+  CHECK(printable_line("abcdefg", 6) == "abcdef…");
+  CHECK(printable_line("aä€", 6) == "aä€");
+  CHECK(printable_line("aä€x", 5) == "aä…");
+  CHECK(printable_line("ä", 1) == "…");
+  CHECK(printable_line("abc", 0) == "…");
+  CHECK(printable_line("", 0) == "");
+}
+
+TEST_CASE("sizes are told in the unit a person would choose") {
+  const std::vector<std::pair<std::uint64_t, std::string>> cases = {
+      {0, "0 bytes"},
+      {1, "1 bytes"},
+      {999, "999 bytes"},
+      {1000, "1.0 kB"},
+      {1234, "1.2 kB"},
+      {999'949, "999.9 kB"},
+      {999'950, "1.0 MB"},
+      {1'234'567, "1.2 MB"},
+      {1'500'000'000, "1.5 GB"},
+      {2'000'000'000'000, "2.0 TB"},
+      {5'000'000'000'000'000, "5000.0 TB"},
+  };
+  for (const auto& [bytes, text] : cases) {
+    CHECK(human_bytes(bytes) == text);
+  }
+  CHECK(human_bytes(std::numeric_limits<std::uint64_t>::max()) == "18446744.1 TB");
+}

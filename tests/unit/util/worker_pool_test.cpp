@@ -1,0 +1,135 @@
+#include "util/worker_pool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <latch>
+#include <thread>
+
+using namespace dockbridge;
+
+namespace {
+
+constexpr seconds k_patience{20};
+
+/// A thread's work that others wait for.
+template <typename T>
+T value_of(std::future<T>& future) {
+  REQUIRE(future.wait_for(k_patience) == std::future_status::ready);
+  return future.get();
+}
+
+}  // namespace
+
+TEST_CASE("jobs run side by side: eight that wait for each other all end") {
+  WorkerPool pool(8);
+  std::latch all(8);
+  for (int i = 0; i < 8; ++i) {
+    CHECK(pool.submit([&all] { all.arrive_and_wait(); }));
+  }
+  CHECK(pool.wait_until_idle(Deadline::after(k_patience)));
+  CHECK(all.try_wait());
+}
+
+TEST_CASE("a job beyond the limit is refused and not kept") {
+  WorkerPool pool(2);
+  std::latch release(1);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(pool.submit([&] {
+      release.wait();
+      ++ran;
+    }));
+  }
+  CHECK_FALSE(pool.submit([&] { ran += 100; }));
+  CHECK_FALSE(pool.submit([&] { ran += 100; }));
+  release.count_down();
+  CHECK(pool.wait_until_idle(Deadline::after(k_patience)));
+  CHECK(ran == 2);
+}
+
+TEST_CASE("when a job has ended there is room for another") {
+  WorkerPool pool(1);
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(pool.submit([] {}));
+    REQUIRE(pool.wait_until_idle(Deadline::after(k_patience)));
+  }
+}
+
+TEST_CASE("an idle thread is used again before a new one is made") {
+  WorkerPool pool(4);
+  std::promise<std::thread::id> first;
+  std::promise<std::thread::id> second;
+  auto first_id = first.get_future();
+  auto second_id = second.get_future();
+  REQUIRE(pool.submit([&] { first.set_value(std::this_thread::get_id()); }));
+  REQUIRE(pool.wait_until_idle(Deadline::after(k_patience)));
+  REQUIRE(pool.submit([&] { second.set_value(std::this_thread::get_id()); }));
+  REQUIRE(pool.wait_until_idle(Deadline::after(k_patience)));
+  CHECK(value_of(first_id) == value_of(second_id));
+}
+
+TEST_CASE("a job may submit another") {
+  WorkerPool pool(2);
+  std::promise<bool> inner;
+  auto ran = inner.get_future();
+  REQUIRE(pool.submit([&] { pool.submit([&] { inner.set_value(true); }); }));
+  CHECK(value_of(ran));
+}
+
+TEST_CASE("a pool without jobs is idle") {
+  WorkerPool pool(1);
+  CHECK(pool.wait_until_idle(Deadline::after(milliseconds(0))));
+}
+
+TEST_CASE("a pool with a job that runs is not idle, and waiting for it ends at the deadline") {
+  WorkerPool pool(1);
+  std::latch release(1);
+  REQUIRE(pool.submit([&] { release.wait(); }));
+  CHECK_FALSE(pool.wait_until_idle(Deadline::after(milliseconds(0))));
+  release.count_down();
+  CHECK(pool.wait_until_idle(Deadline::after(k_patience)));
+}
+
+TEST_CASE("what a job holds is let go of before the pool calls itself idle") {
+  WorkerPool pool(1);
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = held;
+  REQUIRE(pool.submit([held = std::move(held)] {}));
+  REQUIRE(pool.wait_until_idle(Deadline::after(k_patience)));
+  CHECK(watched.expired());
+}
+
+TEST_CASE("the end of a pool waits for its jobs") {
+  std::atomic<int> done{0};
+  std::latch started(3);
+  std::latch release(1);
+  std::thread releases([&] {
+    started.wait();
+    release.count_down();
+  });
+  {
+    WorkerPool pool(3);
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(pool.submit([&] {
+        started.count_down();
+        release.wait();
+        ++done;
+      }));
+    }
+  }
+  CHECK(done == 3);
+  releases.join();
+}
+
+TEST_CASE("pools come and go without a thread that outlives them") {
+  std::atomic<int> done{0};
+  for (int i = 0; i < 300; ++i) {
+    auto pool = std::make_unique<WorkerPool>(4);
+    for (int job = 0; job < 4; ++job) {
+      REQUIRE(pool->submit([&done] { ++done; }));
+    }
+  }
+  CHECK(done == 300 * 4);
+}
