@@ -7,11 +7,13 @@ add_executable(dockbridge-agent
   src/agent/keeper/process_tree.cpp
   src/agent/record.cpp
   src/agent/session/event_loop.cpp
+  src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/operations.cpp
   src/agent/session/process.cpp
   src/agent/session/session.cpp
   src/agent/session/shell.cpp
+  src/agent/session/start.cpp
   src/agent/session/state_directory.cpp
   src/agent/spool.cpp
   src/wire/frame.cpp

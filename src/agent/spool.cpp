@@ -160,7 +160,7 @@ void SpoolWriter::publish() {
 
 Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name) {
   SpoolReader reader;
-  reader.m_file.reset(::openat(directory_fd, name.c_str(), O_RDONLY | O_CLOEXEC));
+  reader.m_file.reset(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!reader.m_file && errno != ENOENT) {
     return fail(errno_error("open the stored output"));
   }

@@ -190,17 +190,20 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
   for (const auto& [name, value] : request.environment) {
     environment += name + "=" + value + '\0';
   }
-  const json head = {{"op", "start"},
-                     {"process", request.id},
-                     {"cwd", request.cwd},
-                     {"commandBytes", request.command.size()},
-                     {"environmentBytes", environment.size()},
-                     {"stdin", request.input ? "body" : "pipe"},
-                     {"owner", request.owner},
-                     {"rationale", request.rationale},
-                     {"maxRuntimeMs", request.max_runtime.count()},
-                     {"timeoutMs", wait.count()},
-                     {"carry", k_carry_bytes}};
+  json head = {{"op", "start"},
+               {"process", request.id},
+               {"cwd", request.cwd},
+               {"commandBytes", request.command.size()},
+               {"environmentBytes", environment.size()},
+               {"stdin", request.input ? "body" : "pipe"},
+               {"owner", request.owner},
+               {"rationale", request.rationale},
+               {"maxRuntimeMs", request.max_runtime.count()},
+               {"timeoutMs", wait.count()},
+               {"carry", k_carry_bytes}};
+  if (request.user) {
+    head["user"] = *request.user;
+  }
   const std::string body = request.command + environment + request.input.value_or("");
   auto answer = call(head, body, wait + k_answer_patience, stop);
   if (!answer && answer.error().code == "connection_lost") {

@@ -28,6 +28,7 @@ struct StartRequest {
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::string> input;  ///< the whole of stdin; none: stdin stays open
   milliseconds max_runtime{0};
+  std::optional<std::string> user;  ///< none: the container's own
   std::string owner;
   std::string rationale;
 };

@@ -55,6 +55,10 @@ ordered_json input_schema(const Settings& settings) {
         {"minimum", 0},
         {"maximum", k_longest_runtime_seconds},
         {"description", "Seconds after which the command and everything it started is ended (default: never)."}}},
+      {"user",
+       {{"type", "string"},
+        {"description",
+         "Run as this user of the container (name, uid, or uid:gid); needs a container that runs as root."}}},
       {"maxOutput",
        {{"type", "integer"},
         {"minimum", 100},
@@ -97,6 +101,7 @@ Order read_order(Arguments& arguments, const Settings& settings, const std::stri
   order.start.cwd = absolute(arguments.text("cwd").value_or(workdir), workdir);
   order.start.environment = arguments.environment("env");
   order.start.input = arguments.text("stdin");
+  order.start.user = arguments.text("user");
   order.start.max_runtime =
       arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(settings.max_runtime);
   order.background = arguments.flag("background", false);

@@ -30,7 +30,7 @@ Result<void> write_all(int fd, std::string_view data) {
 }
 
 Result<std::string> read_file_at(int directory_fd, const std::string& name, std::size_t limit) {
-  const Fd file(::openat(directory_fd, name.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
     return fail(errno_error("open " + name));
   }

@@ -15,7 +15,8 @@ Error errno_error(std::string_view what);
 /// Writes all of `data` to a blocking descriptor.
 Result<void> write_all(int fd, std::string_view data);
 
-/// Reads the file `name` below `directory_fd` (AT_FDCWD for a plain path). A file beyond `limit` is an error.
+/// Reads the file `name` below `directory_fd` (AT_FDCWD for a plain path). A file beyond `limit` is an error; a
+/// FIFO is not waited for.
 Result<std::string> read_file_at(int directory_fd, const std::string& name, std::size_t limit);
 
 /// Replaces `name` below `directory_fd` in one step: readers see the old content or the new, never a part.

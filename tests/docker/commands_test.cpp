@@ -107,6 +107,20 @@ TEST_CASE("cwd, env and stdin reach the command") {
   });
 }
 
+TEST_CASE("a command can run as another user of the container") {
+  on_both_channels([](Server& server, const Container&) {
+    const auto out = [&](const char* user) {
+      return fields_of(server.execute("id -u; id -g; echo $HOME $USER", {{"user", user}, {"cwd", "/"}}))["stdout"];
+    };
+    CHECK(out("games") == "5\n60\n/usr/games games\n");
+    CHECK(out("4242:4343") == "4242\n4343\n/\n");
+    CHECK(out("games:daemon") == "5\n1\n/usr/games games\n");
+    const json nobody = server.execute("true", {{"user", "no-such-user"}});
+    CHECK(nobody["isError"] == true);
+    CHECK(fields_of(nobody)["error"]["code"] == "no_such_user");
+  });
+}
+
 TEST_CASE("a directory that does not exist is an error that says so") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("true", {{"cwd", "/no/such/place"}});

@@ -277,6 +277,7 @@ TEST_CASE("a container with a read-only root works from its bind mount, or says 
 TEST_CASE("a container that runs as a user without privileges works") {
   Connected c({"--init", "--user", "1234:1234"});
   CHECK(fields_of(c.server.execute("id -u"))["stdout"] == "1234\n");
+  CHECK(error_of(c.server.execute("id -u", {{"user", "root"}}))["code"] == "cannot_switch_user");
 }
 
 TEST_CASE("without permission on the socket the error says what to do") {

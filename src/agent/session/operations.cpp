@@ -1,21 +1,10 @@
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sched.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
-#include <cstdlib>
 
-#include "agent/keeper/keeper.hpp"
 #include "agent/session/session.hpp"
-#include "agent/session/shell.hpp"
 #include "agent/spool.hpp"
-#include "util/file.hpp"
 
 namespace dockbridge::agent {
 
@@ -27,8 +16,12 @@ constexpr std::size_t k_max_read_bytes = 256 * 1024;
 /// A listing travels in one body; what does not fit is counted.
 constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
 
-/// `process` of a request, checked before it becomes a file name.
-Result<std::string> process_id_of(const json& head) {
+/// How long after its time is up a waiter still gives a keeper that was asked for news.
+constexpr milliseconds k_keeper_patience{1000};
+
+}  // namespace
+
+Result<std::string> Session::process_id_of(const json& head) {
   auto id = head.at("process").get<std::string>();
   if (!wire::is_process_id(id)) {
     return fail("bad_request", "not a process id");
@@ -36,133 +29,18 @@ Result<std::string> process_id_of(const json& head) {
   return id;
 }
 
-/// This process's environment with `block` ("NAME=value" entries, each ended by NUL) over it.
-Result<std::vector<std::string>> environment_with(std::string_view block) {
-  std::vector<std::string> entries;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    entries.emplace_back(*variable);
-  }
-  while (!block.empty()) {
-    const std::string entry(block.substr(0, block.find('\0')));
-    block.remove_prefix(std::min(block.size(), entry.size() + 1));
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail("bad_request", "an environment entry is not NAME=value");
-    }
-    const std::string name = entry.substr(0, equals + 1);
-    std::erase_if(entries, [&](const std::string& other) { return other.starts_with(name); });
-    entries.push_back(entry);
-  }
-  return entries;
-}
-
-/// The command's whole input as a file without a name: no reader has to be fed, and end of file comes by itself.
-Result<Fd> input_file(int directory_fd, std::string_view content) {
-  Fd file(::openat(directory_fd, "stdin", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) {
-    return fail(errno_error("cannot store the input"));
-  }
-  ::unlinkat(directory_fd, "stdin", 0);
-  if (auto written = write_all(file.get(), content); !written) {
-    return fail(written.error());
-  }
-  ::lseek(file.get(), 0, SEEK_SET);
-  return file;
-}
-
-/// Like fork, but the child belongs to this process's parent (the container runtime), which reaps it.
-pid_t fork_sibling() {
-  const long pid = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
-  return pid >= 0 || errno == EAGAIN ? static_cast<pid_t>(pid) : ::fork();
-}
-
-}  // namespace
-
-Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
-  const json& head = frame.head;
-  auto id = process_id_of(head);
-  if (!id) {
-    return fail(id.error());
-  }
-  const auto command_bytes = head.at("commandBytes").get<std::size_t>();
-  const auto environment_bytes = head.at("environmentBytes").get<std::size_t>();
-  if (command_bytes > frame.body.size() || environment_bytes > frame.body.size() - command_bytes) {
-    return fail("bad_request", "the parts of the body are longer than the body");
-  }
-  const std::string command = frame.body.substr(0, command_bytes);
-  const std::string_view rest = std::string_view(frame.body).substr(command_bytes);
-
-  // Every field is read before anything is made: a bad request leaves no folder and no process behind.
-  KeeperSpec spec;
-  spec.child.cwd = head.at("cwd").get<std::string>();
-  spec.meta.command = utf8_prefix(command, k_command_preview_bytes);
-  spec.meta.cwd = spec.child.cwd;
-  spec.meta.owner = head.at("owner").get<std::string>();
-  spec.meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
-  spec.meta.started_at_ms = unix_milliseconds_now();
-  spec.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
-  const bool stdin_in_body = head.at("stdin").get<std::string>() == "body";
+Session::Waiter Session::read_waiter(std::uint64_t request, const std::string& process, const json& head) {
   Waiter waiter;
   waiter.request = request;
-  waiter.process = *id;
-  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
+  waiter.process = process;
+  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::uint32_t>());
   waiter.carry = head.at("carry").get<std::uint64_t>();
-  auto environment = environment_with(rest.substr(0, environment_bytes));
-  if (!environment) {
-    return fail(environment.error());
+  if (const auto known = head.find("known"); known != head.end()) {
+    waiter.wants_growth = true;
+    waiter.known_out = known->at(0).get<std::uint64_t>();
+    waiter.known_err = known->at(1).get<std::uint64_t>();
   }
-  spec.child.environment = std::move(*environment);
-
-  auto arguments = command_arguments(m_shell, command, m_state.path_of(*id) + "/script");
-  if (!arguments) {
-    return fail(arguments.error());
-  }
-  auto directory = m_state.create(*id);
-  if (!directory) {
-    return fail(directory.error());
-  }
-  const auto give_up = [&](const Error& error) {
-    m_state.remove(*id);
-    return fail(error);
-  };
-
-  spec.child.argv = std::move(*arguments);
-  if (needs_script(m_shell, command)) {
-    if (auto written = replace_file_at(directory->get(), "script", command); !written) {
-      return give_up(written.error());
-    }
-  }
-  if (stdin_in_body) {
-    auto file = input_file(directory->get(), rest.substr(environment_bytes));
-    if (!file) {
-      return give_up(file.error());
-    }
-    spec.stdin_file = std::move(*file);
-  }
-  std::array<int, 2> sockets{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
-    return give_up(errno_error("cannot connect to a keeper"));
-  }
-  Fd own_end(sockets[0]);
-  spec.link.reset(sockets[1]);
-  spec.directory.reset(::fcntl(directory->get(), F_DUPFD_CLOEXEC, 0));
-
-  const pid_t pid = fork_sibling();
-  if (pid == 0) {
-    static_cast<void>(own_end.release());  // the keeper closes everything that came along
-    Keeper(std::move(spec)).run();
-  }
-  if (pid < 0) {
-    return give_up({"cannot_fork", "cannot start a process in the container: its process limit is reached",
-                    "End some processes, or raise the container's pids limit"});
-  }
-  auto& process = *(m_processes[*id] = std::make_unique<Process>());
-  process.id = *id;
-  process.path = m_state.path_of(*id);
-  process.directory = std::move(*directory);
-  attach(process, KeeperLink(std::move(own_end)));
-  m_waiters.push_back(std::move(waiter));
-  return {};
+  return waiter;
 }
 
 Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
@@ -175,16 +53,7 @@ Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
   if (!process) {
     return fail(process.error());
   }
-  Waiter waiter;
-  waiter.request = request;
-  waiter.process = *id;
-  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>());
-  waiter.carry = head.at("carry").get<std::uint64_t>();
-  if (const auto known = head.find("known"); known != head.end()) {
-    waiter.wants_growth = true;
-    waiter.known_out = known->at(0).get<std::uint64_t>();
-    waiter.known_err = known->at(1).get<std::uint64_t>();
-  }
+  Waiter waiter = read_waiter(request, *id, head);
   if ((*process)->link) {
     (*process)->link->query();
     m_waiters.push_back(std::move(waiter));
@@ -437,17 +306,28 @@ void Session::serve_waiters(Process& process) {
   }
 }
 
-/// What a keeper said last may be old by now: ask it once more, and answer when it has spoken.
+/// What a keeper said last may be old by now: ask it once more, and answer when it has spoken. A keeper that does not
+/// (stopped by a signal, say) is not waited for long: what the records say is then the answer.
 void Session::expire_waiters() {
   const auto now = Clock::now();
-  for (Waiter& waiter : m_waiters) {
-    if (waiter.expired || waiter.deadline > now) {
-      continue;
+  std::vector<Waiter> given_up;
+  std::erase_if(m_waiters, [&](Waiter& waiter) {
+    if (waiter.deadline > now) {
+      return false;
+    }
+    if (waiter.expired) {
+      given_up.push_back(waiter);
+      return true;
     }
     waiter.expired = true;
+    waiter.deadline = now + k_keeper_patience;
     if (const auto known = m_processes.find(waiter.process); known != m_processes.end() && known->second->link) {
       known->second->link->query();
     }
+    return false;
+  });
+  for (const Waiter& waiter : given_up) {
+    answer_wait(waiter, *m_processes.at(waiter.process));
   }
 }
 

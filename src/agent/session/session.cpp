@@ -79,7 +79,12 @@ void Session::read_requests() {
   }
   m_last_heard = Clock::now();
   m_reader.feed({buffer.data(), static_cast<std::size_t>(got)});
-  while (!m_done) {
+  handle_requests();
+}
+
+/// Stops while too many answers wait to be read; `on_writable` goes on then.
+void Session::handle_requests() {
+  while (!m_done && m_outgoing.size() < k_max_outgoing) {
     auto frame = m_reader.next();
     if (!frame) {
       m_done = true;
@@ -158,7 +163,7 @@ void Session::flush() {
   }
   m_outgoing.erase(0, written);
   if (!m_outgoing.empty() && !m_stdout_watched) {
-    m_loop.add(STDOUT_FILENO, EPOLLOUT, [this](std::uint32_t) { flush(); });
+    m_loop.add(STDOUT_FILENO, EPOLLOUT, [this](std::uint32_t) { on_writable(); });
     m_stdout_watched = true;
   } else if (m_outgoing.empty() && m_stdout_watched) {
     m_loop.remove(STDOUT_FILENO);
@@ -167,13 +172,16 @@ void Session::flush() {
   m_loop.change(STDIN_FILENO, m_outgoing.size() < k_max_outgoing ? EPOLLIN : 0U);
 }
 
+void Session::on_writable() {
+  flush();
+  handle_requests();
+}
+
 milliseconds Session::next_timeout() const {
   auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
   next = std::min(next, m_next_prune);
   for (const Waiter& waiter : m_waiters) {
-    if (!waiter.expired) {
-      next = std::min(next, waiter.deadline);
-    }
+    next = std::min(next, waiter.deadline);
   }
   return std::max(milliseconds::zero(), std::chrono::ceil<milliseconds>(next - Clock::now()));
 }

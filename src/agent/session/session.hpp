@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/keeper/keeper.hpp"
 #include "agent/session/event_loop.hpp"
 #include "agent/session/process.hpp"
 #include "agent/session/state_directory.hpp"
@@ -41,6 +42,8 @@ class Session {
   // session.cpp: the stream
   void greet();
   void read_requests();
+  void handle_requests();
+  void on_writable();
   void handle(const wire::Frame& frame);
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
   void refuse(std::uint64_t request, const Error& error);
@@ -48,8 +51,12 @@ class Session {
   void expire_waiters();
   [[nodiscard]] milliseconds next_timeout() const;
 
-  // operations.cpp: what the requests do
+  // start.cpp
   Result<void> start(std::uint64_t request, const wire::Frame& frame);
+  /// Returns in the session only; the keeper never comes back from it.
+  static Result<KeeperLink> fork_keeper(KeeperSpec spec, int directory_fd);
+
+  // operations.cpp: what the other requests do
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
   Result<void> read(std::uint64_t request, const wire::Frame& frame);
   Result<void> input(std::uint64_t request, const wire::Frame& frame);
@@ -57,6 +64,9 @@ class Session {
   Result<void> end(std::uint64_t request, const wire::Frame& frame);
   void list(std::uint64_t request);
 
+  /// `process` of a request, checked before it becomes a file name.
+  static Result<std::string> process_id_of(const nlohmann::json& head);
+  static Waiter read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
   /// The process, with a link to its keeper if that still lives.
   Result<Process*> find(const std::string& id);
   /// The same, but error `process_ended` if it has no keeper.

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <memory>
 #include <thread>
+#include <utility>
 
 using namespace dockbridge;
 
@@ -71,9 +73,9 @@ TEST_CASE("an idle thread is used again before a new one is made") {
 }
 
 TEST_CASE("a job may submit another") {
-  WorkerPool pool(2);
   std::promise<bool> inner;
   auto ran = inner.get_future();
+  WorkerPool pool(2);
   REQUIRE(pool.submit([&] { pool.submit([&] { inner.set_value(true); }); }));
   CHECK(value_of(ran));
 }

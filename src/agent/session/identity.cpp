@@ -1,0 +1,104 @@
+#include "agent/session/identity.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+#include <optional>
+
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_max_file_bytes = 4 * 1024 * 1024;
+
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return whole && !text.empty() ? std::optional(number) : std::nullopt;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// Calls `visit` with the fields of each line that has at least `fields` of them.
+void each_line(std::string_view text, std::size_t fields,
+               const std::function<void(const std::vector<std::string_view>&)>& visit) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (const auto parts = split(line, ':'); parts.size() >= fields) {
+      visit(parts);
+    }
+  }
+}
+
+bool lists(std::string_view members, std::string_view name) {
+  for (const std::string_view member : split(members, ',')) {
+    if (member == name && !name.empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<Account> find_account(const std::string& user, std::string_view passwd, std::string_view group) {
+  const std::size_t colon = user.find(':');
+  const std::string wanted = user.substr(0, colon);
+  const std::string wanted_group = colon == std::string::npos ? "" : user.substr(colon + 1);
+  const auto uid = number_in(wanted);
+  std::optional<Account> account;
+  each_line(passwd, 6, [&](const std::vector<std::string_view>& fields) {
+    const auto entry_uid = number_in(fields[2]);
+    const auto entry_gid = number_in(fields[3]);
+    if (!account && entry_uid && entry_gid && (fields[0] == wanted || entry_uid == uid)) {
+      account = Account{{*entry_uid, *entry_gid, {}}, std::string(fields[0]), std::string(fields[5])};
+    }
+  });
+  if (!account && uid) {
+    account = Account{{*uid, *uid, {}}, "", "/"};
+  }
+  if (!account) {
+    return fail("no_such_user", fmt::format("there is no user '{}' in the container", wanted),
+                "See /etc/passwd in the container, or give a number");
+  }
+  Identity& identity = account->identity;
+  std::optional<gid_t> chosen = number_in(wanted_group);
+  each_line(group, 4, [&](const std::vector<std::string_view>& fields) {
+    const auto gid = number_in(fields[2]);
+    if (gid && lists(fields[3], account->name)) {
+      identity.groups.push_back(*gid);
+    }
+    if (gid && !chosen && !wanted_group.empty() && fields[0] == wanted_group) {
+      chosen = gid;
+    }
+  });
+  if (!wanted_group.empty() && !chosen) {
+    return fail("no_such_user", fmt::format("there is no group '{}' in the container", wanted_group),
+                "See /etc/group in the container, or give a number");
+  }
+  identity.gid = chosen.value_or(identity.gid);
+  return *account;
+}
+
+Result<Account> find_account(const std::string& user) {
+  // An image may have neither file; numbers work there all the same.
+  const auto passwd = read_file_at(AT_FDCWD, "/etc/passwd", k_max_file_bytes);
+  const auto group = read_file_at(AT_FDCWD, "/etc/group", k_max_file_bytes);
+  return find_account(user, passwd ? *passwd : "", group ? *group : "");
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,579 @@
+#include "mcp/conversation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+
+namespace {
+
+constexpr seconds k_patience{20};
+
+/// What the client receives, in order.
+class Inbox {
+ public:
+  void put(const json& message) {
+    const std::lock_guard lock(m_mutex);
+    m_messages.push_back(message);
+    m_changed.notify_all();
+  }
+  /// The next message; fails the test if none comes.
+  json next() {
+    std::unique_lock lock(m_mutex);
+    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
+    json message = std::move(m_messages.front());
+    m_messages.pop_front();
+    return message;
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_changed;
+  std::deque<json> m_messages;
+};
+
+/// Calls that wait until the test lets them go or their client interrupts them.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(m_mutex);
+    m_open = true;
+    m_changed.notify_all();
+  }
+  StopReason pass(const CallContext& context) {
+    std::unique_lock lock(m_mutex);
+    ++m_arrived;
+    m_changed.notify_all();
+    m_changed.wait(lock, context.interruption.token(), [&] { return m_open; });
+    return context.interruption.reason();
+  }
+  void wait_for_arrivals(int count) {
+    std::unique_lock lock(m_mutex);
+    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return m_arrived >= count; }));
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable_any m_changed;
+  bool m_open = false;
+  int m_arrived = 0;
+};
+
+const char* name_of(StopReason reason) {
+  switch (reason) {
+    case StopReason::none:
+      return "none";
+    case StopReason::cancelled:
+      return "cancelled";
+    case StopReason::detached:
+      return "detached";
+  }
+  return "";
+}
+
+Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call) {
+  Tool made;
+  made.name = name;
+  made.input_schema = {{"type", "object"}};
+  made.output_schema = {{"type", "object"}};
+  made.call = std::move(call);
+  return made;
+}
+
+ToolResult text_result(const std::string& text) { return {text, ordered_json::object(), false, ""}; }
+
+/// A client with its conversation, over tools that do what tests need.
+class Client {
+ public:
+  explicit Client(std::size_t max_calls = 16)
+      : m_pool(max_calls),
+        m_server({"test", "Test", "1", "Be kind."}, tools()),
+        m_conversation(std::make_unique<Conversation>(m_server, m_pool, m_log, "alice",
+                                                      [this](const json& message) { inbox.put(message); })) {}
+
+  void send(const json& message) { m_conversation->receive(message.dump()); }
+  void send_text(const std::string& text) { m_conversation->receive(text); }
+  void request(const json& id, const std::string& method, const json& params = json::object()) {
+    send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}});
+  }
+  void call(const json& id, const std::string& name, const json& arguments = json::object(),
+            const json& meta = nullptr) {
+    json params = {{"name", name}, {"arguments", arguments}};
+    if (!meta.is_null()) {
+      params["_meta"] = meta;
+    }
+    request(id, "tools/call", params);
+  }
+  void cancel(const json& id) {
+    send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  }
+  void initialize(const std::string& version) {
+    request("init", "initialize", {{"protocolVersion", version}});
+    CHECK(inbox.next()["result"]["protocolVersion"] == version);
+  }
+  /// Proves that nothing else has been sent: the answer to a ping is the next message.
+  void expect_nothing_more() {
+    REQUIRE(m_conversation->wait_for_calls(Deadline::after(k_patience)));
+    request("nothing more", "ping");
+    CHECK(inbox.next() == json::parse(R"({"jsonrpc":"2.0","id":"nothing more","result":{}})"));
+  }
+  Conversation& conversation() { return *m_conversation; }
+  void leave() { m_conversation.reset(); }
+
+  Inbox inbox;
+  Gate gate;
+
+ private:
+  std::vector<Tool> tools() {
+    return {tool("echo", [](const json& arguments, const CallContext&) { return text_result(arguments.dump()); }),
+            tool("gate",
+                 [this](const json&, const CallContext& context) {
+                   return text_result(name_of(gate.pass(context)));
+                 }),
+            tool("owner", [](const json&, const CallContext& context) { return text_result(context.owner); }),
+            tool("throw", [](const json&, const CallContext&) -> ToolResult { throw std::runtime_error("a secret"); }),
+            tool("refuse",
+                 [](const json&, const CallContext&) {
+                   return error_result({"no_luck", "it did not work", "Try again"});
+                 }),
+            tool("progress", [](const json& arguments, const CallContext& context) {
+              for (int i = 0; context.report_progress && i < arguments.value("steps", 0); ++i) {
+                context.report_progress("step");
+              }
+              return text_result(context.report_progress ? "told" : "not asked");
+            })};
+  }
+
+  WorkerPool m_pool;
+  Log m_log{-1, LogLevel::off, LogFormat::text};
+  Server m_server;
+  std::unique_ptr<Conversation> m_conversation;
+};
+
+std::string text_of(const json& answer) {
+  REQUIRE(answer.contains("result"));
+  return answer["result"]["content"][0]["text"];
+}
+
+}  // namespace
+
+TEST_CASE("a call is answered once, under its id, with what the tool says") {
+  Client client;
+  client.call(1, "echo", {{"a", "b"}});
+  const json answer = client.inbox.next();
+  CHECK(answer["id"] == 1);
+  CHECK(answer["jsonrpc"] == "2.0");
+  CHECK(text_of(answer) == R"({"a":"b"})");
+  CHECK(answer["result"]["isError"] == false);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a call without arguments gets none") {
+  Client client;
+  client.request(1, "tools/call", {{"name", "echo"}});
+  CHECK(text_of(client.inbox.next()) == "{}");
+  client.request(2, "tools/call", {{"name", "echo"}, {"arguments", nullptr}});
+  CHECK(text_of(client.inbox.next()) == "{}");
+}
+
+TEST_CASE("a tool knows whose call it serves") {
+  Client client;
+  client.call(1, "owner");
+  CHECK(text_of(client.inbox.next()) == "alice");
+}
+
+TEST_CASE("calls run side by side: a slow one delays no other") {
+  Client client;
+  client.call("slow", "gate");
+  client.gate.wait_for_arrivals(1);
+  client.call("quick", "echo");
+  CHECK(client.inbox.next()["id"] == "quick");
+  client.gate.open();
+  CHECK(client.inbox.next()["id"] == "slow");
+  client.expect_nothing_more();
+}
+
+TEST_CASE("of many calls at once each is answered exactly once") {
+  Client client(64);
+  std::set<int> missing;
+  for (int i = 0; i < 60; ++i) {
+    client.call(i, i % 2 == 0 ? "gate" : "echo");
+    missing.insert(i);
+  }
+  client.gate.open();
+  while (!missing.empty()) {
+    const json answer = client.inbox.next();
+    REQUIRE(answer.contains("result"));
+    CHECK(missing.erase(answer["id"].get<int>()) == 1);
+  }
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a request that is wrong is answered with what is wrong") {
+  Client client;
+  const auto error_for = [&](const std::string& method, const json& params) {
+    client.request(1, method, params);
+    const json answer = client.inbox.next();
+    CHECK(answer["id"] == 1);
+    return answer["error"]["code"].get<int>();
+  };
+  CHECK(error_for("no/such/method", {}) == k_method_not_found);
+  CHECK(error_for("tools/call", {}) == k_invalid_params);
+  CHECK(error_for("tools/call", {{"name", 5}}) == k_invalid_params);
+  CHECK(error_for("tools/call", {{"name", "no_such_tool"}}) == k_invalid_params);
+  CHECK(error_for("tools/call", {{"name", "echo"}, {"arguments", "text"}}) == k_invalid_params);
+  CHECK(error_for("initialize", {}) == k_invalid_params);
+  CHECK(error_for("server/discover", {}) == k_invalid_params);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("what is no message is answered with an error and the next one is taken") {
+  Client client;
+  client.send_text("{");
+  CHECK(client.inbox.next()["error"]["code"] == k_parse_error);
+  client.send_text("[]");
+  CHECK(client.inbox.next()["error"]["code"] == k_invalid_request);
+  client.send_text(R"({"jsonrpc":"2.0","id":9})");
+  const json answer = client.inbox.next();
+  CHECK(answer["error"]["code"] == k_invalid_request);
+  CHECK(answer["id"] == 9);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("notifications and stray answers are not answered") {
+  Client client;
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/no_such_thing"}});
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}});
+  client.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", {1, 2}}}}});
+  client.send({{"jsonrpc", "2.0"}, {"id", 3}, {"result", json::object()}});
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a cancelled call is told so and never answered") {
+  Client client;
+  client.call(1, "gate");
+  client.call("1", "gate");
+  client.gate.wait_for_arrivals(2);
+  client.cancel(1);
+  client.gate.open();
+  const json answer = client.inbox.next();
+  CHECK(answer["id"] == "1");  // another id
+  client.expect_nothing_more();
+}
+
+TEST_CASE("the id of a cancelled call can be used again") {
+  Client client;
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1);
+  REQUIRE(client.conversation().wait_for_calls(Deadline::after(k_patience)));
+  client.call(1, "echo");
+  CHECK(text_of(client.inbox.next()) == "{}");
+  client.expect_nothing_more();
+}
+
+TEST_CASE("cancelling what does not run does nothing") {
+  Client client;
+  client.cancel(1);
+  client.call(1, "echo");
+  CHECK(client.inbox.next()["id"] == 1);
+  client.cancel(1);
+  client.call(1, "echo");
+  CHECK(client.inbox.next()["id"] == 1);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("detached calls return at once and are answered") {
+  Client client;
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.conversation().detach_calls();
+  CHECK(text_of(client.inbox.next()) == "detached");
+  client.expect_nothing_more();
+}
+
+TEST_CASE("the first reason to stop stays: detaching does not undo a cancellation, nor the other way round") {
+  Interruption cancelled_first;
+  CHECK(cancelled_first.reason() == StopReason::none);
+  CHECK_FALSE(cancelled_first.token().stop_requested());
+  cancelled_first.interrupt(StopReason::cancelled);
+  cancelled_first.interrupt(StopReason::detached);
+  CHECK(cancelled_first.reason() == StopReason::cancelled);
+  CHECK(cancelled_first.token().stop_requested());
+
+  Interruption detached_first;
+  detached_first.interrupt(StopReason::detached);
+  detached_first.interrupt(StopReason::cancelled);
+  CHECK(detached_first.reason() == StopReason::detached);
+}
+
+TEST_CASE("waiting for calls ends at its deadline") {
+  Client client;
+  CHECK(client.conversation().wait_for_calls(Deadline::after(milliseconds(0))));
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  CHECK_FALSE(client.conversation().wait_for_calls(Deadline::after(milliseconds(0))));
+  client.gate.open();
+  CHECK(client.conversation().wait_for_calls(Deadline::after(k_patience)));
+}
+
+TEST_CASE("a conversation that ends detaches its calls and waits for them") {
+  Client client;
+  for (int i = 0; i < 8; ++i) {
+    client.call(i, "gate");
+  }
+  client.gate.wait_for_arrivals(8);
+  client.leave();
+  for (int i = 0; i < 8; ++i) {
+    CHECK(text_of(client.inbox.next()) == "detached");
+  }
+}
+
+TEST_CASE("an id that still runs cannot be used a second time") {
+  Client client;
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.call(1, "echo");
+  const json refusal = client.inbox.next();
+  CHECK(refusal["id"] == 1);
+  CHECK(refusal["error"]["code"] == k_invalid_request);
+  client.gate.open();
+  CHECK(text_of(client.inbox.next()) == "none");
+  client.expect_nothing_more();
+}
+
+TEST_CASE("an id can be used again as soon as its answer is there") {
+  Client client;
+  for (int i = 0; i < 200; ++i) {
+    client.call("same", "echo");
+    REQUIRE(client.inbox.next().contains("result"));
+  }
+}
+
+TEST_CASE("a tool that throws is an error result that does not tell why") {
+  Client client;
+  client.call(1, "throw");
+  const json answer = client.inbox.next();
+  CHECK(answer["result"]["isError"] == true);
+  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "internal_error");
+  CHECK(answer.dump().find("a secret") == std::string::npos);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a tool that could not do it says so in a result, with the next step") {
+  Client client;
+  client.call(1, "refuse");
+  const json answer = client.inbox.next();
+  CHECK(answer["result"]["isError"] == true);
+  CHECK(text_of(answer) == "Error: it did not work\nNext step: Try again");
+  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "no_luck");
+  CHECK(answer["result"]["structuredContent"]["error"]["nextStep"] == "Try again");
+}
+
+TEST_CASE("a call beyond the limit is refused with the way out, and its id is free") {
+  Client client(1);
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  for (int i = 0; i < 2; ++i) {
+    client.call(2, "echo");
+    const json answer = client.inbox.next();
+    CHECK(answer["id"] == 2);
+    CHECK(answer["result"]["isError"] == true);
+    CHECK(answer["result"]["structuredContent"]["error"]["code"] == "too_many_calls");
+    CHECK(text_of(answer).find("Next step: ") != std::string::npos);
+  }
+  client.gate.open();
+  CHECK(client.inbox.next()["id"] == 1);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("lists and pings are answered while every thread is busy") {
+  Client client(1);
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.request(2, "tools/list");
+  CHECK(client.inbox.next()["id"] == 2);
+  client.request(3, "ping");
+  CHECK(client.inbox.next()["id"] == 3);
+  client.gate.open();
+  CHECK(client.inbox.next()["id"] == 1);
+}
+
+TEST_CASE("progress is told under the token, strictly increasing, before the answer") {
+  for (const json& token : {json("token"), json(17), json(0), json("")}) {
+    Client client;
+    client.call(1, "progress", {{"steps", 5}}, {{"progressToken", token}});
+    double last = -1;
+    for (int i = 0; i < 5; ++i) {
+      const json note = client.inbox.next();
+      CHECK(note["method"] == "notifications/progress");
+      CHECK_FALSE(note.contains("id"));
+      CHECK(note["params"]["progressToken"] == token);
+      CHECK(note["params"]["message"] == "step");
+      CHECK(note["params"]["progress"].get<double>() > last);
+      last = note["params"]["progress"];
+    }
+    CHECK(text_of(client.inbox.next()) == "told");
+    client.expect_nothing_more();
+  }
+}
+
+TEST_CASE("without a usable token no progress is told") {
+  for (const json& meta : {json(), json::object(), json{{"progressToken", nullptr}}, json{{"progressToken", 1.5}},
+                           json{{"progressToken", {1, 2}}}, json("text")}) {
+    CAPTURE(meta);
+    Client client;
+    client.call(1, "progress", {{"steps", 5}}, meta);
+    CHECK(text_of(client.inbox.next()) == "not asked");
+    client.expect_nothing_more();
+  }
+}
+
+TEST_CASE("a batch of the revision that has them is answered with one array") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}},
+               {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
+               {{"jsonrpc", "2.0"}, {"id", 2}, {"method", "tools/call"}, {"params", {{"name", "echo"}}}},
+               {{"jsonrpc", "2.0"}, {"id", 3}, {"method", "no/such"}},
+               {{"jsonrpc", "2.0"}, {"id", 4}},
+               {{"jsonrpc", "2.0"}, {"id", 5}, {"result", 1}}});
+  const json answers = client.inbox.next();
+  REQUIRE(answers.is_array());
+  std::set<int> ids;
+  for (const json& answer : answers) {
+    ids.insert(answer["id"].get<int>());
+  }
+  CHECK(answers.size() == 4);
+  CHECK(ids == std::set<int>{1, 2, 3, 4});
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a batch leaves out what was cancelled, and is nothing if that was all") {
+  Client client;
+  client.initialize("2025-03-26");
+  const json gate_call = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "tools/call"}, {"params", {{"name", "gate"}}}};
+  client.send(json::array({gate_call, {{"jsonrpc", "2.0"}, {"id", 2}, {"method", "ping"}}}));
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1);
+  const json answers = client.inbox.next();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0]["id"] == 2);
+
+  REQUIRE(client.conversation().wait_for_calls(Deadline::after(k_patience)));
+  client.send(json::array({gate_call}));
+  client.gate.wait_for_arrivals(2);
+  client.cancel(1);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a batch of notifications is not answered") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send(json::array({{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}}));
+  client.expect_nothing_more();
+}
+
+TEST_CASE("progress within a batch goes out as it comes") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send(json::array({{{"jsonrpc", "2.0"},
+                            {"id", 1},
+                            {"method", "tools/call"},
+                            {"params",
+                             {{"name", "progress"},
+                              {"arguments", {{"steps", 1}}},
+                              {"_meta", {{"progressToken", "t"}}}}}}}));
+  CHECK(client.inbox.next()["method"] == "notifications/progress");
+  CHECK(client.inbox.next().is_array());
+}
+
+TEST_CASE("a batch that is empty or too large is refused as a whole") {
+  Client client;
+  client.initialize("2025-03-26");
+  const json ping = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}};
+  for (const std::size_t size : {0U, 101U}) {
+    client.send(json(json::array_t(size, ping)));
+    const json answer = client.inbox.next();
+    CHECK(answer["error"]["code"] == k_invalid_request);
+    CHECK(answer["id"] == nullptr);
+  }
+  client.send(json(json::array_t(100, ping)));
+  CHECK(client.inbox.next().size() == 100);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("other revisions have no batches") {
+  for (const std::string version : {"2024-11-05", "2025-06-18", "2025-11-25"}) {
+    Client client;
+    client.initialize(version);
+    client.send(json::array({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}}}));
+    CHECK(client.inbox.next()["error"]["code"] == k_invalid_request);
+    client.expect_nothing_more();
+  }
+}
+
+TEST_CASE("a stateless request says who it is, and is told if it does not say it right") {
+  Client client;
+  const auto answer_to = [&](const json& meta) {
+    client.request(1, "tools/list", {{"_meta", meta}});
+    return client.inbox.next();
+  };
+  const json good = {{k_meta_version, "2026-07-28"}, {k_meta_capabilities, json::object()}};
+  CHECK(answer_to(good)["result"]["resultType"] == "complete");
+
+  const json unsupported = answer_to({{k_meta_version, "2031-01-01"}, {k_meta_capabilities, json::object()}});
+  CHECK(unsupported["error"]["code"] == k_unsupported_version);
+  CHECK(unsupported["error"]["data"]["supported"] == json::array({"2026-07-28"}));
+  CHECK(unsupported["error"]["data"]["requested"] == "2031-01-01");
+
+  CHECK(answer_to({{k_meta_version, 5}, {k_meta_capabilities, json::object()}})["error"]["code"] == k_invalid_params);
+  CHECK(answer_to({{k_meta_version, "2026-07-28"}})["error"]["code"] == k_invalid_params);
+
+  client.call(2, "echo", {{"a", 1}}, good);
+  CHECK(text_of(client.inbox.next()) == R"({"a":1})");
+}
+
+TEST_CASE("a reply that is dropped sends an internal error, and one that was given sends nothing more") {
+  std::vector<json> sent;
+  const auto sink = std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); });
+  { const Reply dropped(7, sink); }
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0]["id"] == 7);
+  CHECK(sent[0]["error"]["code"] == k_internal_error);
+
+  {
+    Reply first(8, sink);
+    Reply moved(std::move(first));
+    moved.result(1);
+  }
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[1]["result"] == 1);
+
+  Reply(9, sink).silence();
+  CHECK(sent.size() == 2);
+}
+
+TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced, and not before") {
+  std::vector<json> sent;
+  const auto sink = std::make_shared<BatchSink>(3, [&](const json& message) { sent.push_back(message); });
+  Reply(1, sink).result("done");
+  Reply(2, sink).silence();
+  CHECK(sent.empty());
+  { const Reply dropped(3, sink); }
+  REQUIRE(sent.size() == 1);
+  REQUIRE(sent[0].size() == 2);
+  CHECK(sent[0][0]["id"] == 1);
+  CHECK(sent[0][1]["error"]["code"] == k_internal_error);
+}

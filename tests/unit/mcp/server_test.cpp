@@ -1,0 +1,84 @@
+#include "mcp/server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace dockbridge::mcp;
+
+namespace {
+
+Server example() {
+  Tool tool;
+  tool.name = "look";
+  tool.title = "Look around";
+  tool.description = "Looks.";
+  tool.input_schema = {{"type", "object"}};
+  tool.output_schema = {{"type", "object"}};
+  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
+  return Server({"box", "The Box", "1.2", "Be kind."}, {tool});
+}
+
+}  // namespace
+
+TEST_CASE("a handshake revision that is known is echoed, anything else gets the newest of them") {
+  CHECK(negotiate("2024-11-05") == Revision::v2024_11_05);
+  CHECK(negotiate("2025-03-26") == Revision::v2025_03_26);
+  CHECK(negotiate("2025-06-18") == Revision::v2025_06_18);
+  CHECK(negotiate("2025-11-25") == Revision::v2025_11_25);
+  for (const json& other : {json("2026-07-28"), json("2099-01-01"), json(""), json(5), json()}) {
+    CHECK(negotiate(other) == Revision::v2025_11_25);
+  }
+}
+
+TEST_CASE("each revision sees of a tool what it knows of") {
+  const Server server = example();
+  const auto entry = [&](Revision revision) { return server.tools_list_result(revision)["tools"][0]; };
+  const json oldest = entry(Revision::v2024_11_05);
+  CHECK(oldest ==
+        json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
+  const json second = entry(Revision::v2025_03_26);
+  CHECK(second["annotations"] ==
+        json::parse(R"({"title":"Look around","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
+                        "openWorldHint":false})"));
+  CHECK_FALSE(second.contains("outputSchema"));
+  for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
+    CHECK(entry(revision)["title"] == "Look around");
+    CHECK(entry(revision)["outputSchema"]["type"] == "object");
+  }
+}
+
+TEST_CASE("each revision sees of a result what it knows of") {
+  const Server server = example();
+  const ToolResult result{"hello", {{"n", 1}}, false, ""};
+  const auto seen = [&](Revision revision) { return server.call_result(result, revision); };
+  for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_03_26}) {
+    CHECK(seen(revision) == json::parse(R"({"content":[{"type":"text","text":"hello"}],"isError":false})"));
+  }
+  CHECK(seen(Revision::v2025_06_18)["structuredContent"]["n"] == 1);
+  CHECK_FALSE(seen(Revision::v2025_11_25).contains("resultType"));
+  const json stateless = seen(Revision::v2026_07_28);
+  CHECK(stateless["resultType"] == "complete");
+  CHECK(stateless["_meta"][k_meta_server_info]["name"] == "box");
+}
+
+TEST_CASE("the greeting names server, revision and instructions") {
+  const Server server = example();
+  const json old = server.initialize_result(Revision::v2024_11_05);
+  CHECK(old["protocolVersion"] == "2024-11-05");
+  CHECK(old["serverInfo"] == json{{"name", "box"}, {"version", "1.2"}});
+  CHECK(old["instructions"] == "Be kind.");
+  CHECK(old["capabilities"]["tools"].is_object());
+  CHECK(server.initialize_result(Revision::v2025_11_25)["serverInfo"]["title"] == "The Box");
+  const json discovered = server.discover_result();
+  CHECK(discovered["supportedVersions"] == json::array({"2026-07-28"}));
+  CHECK(discovered["instructions"] == "Be kind.");
+}
+
+TEST_CASE("a tool is found by its exact name") {
+  const Server server = example();
+  REQUIRE(server.find_tool("look") != nullptr);
+  CHECK(server.find_tool("look")->title == "Look around");
+  CHECK(server.find_tool("Look") == nullptr);
+  CHECK(server.find_tool("") == nullptr);
+}

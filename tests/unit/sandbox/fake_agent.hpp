@@ -1,0 +1,118 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sandbox/channel.hpp"
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+#include "wire/frame.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::test {
+
+using nlohmann::json;
+
+/// Longer than anything here takes; what is waited for by then does not come.
+inline constexpr seconds k_patience{20};
+
+/// The eight bytes before a frame's head.
+std::string frame_prefix(std::uint32_t head_bytes, std::uint32_t body_bytes);
+/// A frame whose head is any text, valid or not.
+std::string raw_frame(const std::string& head);
+/// The magic and the frame that a session begins with.
+std::string greeting(const json& head);
+/// What a good agent says of itself.
+json hello_head();
+/// A process state as an agent sends it: running, without output.
+json state_of(const std::string& process);
+
+/// The container's end of a stream: says what the test tells it to, good or bad. Used by one thread at a time.
+class FakeAgent {
+ public:
+  explicit FakeAgent(Fd socket) : m_socket(std::move(socket)) {}
+
+  /// Bytes as they are; false if nobody takes them any more.
+  bool say(std::string_view bytes) const;
+  void greet() const { say(greeting(hello_head())); }
+  /// The next request, none at the end of the stream. Pings are answered on the way.
+  std::optional<wire::Frame> next_request();
+  void answer(const wire::Frame& request, json head = json::object(), std::string_view body = {}) const;
+  void refuse(const wire::Frame& request, const std::string& code) const;
+  void hang_up() { m_socket.reset(); }
+
+ private:
+  Fd m_socket;
+  wire::FrameReader m_reader{wire::k_max_body_to_agent};
+};
+
+struct Streams {
+  std::unique_ptr<sandbox::ByteStream> host;
+  FakeAgent agent;
+};
+/// The two ends of one stream. `complaint` is what the program said on its error stream.
+Streams make_streams(const std::string& complaint = {});
+
+/// A container with an agent in it that a test has scripted. Each session runs on a thread of its own; all end with
+/// their streams, so that the sandbox has to go first. Any thread may call.
+class FakeContainer : public sandbox::Channel {
+ public:
+  using Reaction = std::function<void(FakeAgent& agent, const wire::Frame& request)>;
+
+  /// `react` is what a session does about each request; `session` counts from 1.
+  explicit FakeContainer(std::function<void(FakeAgent& agent, const wire::Frame& request, int session)> react);
+  explicit FakeContainer(const Reaction& react);
+  ~FakeContainer() override;
+
+  [[nodiscard]] std::string container_name() const override { return "box"; }
+  Result<sandbox::ContainerRun> prepare(Deadline deadline) override;
+  Result<sandbox::Condition> condition(const sandbox::ContainerRun& run, Deadline deadline) override;
+  Result<std::unique_ptr<sandbox::ByteStream>> open(const sandbox::ContainerRun& run,
+                                                    const std::vector<std::string>& argv, Deadline deadline) override;
+  Result<void> place(const sandbox::ContainerRun& run, const std::string& base, const std::string& folder,
+                     const sandbox::PlacedFile& file, Deadline deadline) override;
+
+  void set_run(sandbox::ContainerRun run);
+  void set_condition(Result<sandbox::Condition> condition);
+  void set_prepare_error(std::optional<Error> error);
+  /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
+  void set_usable_bases(std::vector<std::string> bases);
+  /// What a session says first, in place of a good greeting.
+  void set_greeting(std::string bytes);
+
+  [[nodiscard]] int prepared() const;
+  [[nodiscard]] int opened() const;
+  [[nodiscard]] std::vector<std::string> placed() const;
+  /// How many requests with this operation came, over all sessions.
+  [[nodiscard]] int count(const std::string& op) const;
+  [[nodiscard]] std::vector<wire::Frame> requests(const std::string& op) const;
+
+ private:
+  void run_session(FakeAgent agent, int number);
+
+  std::function<void(FakeAgent& agent, const wire::Frame& request, int session)> m_react;
+  mutable std::mutex m_mutex;  // guards everything below
+  sandbox::ContainerRun m_run{"0123456789abcdef", "2026-01-01T00:00:00Z"};
+  Result<sandbox::Condition> m_condition = sandbox::Condition::running;
+  std::optional<Error> m_prepare_error;
+  std::optional<std::vector<std::string>> m_usable_bases;
+  std::vector<std::string> m_placed;
+  std::string m_greeting = greeting(hello_head());
+  int m_prepared = 0;
+  int m_opened = 0;
+  std::vector<wire::Frame> m_requests;
+  std::vector<std::thread> m_sessions;
+};
+
+}  // namespace dockbridge::test
