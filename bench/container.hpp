@@ -15,7 +15,7 @@ struct ContainerProcess {
 };
 
 /// The session's and a keeper's process name, or its beginning.
-constexpr const char* k_session_name = "agent-";
+constexpr const char* k_session_name = "dockbridge-sess";
 constexpr const char* k_keeper_name = "dockbridge-keep";
 
 /// A container of its own, removed when it goes out of scope; should even that fail, it ends by itself after a while.

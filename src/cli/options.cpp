@@ -25,7 +25,7 @@ struct Setting {
   Taker take;
 };
 
-Taker text(std::string Options::*field, std::string accepted) {
+Taker text(std::string Options::*field, const std::string& accepted) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     if (value.empty()) {
       return accepted;
@@ -35,7 +35,7 @@ Taker text(std::string Options::*field, std::string accepted) {
   };
 }
 
-Taker container_text(std::string docker::ContainerPolicy::*field, std::string accepted, bool absolute = false) {
+Taker container_text(std::string docker::ContainerPolicy::*field, const std::string& accepted, bool absolute = false) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     if (value.empty() || (absolute && value.front() != '/')) {
       return accepted;
@@ -145,7 +145,8 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
     return fail("bad_config", fmt::format("{} is not a JSON object", path),
                 R"(It looks like {"container-name": "mcp-container", "log-level": "warn"})");
   }
-  for (const auto& [key, value] : config.items()) {
+  for (const auto& entry : config.items()) {
+    const std::string& key = entry.key();
     const auto& all = settings();
     const auto known = std::find_if(all.begin(), all.end(), [&](const Setting& s) { return s.name == key; });
     if (known == all.end()) {
@@ -155,7 +156,7 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
       }
       return fail("bad_config", fmt::format("'{}' is not a setting (from {})", key, path), "Accepted: " + names);
     }
-    if (auto taken = take(*known, options, value_text(value), path); !taken) {
+    if (auto taken = take(*known, options, value_text(entry.value()), path); !taken) {
       return taken;
     }
   }

@@ -1,9 +1,11 @@
 #include "sandbox/agent_image.hpp"
 
 // Defined by the assembler file that cmake/embed_agent.cmake writes.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" const char dockbridge_agent_begin[];
 extern "C" const char dockbridge_agent_end[];
 extern "C" const char dockbridge_agent_hash[];
+// NOLINTEND(readability-identifier-naming)
 
 namespace dockbridge::sandbox {
 

@@ -150,7 +150,7 @@ void Connection::wake() {
   [[maybe_unused]] const ssize_t written = ::write(m_wake.get(), &one, sizeof one);
 }
 
-Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline deadline, std::stop_token stop) {
+Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline deadline, const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
   if (m_broken) {
     return fail(*m_broken);

@@ -44,7 +44,7 @@ class Connection {
 
   /// Sends a request and waits for its answer. Errors beside the agent's own: `connection_lost`, `cancelled`
   /// (by `stop`), `agent_silent` (the agent has not even answered a ping), `timed_out`.
-  Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, std::stop_token stop);
+  Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
 
  private:
   struct Mailbox {

@@ -125,7 +125,7 @@ Error Sandbox::explain(const Session& session, const Error& error) {
   return error;
 }
 
-Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience, std::stop_token stop) {
+Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience, const std::stop_token& stop) {
   auto current = session();
   if (!current) {
     return fail(current.error());
@@ -147,7 +147,7 @@ Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds
 }
 
 Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
-                                          milliseconds patience, std::stop_token stop) {
+                                          milliseconds patience, const std::stop_token& stop) {
   const auto generation = generation_of(process);
   if (!generation) {
     return fail("bad_process_id", fmt::format("'{}' is not a process id", process),
@@ -185,10 +185,10 @@ Result<std::string> Sandbox::new_process_id() {
   return fmt::format("proc_{}_{}", current->run.generation(), random_token());
 }
 
-Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, std::stop_token stop) {
+Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, const std::stop_token& stop) {
   std::string environment;
   for (const auto& [name, value] : request.environment) {
-    environment += name + "=" + value + '\0';
+    environment.append(name).append("=").append(value).push_back('\0');
   }
   json head = {{"op", "start"},
                {"process", request.id},
@@ -219,7 +219,7 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
 }
 
 Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds wait,
-                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known, std::stop_token stop) {
+                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known, const std::stop_token& stop) {
   json head = {{"op", "wait"}, {"timeoutMs", wait.count()}, {"carry", k_carry_bytes}};
   if (known) {
     head["known"] = {known->first, known->second};

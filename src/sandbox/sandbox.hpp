@@ -69,10 +69,10 @@ class Sandbox {
 
   Result<std::string> new_process_id();
   /// Returns when the process has ended or `wait` is over, whichever comes first.
-  Result<Snapshot> start(const StartRequest& request, milliseconds wait, std::stop_token stop);
+  Result<Snapshot> start(const StartRequest& request, milliseconds wait, const std::stop_token& stop);
   /// Likewise; with `known` (totals of both streams) also when there is more output than that.
   Result<Snapshot> wait(const std::string& process, milliseconds wait,
-                        std::optional<std::pair<std::uint64_t, std::uint64_t>> known, std::stop_token stop);
+                        std::optional<std::pair<std::uint64_t, std::uint64_t>> known, const std::stop_token& stop);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
   Result<ProcessList> list();
@@ -89,11 +89,11 @@ class Sandbox {
 
   /// A live connection, made if there is none.
   Result<Session> session();
-  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience, std::stop_token stop);
+  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience, const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
-                                   milliseconds patience, std::stop_token stop);
+                                   milliseconds patience, const std::stop_token& stop);
 
   Channel& m_channel;
   Settings m_settings;

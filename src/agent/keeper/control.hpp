@@ -53,8 +53,9 @@ struct StatePacket {
   std::uint64_t out_total = 0;
   std::uint64_t err_total = 0;
   std::uint64_t idle_ms = 0;
+  std::int64_t ended_at_ms = 0;
 };
-static_assert(sizeof(StatePacket) == 48);
+static_assert(sizeof(StatePacket) == 56);
 
 struct ControlPacket {
   ControlHeader header;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -68,6 +69,8 @@ void Keeper::run() {
                  fmt::format("{}\n{}\n{}", error.code, error.message, error.next_step));
     ::_exit(1);
   }
+  // What the session had on its heap and this process will never use goes back, while the command runs already.
+  ::malloc_trim(0);
   loop();
   ::unlinkat(m_spec.directory.get(), "ctl", 0);
   ::_exit(0);
@@ -272,7 +275,9 @@ void Keeper::record_end(bool closed) {
   if (closed) {
     m_stdin_pipe.reset();
   }
-  // If it cannot be written (disk full), sessions that are connected still hear it; later ones will say "unknown".
+  // Told before it is written, because someone waits for it. If it cannot be written (disk full), sessions that are
+  // connected have heard it; later ones will say "unknown".
+  tell_watchers();
   (void)write_status(m_spec.directory.get(), m_status);
 }
 
@@ -367,6 +372,7 @@ StatePacket Keeper::state() const {
   packet.stdin_open = m_stdin_pipe && !m_stdin_ends ? 1 : 0;
   packet.end_code = m_status.end_code;
   packet.pid = m_pid;
+  packet.ended_at_ms = m_status.ended_at_ms;
   packet.out_total = m_out.total();
   packet.err_total = m_err.total();
   packet.idle_ms =

@@ -178,9 +178,14 @@ Result<Process*> Session::find(const std::string& id) {
   if (!link && link.error().code != k_keeper_gone) {
     return fail(link.error());
   }
+  auto meta = read_meta(directory->get());
+  if (!meta) {
+    return fail(meta.error());
+  }
   auto& process = *(m_processes[id] = std::make_unique<Process>());
   process.id = id;
   process.path = m_state.path_of(id);
+  process.meta = std::move(*meta);
   process.directory = std::move(*directory);
   if (link) {
     attach(process, std::move(*link));

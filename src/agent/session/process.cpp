@@ -16,36 +16,22 @@ Result<wire::StreamState> stream_state(int directory_fd, const char* name) {
   return spool ? spool->state() : fail(spool.error());
 }
 
-/// Everything but what only a live keeper knows.
-Result<wire::ProcessState> describe_records(const std::string& id, const std::string& path, int directory_fd,
-                                            bool has_keeper) {
-  const auto meta = read_meta(directory_fd);
-  const auto status = read_status(directory_fd);
-  const auto out = stream_state(directory_fd, "out");
-  const auto err = stream_state(directory_fd, "err");
-  for (const Error* error : {meta ? nullptr : &meta.error(), status ? nullptr : &status.error(),
-                             out ? nullptr : &out.error(), err ? nullptr : &err.error()}) {
-    if (error != nullptr) {
-      return fail(*error);
-    }
-  }
+wire::ProcessState compose(const std::string& id, const std::string& path, const Meta& meta,
+                           const std::optional<Status>& status, bool has_keeper) {
   wire::ProcessState state;
   state.id = id;
   state.directory = path;
-  state.command = meta->command;
-  state.cwd = meta->cwd;
-  state.owner = meta->owner;
-  state.pid = meta->pid;
-  state.started_at_ms = meta->started_at_ms;
-  state.out = *out;
-  state.err = *err;
-  if (*status) {
-    const Status& ended = **status;
-    state.phase = ended.closed || !has_keeper ? wire::Phase::closed : wire::Phase::exited;
-    state.end = ended.end;
-    state.end_code = ended.end_code;
-    state.cause = ended.cause;
-    state.ended_at_ms = ended.ended_at_ms;
+  state.command = meta.command;
+  state.cwd = meta.cwd;
+  state.owner = meta.owner;
+  state.pid = meta.pid;
+  state.started_at_ms = meta.started_at_ms;
+  if (status) {
+    state.phase = status->closed || !has_keeper ? wire::Phase::closed : wire::Phase::exited;
+    state.end = status->end;
+    state.end_code = status->end_code;
+    state.cause = status->cause;
+    state.ended_at_ms = status->ended_at_ms;
   } else if (!has_keeper) {
     state.phase = wire::Phase::lost;
     state.end = wire::EndKind::unknown;
@@ -62,37 +48,57 @@ std::uint64_t milliseconds_since_change(int directory_fd, const char* name, std:
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_milliseconds_now() - changed));
 }
 
-/// A spool that could not be made, the disk being full, counts nothing; its keeper does.
-void count_unstored(std::uint64_t told, wire::StreamState& stream) {
-  if (told > stream.total) {
-    stream = {told, stream.head_end, told};
-  }
-}
-
-/// How the command ended, from its keeper where the disk was too full for the record.
-void complete_from(const StatePacket& told, wire::ProcessState& state) {
+/// How the command ended, if its keeper has said so.
+std::optional<Status> status_in(const StatePacket& told) {
   const bool ended = told.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
                      told.phase == static_cast<std::uint8_t>(wire::Phase::closed);
-  if (!ended || state.ended_at_ms != 0 || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown) ||
+  if (!ended || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown) ||
       told.cause > static_cast<std::uint8_t>(wire::Cause::terminated)) {
-    return;
+    return std::nullopt;
   }
-  state.phase = state.phase == wire::Phase::lost ? wire::Phase::closed : static_cast<wire::Phase>(told.phase);
-  state.end = static_cast<wire::EndKind>(told.end);
-  state.end_code = told.end_code;
-  state.cause = static_cast<wire::Cause>(told.cause);
+  return Status{static_cast<wire::EndKind>(told.end), told.end_code, static_cast<wire::Cause>(told.cause),
+                told.ended_at_ms, told.phase == static_cast<std::uint8_t>(wire::Phase::closed)};
+}
+
+/// What the spool holds; what its keeper counted beyond that could not be stored.
+Result<wire::StreamState> stream_state(int directory_fd, const char* name, std::optional<std::uint64_t> told) {
+  if (told == 0U) {
+    return wire::StreamState{};
+  }
+  auto stream = stream_state(directory_fd, name);
+  if (stream && told && *told > stream->total) {
+    stream = wire::StreamState{*told, stream->head_end, *told};
+  }
+  return stream;
 }
 
 }  // namespace
 
 Result<wire::ProcessState> Process::describe() const {
-  auto state = describe_records(id, path, directory.get(), link.has_value());
-  if (state && last) {
-    state->idle_ms = last->idle_ms;
-    state->stdin_open = last->stdin_open != 0 && link.has_value();
-    count_unstored(last->out_total, state->out);
-    count_unstored(last->err_total, state->err);
-    complete_from(*last, *state);
+  std::optional<Status> status = last ? status_in(*last) : std::nullopt;
+  if (!link && (!status || !status->closed)) {
+    // The keeper is gone: what it wrote last counts, or what it said if the disk was too full to write.
+    auto recorded = read_status(directory.get());
+    if (!recorded) {
+      return fail(recorded.error());
+    }
+    status = *recorded ? *recorded : status;
+  }
+  wire::ProcessState state = compose(id, path, meta, status, link.has_value());
+  const auto told = [&](std::uint64_t StatePacket::*total) {
+    return last && link ? std::optional((*last).*total) : std::nullopt;
+  };
+  auto out = stream_state(directory.get(), "out", told(&StatePacket::out_total));
+  auto err = stream_state(directory.get(), "err", told(&StatePacket::err_total));
+  if (!out || !err) {
+    return fail(!out ? out.error() : err.error());
+  }
+  state.out = *out;
+  state.err = *err;
+  if (last) {
+    state.pid = last->pid;
+    state.idle_ms = last->idle_ms;
+    state.stdin_open = last->stdin_open != 0 && link.has_value();
   }
   return state;
 }
@@ -104,10 +110,22 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
   }
   const auto link = KeeperLink::connect(fd->get());
   const bool has_keeper = link || link.error().code != k_keeper_gone;
-  auto state = describe_records(id, directory.path_of(id), fd->get(), has_keeper);
-  if (state && state->phase == wire::Phase::running) {
-    state->idle_ms = std::min(milliseconds_since_change(fd->get(), "out", state->started_at_ms),
-                              milliseconds_since_change(fd->get(), "err", state->started_at_ms));
+  const auto meta = read_meta(fd->get());
+  const auto status = read_status(fd->get());
+  const auto out = stream_state(fd->get(), "out");
+  const auto err = stream_state(fd->get(), "err");
+  for (const Error* error : {meta ? nullptr : &meta.error(), status ? nullptr : &status.error(),
+                             out ? nullptr : &out.error(), err ? nullptr : &err.error()}) {
+    if (error != nullptr) {
+      return fail(*error);
+    }
+  }
+  wire::ProcessState state = compose(id, directory.path_of(id), *meta, *status, has_keeper);
+  state.out = *out;
+  state.err = *err;
+  if (state.phase == wire::Phase::running) {
+    state.idle_ms = std::min(milliseconds_since_change(fd->get(), "out", state.started_at_ms),
+                             milliseconds_since_change(fd->get(), "err", state.started_at_ms));
   }
   return state;
 }

@@ -17,12 +17,13 @@ namespace dockbridge::agent {
 struct Process {
   std::string id;
   std::string path;
+  Meta meta;
   Fd directory;
   std::optional<KeeperLink> link;
   std::optional<StatePacket> last;           ///< what the keeper said last
   std::deque<std::uint64_t> input_requests;  ///< whose input the keeper has not acknowledged yet
 
-  /// Puts together what the keeper said, what its records say and what the spool holds.
+  /// Puts together what the keeper said, or its record where it is gone, and what the spool holds.
   [[nodiscard]] Result<wire::ProcessState> describe() const;
 };
 

@@ -157,6 +157,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   if (!directory) {
     return fail(directory.error());
   }
+  const Meta meta = order->keeper.meta;
   auto link = store_files(*order, m_shell, directory->get()).and_then([&] {
     return fork_keeper(std::move(order->keeper), directory->get());
   });
@@ -167,6 +168,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   auto& process = *(m_processes[*id] = std::make_unique<Process>());
   process.id = *id;
   process.path = m_state.path_of(*id);
+  process.meta = meta;
   process.directory = std::move(*directory);
   attach(process, std::move(*link));
   m_waiters.push_back(std::move(waiter));

@@ -49,7 +49,9 @@ class Surroundings {
     const json meta = {{"Name", name}, {"Metadata", json::object()}, {"Endpoints", {{"docker", {{"Host", host}}}}}};
     put("/.docker/contexts/meta/" + folder + "/meta.json", meta.dump());
   }
-  void use_context(const std::string& name) const { put("/.docker/config.json", json{{"currentContext", name}}.dump()); }
+  void use_context(const std::string& name) const {
+    put("/.docker/config.json", json{{"currentContext", name}}.dump());
+  }
   void make_socket(const std::string& below) {
     const std::string path = home(below);
     fs::create_directories(fs::path(path).parent_path());
@@ -94,7 +96,9 @@ Error refusal_of(const std::string& url) {
 }
 
 /// Whether this machine has an engine of its own, which is found before those of a home directory.
-bool machine_has_engine() { return fs::is_socket("/var/run/docker.sock") || fs::is_socket("/run/docker.sock"); }
+bool machine_has_engine() {
+  return fs::is_socket("/var/run/docker.sock") || fs::is_socket("/run/docker.sock");
+}
 
 }  // namespace
 

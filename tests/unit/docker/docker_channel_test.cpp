@@ -230,9 +230,8 @@ TEST_CASE("an engine that does not answer is not a container that does not exist
 }
 
 TEST_CASE("a description that cannot be understood is an error") {
-  for (const char* text :
-       {"{}", R"({"Id":"a"})", R"({"Id":"a","State":null})", R"({"Id":5,"State":{"StartedAt":"x"}})",
-        R"({"Id":"a","State":{}})", R"({"Id":"a","State":{"StartedAt":"x","Running":"yes"}})"}) {
+  for (const char* text : {"{}", R"({"Id":"a"})", R"({"Id":"a","State":null})", R"({"Id":5,"State":{"StartedAt":"x"}})",
+                           R"({"Id":"a","State":{}})", R"({"Id":"a","State":{"StartedAt":"x","Running":"yes"}})"}) {
     CAPTURE(text);
     World world;
     world.engine.description_of_container = json::parse(text);
@@ -289,7 +288,7 @@ TEST_CASE("a placed file is executable and has a state folder beside it that all
   World world;
   DockerChannel channel(world.engine, world.policy, world.log);
   CHECK(channel.place({"abc", "now"}, "/", "var/lib/x", {"content", "agent-1"}, Deadline::after(seconds(10))));
-  CHECK(world.engine.archive == docker::make_tar({{"var/lib/x/", 0755, {}},
-                                                  {"var/lib/x/state/", 01777, {}},
-                                                  {"var/lib/x/agent-1", 0755, "content"}}));
+  CHECK(world.engine.archive ==
+        docker::make_tar(
+            {{"var/lib/x/", 0755, {}}, {"var/lib/x/state/", 01777, {}}, {"var/lib/x/agent-1", 0755, "content"}}));
 }

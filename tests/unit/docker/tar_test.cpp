@@ -58,9 +58,10 @@ class Unpacked {
 }  // namespace
 
 TEST_CASE("the system's tar unpacks folders and files with their modes and content") {
-  const std::string binary("\x7f"
-                           "ELF\0\xff\n",
-                           7);
+  const std::string binary(
+      "\x7f"
+      "ELF\0\xff\n",
+      7);
   const Unpacked unpacked(make_tar({{"var/lib/box/", 0755, {}},
                                     {"var/lib/box/state/", 01777, {}},
                                     {"var/lib/box/agent", 0755, binary},

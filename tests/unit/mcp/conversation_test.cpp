@@ -90,7 +90,9 @@ Tool tool(const std::string& name, std::function<ToolResult(const json&, const C
   return made;
 }
 
-ToolResult text_result(const std::string& text) { return {text, ordered_json::object(), false, ""}; }
+ToolResult text_result(const std::string& text) {
+  return {text, ordered_json::object(), false, ""};
+}
 
 /// A client with its conversation, over tools that do what tests need.
 class Client {
@@ -137,9 +139,7 @@ class Client {
   std::vector<Tool> tools() {
     return {tool("echo", [](const json& arguments, const CallContext&) { return text_result(arguments.dump()); }),
             tool("gate",
-                 [this](const json&, const CallContext& context) {
-                   return text_result(name_of(gate.pass(context)));
-                 }),
+                 [this](const json&, const CallContext& context) { return text_result(name_of(gate.pass(context))); }),
             tool("owner", [](const json&, const CallContext& context) { return text_result(context.owner); }),
             tool("throw", [](const json&, const CallContext&) -> ToolResult { throw std::runtime_error("a secret"); }),
             tool("refuse",
@@ -488,13 +488,11 @@ TEST_CASE("a batch of notifications is not answered") {
 TEST_CASE("progress within a batch goes out as it comes") {
   Client client;
   client.initialize("2025-03-26");
-  client.send(json::array({{{"jsonrpc", "2.0"},
-                            {"id", 1},
-                            {"method", "tools/call"},
-                            {"params",
-                             {{"name", "progress"},
-                              {"arguments", {{"steps", 1}}},
-                              {"_meta", {{"progressToken", "t"}}}}}}}));
+  client.send(json::array(
+      {{{"jsonrpc", "2.0"},
+        {"id", 1},
+        {"method", "tools/call"},
+        {"params", {{"name", "progress"}, {"arguments", {{"steps", 1}}}, {"_meta", {{"progressToken", "t"}}}}}}}));
   CHECK(client.inbox.next()["method"] == "notifications/progress");
   CHECK(client.inbox.next().is_array());
 }

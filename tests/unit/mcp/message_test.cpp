@@ -33,7 +33,9 @@ Malformed unparsable(const std::string& text) {
   return std::get<Malformed>(parsed);
 }
 
-std::string nested(int levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+std::string nested(int levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
 
 }  // namespace
 
@@ -70,7 +72,8 @@ TEST_CASE("an id that no answer could carry back is refused") {
 }
 
 TEST_CASE("without an id it is a notification") {
-  const Message message = message_of(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  const Message message =
+      message_of(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
   REQUIRE(std::holds_alternative<Notification>(message));
   CHECK(std::get<Notification>(message).method == "notifications/cancelled");
   CHECK(std::get<Notification>(message).params["requestId"] == 1);

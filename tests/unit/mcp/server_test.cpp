@@ -35,8 +35,7 @@ TEST_CASE("each revision sees of a tool what it knows of") {
   const Server server = example();
   const auto entry = [&](Revision revision) { return server.tools_list_result(revision)["tools"][0]; };
   const json oldest = entry(Revision::v2024_11_05);
-  CHECK(oldest ==
-        json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
+  CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
   const json second = entry(Revision::v2025_03_26);
   CHECK(second["annotations"] ==
         json::parse(R"({"title":"Look around","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,

@@ -132,9 +132,15 @@ TEST_CASE("an agent that does not greet in time is given up") {
   const std::string whole = greeting(hello_head());
   std::string begun;
   SUBCASE("silent from the start") {}
-  SUBCASE("silent within the magic") { begun = whole.substr(0, 10); }
-  SUBCASE("silent after the magic") { begun = whole.substr(0, wire::k_magic.size()); }
-  SUBCASE("silent within the frame") { begun = whole.substr(0, whole.size() - 1); }
+  SUBCASE("silent within the magic") {
+    begun = whole.substr(0, 10);
+  }
+  SUBCASE("silent after the magic") {
+    begun = whole.substr(0, wire::k_magic.size());
+  }
+  SUBCASE("silent within the frame") {
+    begun = whole.substr(0, whole.size() - 1);
+  }
   Streams streams = make_streams();
   streams.agent.say(begun);
   const auto opened = Connection::open(std::move(streams.host), Deadline::after(milliseconds(1)));
@@ -307,21 +313,51 @@ TEST_CASE("a frame that breaks the protocol ends the connection for all who wait
   auto second = c.call({{"op", "b"}});
   c.next_request();
   c.next_request();
-  SUBCASE("a head that is announced too large") { c.agent.say(frame_prefix(wire::k_max_head_bytes + 1, 0)); }
-  SUBCASE("a body that is announced too large") { c.agent.say(frame_prefix(2, wire::k_max_body_to_host + 1)); }
-  SUBCASE("lengths whose sum overflows") { c.agent.say(frame_prefix(0xFFFFFFFF, 0xFFFFFFFF)); }
-  SUBCASE("a head that is nested too deep") { c.agent.say(raw_frame(nested(wire::k_max_head_depth + 1))); }
-  SUBCASE("a head of brackets") { c.agent.say(raw_frame(std::string(wire::k_max_head_bytes, '['))); }
-  SUBCASE("a head that is no object") { c.agent.say(raw_frame("[1]")); }
-  SUBCASE("a head that is no JSON") { c.agent.say(raw_frame("{\"id\":")); }
-  SUBCASE("a head that is no UTF-8") { c.agent.say(raw_frame("{\"id\":1,\"a\":\"\xff\"}")); }
-  SUBCASE("an answer without an id") { c.agent.say(wire::encode({{"n", 1}})); }
-  SUBCASE("an answer with a text for an id") { c.agent.say(wire::encode({{"id", "1"}})); }
-  SUBCASE("an answer with a fraction for an id") { c.agent.say(wire::encode({{"id", 1.0}})); }
-  SUBCASE("an answer with a negative id") { c.agent.say(wire::encode({{"id", -1}})); }
-  SUBCASE("an answer to a request that was never made") { c.agent.say(wire::encode({{"id", 1000}})); }
-  SUBCASE("an answer to request 0") { c.agent.say(wire::encode({{"id", 0}})); }
-  SUBCASE("a second greeting") { c.agent.say(greeting(hello_head())); }
+  SUBCASE("a head that is announced too large") {
+    c.agent.say(frame_prefix(wire::k_max_head_bytes + 1, 0));
+  }
+  SUBCASE("a body that is announced too large") {
+    c.agent.say(frame_prefix(2, wire::k_max_body_to_host + 1));
+  }
+  SUBCASE("lengths whose sum overflows") {
+    c.agent.say(frame_prefix(0xFFFFFFFF, 0xFFFFFFFF));
+  }
+  SUBCASE("a head that is nested too deep") {
+    c.agent.say(raw_frame(nested(wire::k_max_head_depth + 1)));
+  }
+  SUBCASE("a head of brackets") {
+    c.agent.say(raw_frame(std::string(wire::k_max_head_bytes, '[')));
+  }
+  SUBCASE("a head that is no object") {
+    c.agent.say(raw_frame("[1]"));
+  }
+  SUBCASE("a head that is no JSON") {
+    c.agent.say(raw_frame("{\"id\":"));
+  }
+  SUBCASE("a head that is no UTF-8") {
+    c.agent.say(raw_frame("{\"id\":1,\"a\":\"\xff\"}"));
+  }
+  SUBCASE("an answer without an id") {
+    c.agent.say(wire::encode({{"n", 1}}));
+  }
+  SUBCASE("an answer with a text for an id") {
+    c.agent.say(wire::encode({{"id", "1"}}));
+  }
+  SUBCASE("an answer with a fraction for an id") {
+    c.agent.say(wire::encode({{"id", 1.0}}));
+  }
+  SUBCASE("an answer with a negative id") {
+    c.agent.say(wire::encode({{"id", -1}}));
+  }
+  SUBCASE("an answer to a request that was never made") {
+    c.agent.say(wire::encode({{"id", 1000}}));
+  }
+  SUBCASE("an answer to request 0") {
+    c.agent.say(wire::encode({{"id", 0}}));
+  }
+  SUBCASE("a second greeting") {
+    c.agent.say(greeting(hello_head()));
+  }
   CHECK(error_of(first).code == "protocol_violation");
   CHECK(error_of(second).code == "protocol_violation");
   CHECK_FALSE(c.connection->alive());
@@ -348,9 +384,15 @@ TEST_CASE("the end of the stream fails every call that waits, and every later on
     c.next_request();
   }
   SUBCASE("between frames") {}
-  SUBCASE("within the lengths") { c.agent.say("\x01"); }
-  SUBCASE("within a head") { c.agent.say(frame_prefix(10, 0) + "{\"id\""); }
-  SUBCASE("within a body") { c.agent.say(frame_prefix(8, 100) + "{\"id\":1}half"); }
+  SUBCASE("within the lengths") {
+    c.agent.say("\x01");
+  }
+  SUBCASE("within a head") {
+    c.agent.say(frame_prefix(10, 0) + "{\"id\"");
+  }
+  SUBCASE("within a body") {
+    c.agent.say(frame_prefix(8, 100) + "{\"id\":1}half");
+  }
   c.agent.hang_up();
   for (auto& call : calls) {
     const Error error = error_of(call);

@@ -168,8 +168,8 @@ Result<std::unique_ptr<sandbox::ByteStream>> FakeContainer::open(const sandbox::
                                                                  const std::vector<std::string>& argv, Deadline) {
   const std::lock_guard lock(m_mutex);
   const bool there = !m_usable_bases || std::any_of(m_placed.begin(), m_placed.end(), [&](const std::string& folder) {
-                       return argv.front().starts_with(folder);
-                     });
+    return argv.front().starts_with(folder);
+  });
   if (!there) {
     return fail("exec_failed", "no such file");
   }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 #include <latch>
 #include <limits>
@@ -109,9 +110,15 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
 
 TEST_CASE("an agent that is in none of its places is put into the first that takes it") {
   World world;
-  SUBCASE("the image's own folder") { world.container.set_usable_bases({"/", "/tmp", "/app"}); }
-  SUBCASE("the temporary folder") { world.container.set_usable_bases({"/tmp", "/app"}); }
-  SUBCASE("the workdir") { world.container.set_usable_bases({"/app"}); }
+  SUBCASE("the image's own folder") {
+    world.container.set_usable_bases({"/", "/tmp", "/app"});
+  }
+  SUBCASE("the temporary folder") {
+    world.container.set_usable_bases({"/tmp", "/app"});
+  }
+  SUBCASE("the workdir") {
+    world.container.set_usable_bases({"/app"});
+  }
   CHECK(world.sandbox.hello());
   CHECK(world.container.placed().size() == 1);
   CHECK(world.container.opened() == 1);
@@ -123,8 +130,8 @@ TEST_CASE("an agent that fits nowhere is an error that names every place and the
   const auto hello = world.sandbox.hello();
   REQUIRE_FALSE(hello);
   CHECK(hello.error().code == "agent_not_placed");
-  for (const char* place : {"/var/lib/dockbridge/agent-", "/tmp/.dockbridge-agent/agent-", "/app/.dockbridge-agent/agent-",
-                            "read-only file system"}) {
+  for (const char* place : {"/var/lib/dockbridge/agent-", "/tmp/.dockbridge-agent/agent-",
+                            "/app/.dockbridge-agent/agent-", "read-only file system"}) {
     CHECK(hello.error().message.find(place) != std::string::npos);
   }
   CHECK(hello.error().next_step.find("/app") != std::string::npos);
@@ -162,22 +169,27 @@ TEST_CASE("after a loss the next call connects anew") {
 
 TEST_CASE("a wait and a read that lose the agent are repeated once") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
-    if (session % 2 == 1) {
+    if (session == 1) {
       agent.hang_up();
     } else if (request.head.at("op") == "read") {
       agent.answer(request, {{"offset", 0}, {"stream", {3, 3, 3}}}, "abc");
-      agent.hang_up();
     } else {
       behave_well(agent, request);
-      agent.hang_up();
     }
   });
-  CHECK(code_of_wait(world.sandbox) == "success");
-  CHECK(world.container.count("wait") == 2);
-  const auto slice = world.sandbox.read(k_process, Stream::out, 0, 10);
-  REQUIRE(slice);
-  CHECK(slice->bytes == "abc");
-  CHECK(world.container.count("read") == 2);
+  std::string op;
+  SUBCASE("a wait") {
+    op = "wait";
+    CHECK(code_of_wait(world.sandbox) == "success");
+  }
+  SUBCASE("a read") {
+    op = "read";
+    const auto slice = world.sandbox.read(k_process, Stream::out, 0, 10);
+    REQUIRE(slice);
+    CHECK(slice->bytes == "abc");
+  }
+  CHECK(world.container.count(op) == 2);
+  CHECK(world.container.opened() == 2);
 }
 
 TEST_CASE("an agent that is lost every time is an error and not a loop") {
@@ -367,7 +379,7 @@ TEST_CASE("an answer to read of a wrong shape is a violation") {
       {{{"offset", 10}, {"stream", json::object()}}, "abc"},
       {{{"offset", 10}, {"stream", {100, 100}}}, "abc"},
       {{{"offset", 10}, {"stream", {"1", "2", "3"}}}, "abc"},
-      {{{"offset", 9}, {"stream", stream}}, "abc"},                     // before what was asked for
+      {{{"offset", 9}, {"stream", stream}}, "abc"},                   // before what was asked for
       {{{"offset", 10}, {"stream", stream}}, std::string(101, 'x')},  // more than was asked for
   };
   std::atomic<std::size_t> at{0};
@@ -476,10 +488,10 @@ TEST_CASE("input that a process does not take is not sent further") {
 }
 
 TEST_CASE("an answer to input of a wrong shape is a violation") {
-  const std::vector<json> answers = {json::object(),        {{"accepted", nullptr}}, {{"accepted", "4"}},
-                                     {{"accepted", -1}},    {{"accepted", 4.0}},     {{"accepted", 5}},
-                                     {{"accepted", {1}}},   {{"accepted", true}},
-                                     {{"accepted", std::numeric_limits<std::uint64_t>::max()}}};
+  const std::vector<json> answers = {
+      json::object(),      {{"accepted", nullptr}}, {{"accepted", "4"}},
+      {{"accepted", -1}},  {{"accepted", 4.0}},     {{"accepted", 5}},
+      {{"accepted", {1}}}, {{"accepted", true}},    {{"accepted", std::numeric_limits<std::uint64_t>::max()}}};
   std::atomic<std::size_t> at{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
   for (; at < answers.size(); ++at) {
@@ -516,7 +528,6 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
 
 TEST_CASE("a container that stops while the agent starts is the better explanation") {
   World world;
-  world.container.set_greeting("\n");
   world.container.set_usable_bases({});
   world.container.set_condition(Condition::stopped);
   CHECK(code_of(world.sandbox.hello()) == "container_stopped");
@@ -547,8 +558,8 @@ TEST_CASE("a restart or a replacement of the container makes another generation"
 
 TEST_CASE("what is no process id is refused without asking the container") {
   World world;
-  for (const std::string id : {"", "1234", "proc_1", "proc_x_abc", "proc_1_../../etc", "proc_99999999999999999999_a",
-                               "proc_4294967296_a"}) {
+  for (const std::string id :
+       {"", "1234", "proc_1", "proc_x_abc", "proc_1_../../etc", "proc_99999999999999999999_a", "proc_4294967296_a"}) {
     CAPTURE(id);
     CHECK(code_of_wait(world.sandbox, id) == "bad_process_id");
     CHECK(code_of(world.sandbox.read(id, Stream::out, 0, 1)) == "bad_process_id");

@@ -122,28 +122,28 @@ TEST_CASE("text without escapes is what a terminal shows") {
 
 TEST_CASE("escape sequences leave no trace") {
   const std::vector<std::string> sequences = {
-      "\x1b[31m",                     // colour
-      "\x1b[1;38;5;208m",             //
-      "\x1b[0m",                      //
-      "\x1b[m",                       //
-      "\x1b[?25l",                    // hide the cursor
-      "\x1b[?1049h",                  // other screen
-      "\x1b[2J",                      // clear
-      "\x1b[10;20H",                  // move
-      "\x1b[>c",                      // ask for attributes
-      "\x1b]0;title\a",               // title, ended by BEL
-      "\x1b]0;title\x1b\\",           // title, ended by ST
-      "\x1b]8;;http://x/\x1b\\",      // link
-      "\x1bPq#0\x1b\\",               // device control
-      "\x1b_app\x1b\\",               // application command
-      "\x1b^private\x1b\\",           //
-      "\x1bXstring\x1b\\",            //
-      "\x1b(B",                       // charset
-      "\x1b)0",                       //
-      "\x1b#8",                       // alignment test
-      "\x1b%G",                       // UTF-8
-      "\x1b=",                        // keypad
-      "\x1b>",                        //
+      "\x1b[31m",                 // colour
+      "\x1b[1;38;5;208m",         //
+      "\x1b[0m",                  //
+      "\x1b[m",                   //
+      "\x1b[?25l",                // hide the cursor
+      "\x1b[?1049h",              // other screen
+      "\x1b[2J",                  // clear
+      "\x1b[10;20H",              // move
+      "\x1b[>c",                  // ask for attributes
+      "\x1b]0;title\a",           // title, ended by BEL
+      "\x1b]0;title\x1b\\",       // title, ended by ST
+      "\x1b]8;;http://x/\x1b\\",  // link
+      "\x1bPq#0\x1b\\",           // device control
+      "\x1b_app\x1b\\",           // application command
+      "\x1b^private\x1b\\",       //
+      "\x1bXstring\x1b\\",        //
+      "\x1b(B",                   // charset
+      "\x1b)0",                   //
+      "\x1b#8",                   // alignment test
+      "\x1b%G",                   // UTF-8
+      "\x1b=",                    // keypad
+      "\x1b>",                    //
       "\x1b"
       "7",  // save the cursor
       "\x1b"
@@ -158,8 +158,8 @@ TEST_CASE("escape sequences leave no trace") {
 }
 
 TEST_CASE("a sequence that is cut off at the end is dropped, and nothing before it") {
-  for (const std::string rest : {"\x1b", "\x1b[", "\x1b[3", "\x1b[38;5", "\x1b]", "\x1b]0;ti", "\x1b]0;title\x1b",
-                                 "\x1b(", "\x1bP", "\x1b#"}) {
+  for (const std::string rest :
+       {"\x1b", "\x1b[", "\x1b[3", "\x1b[38;5", "\x1b]", "\x1b]0;ti", "\x1b]0;title\x1b", "\x1b(", "\x1bP", "\x1b#"}) {
     CAPTURE(rest);
     CHECK(plain_terminal_text("kept\n" + rest) == "kept\n");
   }

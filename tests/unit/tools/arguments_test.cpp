@@ -1,0 +1,155 @@
+#include "tools/arguments.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace dockbridge;
+using mcp::json;
+using tools::Arguments;
+
+namespace {
+
+/// What is wrong with these values when they are read like that; empty if nothing.
+std::string problem(const json& values, const std::function<void(Arguments&)>& read) {
+  Arguments arguments(values);
+  read(arguments);
+  if (!arguments.error()) {
+    return "";
+  }
+  CHECK(arguments.error()->code == "bad_arguments");
+  CHECK_FALSE(arguments.error()->next_step.empty());
+  return arguments.error()->message;
+}
+
+}  // namespace
+
+TEST_CASE("values of the right kind are read as they are") {
+  const json values = json::parse(R"({"s":"text","empty":"","yes":true,"n":7,"d":1.5,"env":{"A":"1","B":"x=y"}})");
+  Arguments arguments(values);
+  CHECK(arguments.required_text("s") == "text");
+  CHECK(arguments.required_text("empty") == "");
+  CHECK(arguments.flag("yes", false));
+  CHECK(arguments.integer("n", 0, 10) == 7);
+  CHECK(arguments.duration("d", 0, 10) == milliseconds(1500));
+  const auto variables = arguments.environment("env");
+  REQUIRE(variables.size() == 2);
+  CHECK(variables[0] == std::pair<std::string, std::string>("A", "1"));
+  CHECK(variables[1] == std::pair<std::string, std::string>("B", "x=y"));
+  CHECK_FALSE(arguments.error());
+  CHECK(arguments.unknown().empty());
+}
+
+TEST_CASE("values that are absent or null are nothing") {
+  for (const json& values : {json::object(), json::parse(R"({"a":null})")}) {
+    Arguments arguments(values);
+    CHECK_FALSE(arguments.text("a"));
+    CHECK(arguments.flag("a", true));
+    CHECK_FALSE(arguments.flag("a", false));
+    CHECK_FALSE(arguments.integer("a", 0, 10));
+    CHECK_FALSE(arguments.duration("a", 0, 10));
+    CHECK(arguments.environment("a").empty());
+    CHECK_FALSE(arguments.error());
+    CHECK(arguments.unknown().empty());
+  }
+}
+
+TEST_CASE("a text that has to be there is missed") {
+  const auto read = [](Arguments& arguments) { arguments.required_text("command"); };
+  CHECK(problem(json::object(), read) == "argument 'command' is required");
+  CHECK(problem({{"command", nullptr}}, read) == "argument 'command' is required");
+}
+
+TEST_CASE("a value of another kind is named with what it should be") {
+  const std::vector<std::pair<std::function<void(Arguments&)>, std::string>> readers = {
+      {[](Arguments& a) { a.text("x"); }, "argument 'x' has to be a string"},
+      {[](Arguments& a) { a.required_text("x"); }, "argument 'x' has to be a string"},
+      {[](Arguments& a) { a.flag("x", true); }, "argument 'x' has to be true or false"},
+      {[](Arguments& a) { a.integer("x", 1, 5); }, "argument 'x' has to be a whole number from 1 to 5"},
+      {[](Arguments& a) { a.duration("x", 0, 5); }, "argument 'x' has to be a number of seconds from 0 to 5"},
+      {[](Arguments& a) { a.environment("x"); }, "argument 'x' has to be an object of strings"},
+  };
+  for (const auto& [read, expected] : readers) {
+    const std::string found = problem({{"x", json::array({1})}}, read);
+    CHECK(found.starts_with(expected));
+  }
+  CHECK(problem({{"x", 5}}, [](Arguments& a) { a.text("x"); }) == "argument 'x' has to be a string, not number");
+  CHECK(problem({{"x", "true"}}, [](Arguments& a) { a.flag("x", true); }) ==
+        "argument 'x' has to be true or false, not string");
+}
+
+TEST_CASE("a value that is refused is not used") {
+  const json values = {{"text", 1}, {"flag", "no"}, {"number", 99}};
+  Arguments arguments(values);
+  CHECK_FALSE(arguments.text("text"));
+  CHECK(arguments.flag("flag", true));
+  CHECK_FALSE(arguments.integer("number", 0, 10));
+}
+
+TEST_CASE("a number is whole and within its bounds, bounds included") {
+  const auto read = [](Arguments& arguments) { arguments.integer("n", 1, 5); };
+  for (const json& good : {json(1), json(5), json(3.0), json(5U)}) {
+    CHECK(problem({{"n", good}}, read).empty());
+  }
+  for (const json& bad : {json(0), json(6), json(-1), json(1.5), json("3"), json(true), json(1e300), json(-1e300),
+                          json(18446744073709551615ULL)}) {
+    CAPTURE(bad);
+    CHECK(problem({{"n", bad}}, read) == "argument 'n' has to be a whole number from 1 to 5");
+  }
+}
+
+TEST_CASE("seconds may have fractions and are within their bounds, bounds included") {
+  const auto duration_of = [](const json& value) {
+    const json values = {{"t", value}};
+    return Arguments(values).duration("t", 0, 3600);
+  };
+  CHECK(duration_of(0) == milliseconds(0));
+  CHECK(duration_of(0.25) == milliseconds(250));
+  CHECK(duration_of(20) == milliseconds(20'000));
+  CHECK(duration_of(3600) == milliseconds(3'600'000));
+  for (const json& bad : {json(-0.001), json(3600.001), json("20"), json(false), json(1e300)}) {
+    CAPTURE(bad);
+    CHECK(problem({{"t", bad}}, [](Arguments& a) { a.duration("t", 0, 3600); }) ==
+          "argument 't' has to be a number of seconds from 0 to 3600");
+  }
+}
+
+TEST_CASE("environment variables have a name and a value that a process can be given") {
+  const auto read = [](Arguments& arguments) { arguments.environment("env"); };
+  const auto problem_of = [&](const std::string& name, const json& value) {
+    return problem({{"env", {{name, value}}}}, read);
+  };
+  CHECK(problem_of("A", "").empty());
+  CHECK(problem_of("with space", "ä\n").empty());
+  CHECK(problem_of("", "x").find("variable name ''") != std::string::npos);
+  CHECK(problem_of("A=B", "x").find("variable name 'A=B'") != std::string::npos);
+  CHECK(problem_of(std::string("A\0B", 3), "x").find("variable name 'A\\x00B'") != std::string::npos);
+  CHECK(problem_of("A", 5) == "argument 'env' has a value for 'A' that is not a string");
+  CHECK(problem_of("A", nullptr) == "argument 'env' has a value for 'A' that is not a string");
+  CHECK(problem_of("A", std::string("x\0y", 3)) == "argument 'env' has a NUL byte in the value of 'A'");
+}
+
+TEST_CASE("the first thing that is wrong is the one that is told") {
+  const json values = {{"a", 1}, {"b", 2}};
+  Arguments arguments(values);
+  arguments.text("b");
+  arguments.text("a");
+  arguments.reject("c", "is bad too");
+  REQUIRE(arguments.error());
+  CHECK(arguments.error()->message == "argument 'b' has to be a string, not number");
+}
+
+TEST_CASE("a tool may reject a value for reasons of its own") {
+  CHECK(problem(json::object(), [](Arguments& a) { a.reject("since", "is not a cursor"); }) ==
+        "argument 'since' is not a cursor");
+}
+
+TEST_CASE("arguments that nobody read are unknown") {
+  const json values = {{"command", "make"}, {"comand", "typo"}, {"zeal", nullptr}};
+  Arguments arguments(values);
+  arguments.required_text("command");
+  arguments.text("cwd");
+  CHECK(arguments.unknown() == std::vector<std::string>{"comand", "zeal"});
+}

@@ -1,0 +1,447 @@
+#include "tools/output.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "unit/sandbox/fake_agent.hpp"
+#include "util/text.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+using sandbox::Sandbox;
+using sandbox::Snapshot;
+using tools::Cursor;
+using tools::OutputRequest;
+using tools::ShownOutput;
+using tools::ShownStream;
+
+namespace {
+
+const std::string k_process = "proc_1_abc";
+
+Log& silent_log() {
+  static Log log(-1, LogLevel::off, LogFormat::text);
+  return log;
+}
+
+wire::StreamState whole_stream(const std::string& content) {
+  return {content.size(), content.size(), content.size()};
+}
+
+/// A process that has ended, with all its output in the snapshot.
+Snapshot carried(const std::string& out, const std::string& err = {}) {
+  Snapshot snapshot;
+  snapshot.state.id = k_process;
+  snapshot.state.phase = wire::Phase::closed;
+  snapshot.state.out = whole_stream(out);
+  snapshot.state.err = whole_stream(err);
+  snapshot.whole = true;
+  snapshot.out = out;
+  snapshot.err = err;
+  return snapshot;
+}
+
+ShownOutput collect(const Snapshot& snapshot, const OutputRequest& request) {
+  FakeContainer unused([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
+  Sandbox sandbox(unused, {}, silent_log());
+  const auto output = tools::collect_output(sandbox, snapshot, request);
+  REQUIRE(output);
+  CHECK(unused.prepared() == 0);  // what came along is not asked for again
+  return *output;
+}
+
+OutputRequest at_most(std::size_t bytes) {
+  OutputRequest request;
+  request.max_bytes = bytes;
+  return request;
+}
+
+OutputRequest since(const Cursor& cursor, std::size_t max_bytes = 30'000) {
+  OutputRequest request = at_most(max_bytes);
+  request.since = cursor;
+  return request;
+}
+
+OutputRequest last_lines(std::size_t lines, std::size_t max_bytes = 30'000) {
+  OutputRequest request = at_most(max_bytes);
+  request.tail_lines = lines;
+  return request;
+}
+
+/// Text without the line that tells of what was left out; there has to be exactly one.
+std::string without_note(const ShownStream& shown) {
+  const std::size_t begin = shown.text.find('[');
+  const std::size_t end = shown.text.find("]\n", begin);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  CHECK(shown.text.find('[', end) == std::string::npos);
+  return shown.text.substr(0, begin) + shown.text.substr(end + 2);
+}
+
+std::string numbered_lines(int count) {
+  std::string text;
+  for (int i = 1; i <= count; ++i) {
+    text += std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+/// A container whose one process has written `out`, of which the spool keeps [0, head_end) and [tail_start, total).
+class Spool {
+ public:
+  explicit Spool(std::string out) : Spool(out, out.size(), out.size()) {}
+  Spool(std::string out, std::uint64_t head_end, std::uint64_t tail_start)
+      : m_out(std::move(out)),
+        m_stream{m_out.size(), head_end, tail_start},
+        m_container([this](FakeAgent& agent, const wire::Frame& request) { answer_read(agent, request); }),
+        m_sandbox(m_container, {}, silent_log()) {
+    snapshot.state.id = k_process;
+    snapshot.state.phase = wire::Phase::closed;
+    snapshot.state.out = m_stream;
+  }
+
+  Result<ShownOutput> try_collect(const OutputRequest& request) {
+    return tools::collect_output(m_sandbox, snapshot, request);
+  }
+  ShownStream collect(const OutputRequest& request) {
+    const auto output = try_collect(request);
+    REQUIRE(output);
+    CHECK(output->err.text.empty());
+    return output->out;
+  }
+  /// From now on the spool holds less than the snapshot says: the process wrote on.
+  void lose_until(std::uint64_t tail_start) { m_stream.tail_start = tail_start; }
+  void limit_reads(std::size_t max) { m_most_per_read = max; }
+  [[nodiscard]] const std::string& out() const { return m_out; }
+
+  Snapshot snapshot;
+
+ private:
+  void answer_read(FakeAgent& agent, const wire::Frame& request) const {
+    const json& head = request.head;
+    CHECK(head.at("op") == "read");
+    CHECK(head.at("process") == k_process);
+    CHECK(head.at("stream") == "out");
+    std::uint64_t from = head.at("offset");
+    if (from >= m_stream.head_end && from < m_stream.tail_start) {
+      from = m_stream.tail_start;
+    }
+    const std::uint64_t piece_end = from < m_stream.head_end ? m_stream.head_end : m_stream.total;
+    const std::uint64_t most = std::min({head.at("max").get<std::uint64_t>(), piece_end - from, m_most_per_read});
+    agent.answer(request, {{"offset", from}, {"stream", {m_stream.total, m_stream.head_end, m_stream.tail_start}}},
+                 m_out.substr(from, most));
+  }
+
+  std::string m_out;
+  wire::StreamState m_stream;
+  std::uint64_t m_most_per_read = 262'144;
+  FakeContainer m_container;
+  Sandbox m_sandbox;
+};
+
+}  // namespace
+
+TEST_CASE("a cursor is two numbers and comes back from its text") {
+  for (const Cursor& cursor : {Cursor{0, 0}, Cursor{123, 0}, Cursor{7, 18446744073709551615ULL}}) {
+    const auto parsed = Cursor::parse(cursor.text());
+    REQUIRE(parsed);
+    CHECK(parsed->out == cursor.out);
+    CHECK(parsed->err == cursor.err);
+  }
+  CHECK(Cursor{12, 3}.text() == "12:3");
+  for (const std::string text : {"", ":", "1", "1:", ":1", "1:2:3", "1:2 ", " 1:2", "-1:2", "1:-2", "a:b", "1.0:2",
+                                 "18446744073709551616:0", "0x1:0"}) {
+    CAPTURE(text);
+    CHECK_FALSE(Cursor::parse(text));
+  }
+}
+
+TEST_CASE("short output is shown whole") {
+  const ShownOutput output = collect(carried("hello\n", "oops\n"), {});
+  CHECK(output.out.text == "hello\n");
+  CHECK(output.out.total == 6);
+  CHECK(output.out.left_out == 0);
+  CHECK(output.out.not_kept == 0);
+  CHECK(output.out.replaced == 0);
+  CHECK(output.err.text == "oops\n");
+  CHECK(output.cursor().text() == "6:5");
+}
+
+TEST_CASE("no output is nothing") {
+  const ShownOutput output = collect(carried(""), {});
+  CHECK(output.out.text.empty());
+  CHECK(output.err.text.empty());
+  CHECK(output.cursor().text() == "0:0");
+}
+
+TEST_CASE("output of exactly the limit is shown whole, one byte more is cut") {
+  CHECK(collect(carried(std::string(1000, 'x')), at_most(1000)).out.text == std::string(1000, 'x'));
+  CHECK(collect(carried(std::string(1001, 'x')), at_most(1000)).out.left_out > 0);
+}
+
+TEST_CASE("long output is cut in the middle, and what was left out is counted and can be found") {
+  const std::string out = numbered_lines(1000);
+  const ShownStream shown = collect(carried(out), at_most(500)).out;
+  const std::string kept = without_note(shown);
+  CHECK(kept.size() + shown.left_out >= out.size());
+  CHECK(kept.size() <= 501);  // and a newline before the note
+  CHECK(shown.text.starts_with("1\n2\n3\n"));
+  CHECK(shown.text.ends_with("\n999\n1000\n"));
+  CHECK(shown.total == out.size());
+  CHECK(shown.next == out.size());
+  CHECK(shown.not_kept == 0);
+  CHECK(shown.text.find(std::to_string(shown.left_out) + " bytes of stdout left out here") != std::string::npos);
+
+  // The note's cursor leads to the first byte that was left out.
+  const std::size_t cursor_begin = shown.text.find("since \"") + 7;
+  const auto cursor = Cursor::parse(shown.text.substr(cursor_begin, shown.text.find('"', cursor_begin) - cursor_begin));
+  REQUIRE(cursor);
+  const ShownStream rest = collect(carried(out), since(*cursor)).out;
+  CHECK(rest.text == out.substr(cursor->out));
+  CHECK(shown.text.starts_with(out.substr(0, cursor->out)));
+}
+
+TEST_CASE("the counts of a cut are exact") {
+  for (const std::size_t size : {1001U, 1002U, 1500U, 5000U, 60'000U}) {
+    CAPTURE(size);
+    const ShownStream shown = collect(carried(std::string(size, 'x')), at_most(1000)).out;
+    const auto shown_bytes = std::count(shown.text.begin(), shown.text.end(), 'x');
+    CHECK(static_cast<std::uint64_t>(shown_bytes) + shown.left_out == size);
+    CHECK(shown_bytes == 1000);
+  }
+}
+
+TEST_CASE("a cut never goes through a character, wherever it falls") {
+  std::string out;
+  for (int i = 0; i < 300; ++i) {
+    out += "aä€😀";
+  }
+  for (std::size_t limit = 100; limit < 140; ++limit) {
+    CAPTURE(limit);
+    const ShownStream shown = collect(carried(out), at_most(limit)).out;
+    CHECK(shown.replaced == 0);
+    CHECK(to_valid_utf8(shown.text).replaced_bytes == 0);
+    CHECK(shown.text.find("\xEF\xBF\xBD") == std::string::npos);
+    const std::string kept = without_note(shown);
+    const auto added_newline = std::count(kept.begin(), kept.end(), '\n');
+    CHECK(kept.size() - static_cast<std::size_t>(added_newline) + shown.left_out == out.size());
+  }
+}
+
+TEST_CASE("bytes that are no UTF-8 are replaced and counted") {
+  const ShownOutput output = collect(carried("a\xff\xfe"
+                                             "b",
+                                             "\x80"),
+                                     {});
+  CHECK(output.out.text ==
+        "a\xEF\xBF\xBD\xEF\xBF\xBD"
+        "b");
+  CHECK(output.out.replaced == 2);
+  CHECK(output.err.replaced == 1);
+}
+
+TEST_CASE("colours and overwritten lines are cleaned up unless raw is asked for") {
+  const std::string out = "\x1b[31mred\x1b[0m\n10%\r100%\n";
+  CHECK(collect(carried(out), {}).out.text == "red\n100%\n");
+  OutputRequest raw;
+  raw.raw = true;
+  CHECK(collect(carried(out), raw).out.text == out);
+}
+
+TEST_CASE("stderr has a quarter for sure, and either stream may have what the other does not need") {
+  const auto shown_bytes = [](std::size_t out_size, std::size_t err_size) {
+    const ShownOutput output = collect(carried(std::string(out_size, 'x'), std::string(err_size, 'x')), at_most(1000));
+    const auto count = [](const ShownStream& stream) {
+      return static_cast<int>(std::count(stream.text.begin(), stream.text.end(), 'x'));
+    };
+    return std::pair(count(output.out), count(output.err));
+  };
+  CHECK(shown_bytes(5000, 5000) == std::pair(750, 250));
+  CHECK(shown_bytes(5000, 100) == std::pair(900, 100));
+  CHECK(shown_bytes(5000, 0) == std::pair(1000, 0));
+  CHECK(shown_bytes(100, 5000) == std::pair(100, 900));
+  CHECK(shown_bytes(0, 5000) == std::pair(0, 1000));
+  CHECK(shown_bytes(500, 500) == std::pair(500, 500));
+}
+
+TEST_CASE("the note in stderr leads to stderr") {
+  const ShownStream shown = collect(carried("", std::string(1000, 'x')), at_most(100)).err;
+  CHECK(shown.text.find("bytes of stderr left out here") != std::string::npos);
+  CHECK(shown.text.find("since \"0:40\"") != std::string::npos);
+}
+
+TEST_CASE("since gives what is after the cursor, in both streams") {
+  const ShownOutput output = collect(carried("hello world", "oh no"), since({6, 3}));
+  CHECK(output.out.text == "world");
+  CHECK(output.err.text == "no");
+  CHECK(output.out.left_out == 0);
+  CHECK(output.cursor().text() == "11:5");
+  const ShownOutput nothing_new = collect(carried("hello world", "oh no"), since(output.cursor()));
+  CHECK(nothing_new.out.text.empty());
+  CHECK(nothing_new.err.text.empty());
+  CHECK(nothing_new.cursor().text() == "11:5");
+}
+
+TEST_CASE("a cursor beyond the end is the end") {
+  const ShownOutput output = collect(carried("abc"), since({18446744073709551615ULL, 5}));
+  CHECK(output.out.text.empty());
+  CHECK(output.out.left_out == 0);
+  CHECK(output.cursor().text() == "3:0");
+}
+
+TEST_CASE("from cursor to cursor everything is read once, without a character cut in two") {
+  std::string out;
+  for (int i = 0; i < 200; ++i) {
+    out += "aä€😀\n";
+  }
+  for (std::size_t limit = 100; limit < 110; ++limit) {
+    CAPTURE(limit);
+    std::string read;
+    Cursor cursor;
+    for (int rounds = 0; cursor.out < out.size(); ++rounds) {
+      REQUIRE(rounds < 100);
+      const ShownStream shown = collect(carried(out), since(cursor, limit)).out;
+      CHECK(shown.replaced == 0);
+      CHECK(shown.left_out == out.size() - shown.next);
+      REQUIRE(shown.next > cursor.out);
+      read += shown.next < out.size() ? shown.text.substr(0, shown.next - cursor.out) : shown.text;
+      if (shown.next < out.size()) {
+        CHECK(shown.text.find(std::to_string(shown.left_out) + " more bytes of stdout]") != std::string::npos);
+      }
+      cursor.out = shown.next;
+    }
+    CHECK(read == out);
+  }
+}
+
+TEST_CASE("the half of a character at the end of a process that runs on is kept for later") {
+  Snapshot snapshot = carried("abc\xE2\x82");
+  snapshot.state.phase = wire::Phase::running;
+  const ShownStream running = collect(snapshot, since({0, 0})).out;
+  CHECK(running.text == "abc");
+  CHECK(running.replaced == 0);
+  CHECK(running.next == 3);
+
+  const ShownStream ended = collect(carried("abc\xE2\x82"), since({0, 0})).out;
+  CHECK(ended.replaced == 2);
+  CHECK(ended.next == 5);
+}
+
+TEST_CASE("the last lines are counted from the end, with or without a final newline") {
+  CHECK(collect(carried("a\nb\nc\n"), last_lines(1)).out.text == "c\n");
+  CHECK(collect(carried("a\nb\nc\n"), last_lines(2)).out.text == "b\nc\n");
+  CHECK(collect(carried("a\nb\nc"), last_lines(2)).out.text == "b\nc");
+  CHECK(collect(carried("a\nb\nc\n"), last_lines(3)).out.text == "a\nb\nc\n");
+  CHECK(collect(carried("a\nb\nc\n"), last_lines(100)).out.text == "a\nb\nc\n");
+  CHECK(collect(carried("a\n\n\n"), last_lines(2)).out.text == "\n\n");
+  CHECK(collect(carried(""), last_lines(5)).out.text == "");
+}
+
+TEST_CASE("the last lines tell what is before them, and the cursor is the end") {
+  const ShownOutput output = collect(carried("12345\n678\n", "err\n"), last_lines(1));
+  CHECK(output.out.text == "678\n");
+  CHECK(output.out.left_out == 6);
+  CHECK(output.err.text == "err\n");
+  CHECK(output.err.left_out == 0);
+  CHECK(output.cursor().text() == "10:4");
+}
+
+TEST_CASE("last lines that are too long are cut at their beginning") {
+  const std::string out = "first\n" + std::string(1000, 'x') + "\n";
+  const ShownStream shown = collect(carried(out), last_lines(1, 100)).out;
+  CHECK(shown.text == std::string(99, 'x') + "\n");
+  CHECK(shown.left_out == out.size() - 100);
+}
+
+TEST_CASE("output that did not come along is read from the container") {
+  Spool spool(numbered_lines(20'000));
+  const ShownStream whole = spool.collect(at_most(400'000));
+  CHECK(whole.text == spool.out());
+  const ShownStream cut = spool.collect(at_most(1000));
+  CHECK(cut.text.starts_with("1\n2\n"));
+  CHECK(cut.text.ends_with("\n19999\n20000\n"));
+  CHECK(spool.collect(last_lines(2)).text == "19999\n20000\n");
+  CHECK(spool.collect(since({spool.out().size() - 6, 0})).text == "20000\n");
+}
+
+TEST_CASE("reads that bring less than was asked for are continued") {
+  Spool spool(numbered_lines(2000));
+  spool.limit_reads(333);
+  CHECK(spool.collect(at_most(30'000)).text == spool.out());
+}
+
+TEST_CASE("bytes that the spool did not keep are counted exactly") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6000);
+
+  const ShownStream wide = spool.collect(at_most(10'000));
+  CHECK(without_note(wide) == std::string(1000, 'h') + "\n" + std::string(1000, 't'));
+  CHECK(wide.left_out == 5000);
+  CHECK(wide.not_kept == 5000);
+  CHECK(wide.text.find("[5000 bytes of stdout left out here (1000–6000); 5000 of them were not kept]") !=
+        std::string::npos);
+
+  const ShownStream narrow = spool.collect(at_most(100));
+  CHECK(narrow.left_out == 6900);
+  CHECK(narrow.not_kept == 5000);
+  CHECK(narrow.text.find("5000 of them were not kept; check_process with since \"40:0\" reads on there") !=
+        std::string::npos);
+}
+
+TEST_CASE("reading on leads around what was not kept") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6000);
+  const ShownStream head = spool.collect(since({500, 0}));
+  CHECK(head.text == std::string(500, 'h') + "\n[6000 more bytes of stdout]\n");
+  CHECK(head.next == 1000);
+  CHECK(head.left_out == 6000);
+
+  const ShownStream tail = spool.collect(since({head.next, 0}));
+  CHECK(tail.text == "[5000 bytes of stdout (1000–6000) were not kept]\n" + std::string(1000, 't'));
+  CHECK(tail.not_kept == 5000);
+  CHECK(tail.left_out == 5000);
+  CHECK(tail.next == 7000);
+
+  const ShownStream inside = spool.collect(since({3000, 0}));
+  CHECK(inside.not_kept == 3000);
+  CHECK(inside.next == 7000);
+}
+
+TEST_CASE("the last lines come from the tail that was kept") {
+  Spool spool("head\n" + std::string(100, '-') + "tail one\ntail two\n", 5, 105);
+  CHECK(spool.collect(last_lines(1)).text == "tail two\n");
+  const ShownStream all = spool.collect(last_lines(100));
+  CHECK(all.text == "tail one\ntail two\n");
+  CHECK(all.left_out == 105);
+  CHECK(all.not_kept == 100);
+}
+
+TEST_CASE("bytes that are overwritten while they are read are told of") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6000);
+  spool.lose_until(6400);
+  const ShownStream shown = spool.collect(since({6000, 0}));
+  CHECK(shown.text == "[400 bytes of stdout (6000–6400) were not kept]\n" + std::string(600, 't'));
+  CHECK(shown.not_kept == 400);
+  CHECK(shown.next == 7000);
+
+  const ShownStream cut = spool.collect(at_most(10'000));
+  CHECK(cut.left_out == 5400);
+  CHECK(without_note(cut) == std::string(1000, 'h') + "\n" + std::string(600, 't'));
+}
+
+TEST_CASE("a read that fails is the caller's error") {
+  FakeContainer container([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "spool_damaged"); });
+  Sandbox sandbox(container, {}, silent_log());
+  Snapshot snapshot;
+  snapshot.state.id = k_process;
+  snapshot.state.out = {10, 10, 10};
+  for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(1)}) {
+    const auto output = tools::collect_output(sandbox, snapshot, request);
+    REQUIRE_FALSE(output);
+    CHECK(output.error().code == "spool_damaged");
+  }
+}
