@@ -32,18 +32,15 @@ constexpr const char* k_description =
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
       {"processId", {{"type", "string"}, {"description", "From execute_command. Leave it out to list all processes."}}},
-      {"rationale", rationale_schema()},
       {"timeout",
        {{"type", "number"},
         {"minimum", 0},
         {"maximum", k_longest_timeout_seconds},
         {"description", "Seconds to wait for the process to end (default 0: report at once)."}}},
       {"since", {{"type", "string"}, {"description", "The cursor of an earlier reply: only output after it."}}},
-      {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}},
-      {"maxOutput", {{"type", "integer"}, {"minimum", 100}, {"maximum", k_largest_max_output}}},
-      {"raw", {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}}}};
-  return object_schema(std::move(properties), settings.rationale_required ? std::vector<std::string>{"rationale"}
-                                                                          : std::vector<std::string>{});
+      {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}}};
+  add_output_arguments(properties);
+  return arguments_schema(std::move(properties), {}, settings);
 }
 
 ordered_json output_schema() {
@@ -140,10 +137,7 @@ ToolResult call(const SandboxResolver& resolve, const Settings& settings, const 
   read_rationale(arguments, settings);
   const auto process = arguments.text("processId");
   auto timeout = arguments.duration("timeout", 0, k_longest_timeout_seconds).value_or(milliseconds{0});
-  OutputRequest request;
-  request.raw = arguments.flag("raw", false);
-  request.max_bytes = static_cast<std::size_t>(
-      arguments.integer("maxOutput", 100, k_largest_max_output).value_or(k_default_max_output));
+  OutputRequest request = read_output_arguments(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
     request.tail_lines = static_cast<std::size_t>(*lines);
   }

@@ -34,7 +34,6 @@ constexpr const char* k_description =
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
       {"command", {{"type", "string"}, {"description", "The shell command or script to run."}}},
-      {"rationale", rationale_schema()},
       {"cwd", {{"type", "string"}, {"description", "Working directory in the container; relative to the workdir."}}},
       {"env",
        {{"type", "object"},
@@ -58,20 +57,9 @@ ordered_json input_schema(const Settings& settings) {
       {"user",
        {{"type", "string"},
         {"description",
-         "Run as this user of the container (name, uid, or uid:gid); needs a container that runs as root."}}},
-      {"maxOutput",
-       {{"type", "integer"},
-        {"minimum", 100},
-        {"maximum", k_largest_max_output},
-        {"description", fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and "
-                                    "can be read with check_process.",
-                                    k_default_max_output)}}},
-      {"raw", {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}}}};
-  std::vector<std::string> required = {"command"};
-  if (settings.rationale_required) {
-    required.emplace_back("rationale");
-  }
-  return object_schema(std::move(properties), std::move(required));
+         "Run as this user of the container (name, uid, or uid:gid); needs a container that runs as root."}}}};
+  add_output_arguments(properties);
+  return arguments_schema(std::move(properties), {"command"}, settings);
 }
 
 ordered_json output_schema() {
@@ -105,9 +93,7 @@ Order read_order(Arguments& arguments, const Settings& settings, const std::stri
   order.start.max_runtime =
       arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(settings.max_runtime);
   order.background = arguments.flag("background", false);
-  order.output.raw = arguments.flag("raw", false);
-  order.output.max_bytes = static_cast<std::size_t>(
-      arguments.integer("maxOutput", 100, k_largest_max_output).value_or(k_default_max_output));
+  order.output = read_output_arguments(arguments);
   order.patience.inactivity =
       arguments.duration("maxWaitTime", 0, k_longest_wait_seconds).value_or(settings.inactivity_timeout);
   order.patience.total = can_show_progress ? settings.max_wait : std::min(settings.max_wait, settings.client_timeout);

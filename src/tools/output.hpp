@@ -10,6 +10,7 @@
 
 namespace dockbridge::tools {
 
+inline constexpr std::int64_t k_least_max_output = 100;
 inline constexpr std::int64_t k_default_max_output = 30'000;
 inline constexpr std::int64_t k_largest_max_output = 400'000;
 

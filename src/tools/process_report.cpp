@@ -168,8 +168,33 @@ ordered_json result_schema(ordered_json properties) {
   return object_schema(std::move(properties), {});
 }
 
-ordered_json rationale_schema() {
-  return {{"type", "string"}, {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
+ordered_json arguments_schema(ordered_json properties, std::vector<std::string> required, const Settings& settings) {
+  properties["rationale"] = {{"type", "string"},
+                             {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
+  if (settings.rationale_required) {
+    required.emplace_back("rationale");
+  }
+  return object_schema(std::move(properties), std::move(required));
+}
+
+void add_output_arguments(ordered_json& properties) {
+  properties["maxOutput"] = {
+      {"type", "integer"},
+      {"minimum", k_least_max_output},
+      {"maximum", k_largest_max_output},
+      {"description",
+       fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and can "
+                   "be read with check_process and since.",
+                   k_default_max_output)}};
+  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}};
+}
+
+OutputRequest read_output_arguments(Arguments& arguments) {
+  OutputRequest request;
+  request.raw = arguments.flag("raw", false);
+  request.max_bytes = static_cast<std::size_t>(
+      arguments.integer("maxOutput", k_least_max_output, k_largest_max_output).value_or(k_default_max_output));
+  return request;
 }
 
 std::string read_rationale(Arguments& arguments, const Settings& settings) {

@@ -33,7 +33,13 @@ void add_output_schema(mcp::ordered_json& properties);
 mcp::ordered_json object_schema(mcp::ordered_json properties, std::vector<std::string> required);
 /// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
 mcp::ordered_json result_schema(mcp::ordered_json properties);
-mcp::ordered_json rationale_schema();
+/// The schema of a tool's arguments, the rationale added.
+mcp::ordered_json arguments_schema(mcp::ordered_json properties, std::vector<std::string> required,
+                                   const Settings& settings);
+/// Adds what a tool that shows output takes: maxOutput and raw.
+void add_output_arguments(mcp::ordered_json& properties);
+/// Reads them.
+OutputRequest read_output_arguments(Arguments& arguments);
 
 /// Reads the rationale, which every tool takes.
 std::string read_rationale(Arguments& arguments, const Settings& settings);

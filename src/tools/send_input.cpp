@@ -28,14 +28,9 @@ ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
       {"processId", {{"type", "string"}, {"description", "From execute_command."}}},
       {"input", {{"type", "string"}, {"description", "The text to write; may be empty with eof."}}},
-      {"rationale", rationale_schema()},
       {"autoNewline", {{"type", "boolean"}, {"description", "Add a newline at the end (default true)."}}},
       {"eof", {{"type", "boolean"}, {"description", "Close the input after this."}}}};
-  std::vector<std::string> required = {"processId", "input"};
-  if (settings.rationale_required) {
-    required.emplace_back("rationale");
-  }
-  return object_schema(std::move(properties), std::move(required));
+  return arguments_schema(std::move(properties), {"processId", "input"}, settings);
 }
 
 ordered_json output_schema() {

@@ -55,7 +55,7 @@ void WorkerPool::work() {
   }
   --m_idle;
   --m_threads;
-  std::notify_all_at_thread_exit(m_changed, std::move(lock));
+  m_changed.notify_all();  // while the lock is held: once it is free, the pool may be gone
 }
 
 }  // namespace dockbridge

@@ -131,7 +131,12 @@ TEST_CASE("an answer carries its id, and data only if there is some") {
   CHECK(result_message("a", {{"x", 1}}) == json::parse(R"({"jsonrpc":"2.0","id":"a","result":{"x":1}})"));
   CHECK(error_message(1, -32600, "no") ==
         json::parse(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}})"));
-  CHECK(error_message(nullptr, 1, "no", {{"supported", "x"}})["error"]["data"]["supported"] == "x");
+  CHECK(error_message(2, 1, "no", {{"supported", "x"}})["error"]["data"]["supported"] == "x");
+}
+
+TEST_CASE("an error that answers no known id has none, because clients refuse null") {
+  CHECK(error_message(nullptr, -32700, "no") ==
+        json::parse(R"({"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}})"));
 }
 
 TEST_CASE("a message is dumped on one line, with what is no UTF-8 replaced") {

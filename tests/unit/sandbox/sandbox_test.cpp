@@ -282,9 +282,14 @@ TEST_CASE("a start brings the agent command, environment and input") {
   CHECK(sent.head["maxRuntimeMs"] == 5000);
   CHECK(sent.head["timeoutMs"] == 1500);
 
+  CHECK_FALSE(sent.head.contains("user"));
+
   request.input.reset();
+  request.user = "1000:1000";
   REQUIRE(world.sandbox.start(request, milliseconds(0), {}));
-  CHECK(world.container.requests("start").at(1).head["stdin"] == "pipe");
+  const auto second = world.container.requests("start").at(1);
+  CHECK(second.head["stdin"] == "pipe");
+  CHECK(second.head["user"] == "1000:1000");
 }
 
 TEST_CASE("a call that is told to stop returns, and the sandbox stays usable") {
