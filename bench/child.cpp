@@ -82,8 +82,7 @@ Child::Child(std::vector<std::string> argv, std::vector<std::string> environment
   actions.set(stdio.err, STDERR_FILENO, O_WRONLY);
   const auto arguments = c_strings(argv);
   const auto variables = c_strings(environment);
-  const int error =
-      ::posix_spawnp(&m_pid, arguments[0], actions.get(), nullptr, arguments.data(), variables.data());
+  const int error = ::posix_spawnp(&m_pid, arguments[0], actions.get(), nullptr, arguments.data(), variables.data());
   if (error != 0) {
     throw std::runtime_error(fmt::format("cannot run '{}': {}", argv.front(), std::strerror(error)));
   }

@@ -76,7 +76,8 @@ Figure reply_figure(const std::string& answer) {
   const auto total = result.at("structuredContent").value("stdoutBytes", std::uint64_t{0});
   const auto left_out = result.at("structuredContent").value("stdoutLeftOut", std::uint64_t{0});
   const std::string text = result.at("content").at(0).value("text", "");
-  const bool honest = total == k_flood_bytes && left_out > 0 && text.find(std::to_string(left_out)) != std::string::npos;
+  const bool honest =
+      total == k_flood_bytes && left_out > 0 && text.find(std::to_string(left_out)) != std::string::npos;
   return {"1 GiB of output: the reply, and whether it says what it left out",
           fmt::format("{} bytes, {}", answer.size(), honest ? fmt::format("says {}", left_out) : "does not say"),
           fmt::format("< {} bytes, says", k_reply_bound_bytes), honest && answer.size() < k_reply_bound_bytes};

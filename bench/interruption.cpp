@@ -11,7 +11,9 @@ namespace {
 // A signal handler can reach nothing else.
 volatile std::sig_atomic_t g_pending_signal = 0;
 
-void remember(int signal) { g_pending_signal = signal; }
+void remember(int signal) {
+  g_pending_signal = signal;
+}
 
 }  // namespace
 

@@ -68,8 +68,8 @@ Samples::Duration timed_burst(Server& server, const std::string& command) {
 
 std::vector<Figure> measure_call_latency(const Setting& setting) {
   const std::string shell = setting.container.shell();
-  const auto bare_command = setting.container.exec_command(
-      {setting.bare_spawn, std::to_string(k_calls_per_round), shell, "-c", "true"});
+  const auto bare_command =
+      setting.container.exec_command({setting.bare_spawn, std::to_string(k_calls_per_round), shell, "-c", "true"});
   const auto docker_command = setting.container.exec_command({shell, "-c", "true"});
   const std::string request = execute_request(1, "true");
 

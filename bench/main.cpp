@@ -49,7 +49,8 @@ bool bench(const std::string& program, const std::string& bare_spawn, const std:
            const std::string& via) {
   const Container container(image);
   container.copy_in(bare_spawn, k_bare_spawn_path);
-  const Setting setting{container, {program, {"--container-name", container.name(), "--via", via}}, k_bare_spawn_path};
+  const Setting setting{
+      container, {program, {"--container-name", container.name(), "--no-create", "--via", via}}, k_bare_spawn_path};
   const auto figures = measure_all(setting);
   print_table(figures);
   return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; });

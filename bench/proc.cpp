@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::uint64_t k_kibibyte = 1024;
 
-std::string proc_path(pid_t pid, std::string_view name) { return fmt::format("/proc/{}/{}", pid, name); }
+std::string proc_path(pid_t pid, std::string_view name) {
+  return fmt::format("/proc/{}/{}", pid, name);
+}
 
 /// The sum of the fields, which are in lines of the form "Name:   123 kB".
 std::uint64_t sum_of_fields(const std::string& path, std::initializer_list<std::string_view> names) {
@@ -38,9 +40,13 @@ std::uint64_t sum_of_fields(const std::string& path, std::initializer_list<std::
 
 }  // namespace
 
-std::uint64_t resident_bytes(pid_t pid) { return sum_of_fields(proc_path(pid, "status"), {"VmRSS"}); }
+std::uint64_t resident_bytes(pid_t pid) {
+  return sum_of_fields(proc_path(pid, "status"), {"VmRSS"});
+}
 
-std::uint64_t peak_resident_bytes(pid_t pid) { return sum_of_fields(proc_path(pid, "status"), {"VmHWM"}); }
+std::uint64_t peak_resident_bytes(pid_t pid) {
+  return sum_of_fields(proc_path(pid, "status"), {"VmHWM"});
+}
 
 std::uint64_t private_bytes(pid_t pid) {
   return sum_of_fields(proc_path(pid, "smaps_rollup"), {"Private_Clean", "Private_Dirty"});
@@ -58,6 +64,8 @@ std::string in_mebibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
 }
 
-std::string in_kibibytes(std::int64_t bytes) { return fmt::format("{} KiB", bytes / 1024); }
+std::string in_kibibytes(std::int64_t bytes) {
+  return fmt::format("{} KiB", bytes / 1024);
+}
 
 }  // namespace dockbridge::bench

@@ -114,14 +114,17 @@ std::string Server::log() const {
 }
 
 std::string initialize_request() {
-  return request(0, "initialize", {{"protocolVersion", k_handshake_version},
-                                   {"capabilities", json::object()},
-                                   {"clientInfo", {{"name", "dockbridge-bench"}, {"version", "1"}}}});
+  return request(0, "initialize",
+                 {{"protocolVersion", k_handshake_version},
+                  {"capabilities", json::object()},
+                  {"clientInfo", {{"name", "dockbridge-bench"}, {"version", "1"}}}});
 }
 
 std::string stateless_request(const std::string& method) {
-  return request(0, method, {{"_meta", {{"io.modelcontextprotocol/protocolVersion", k_stateless_version},
-                                        {"io.modelcontextprotocol/clientCapabilities", json::object()}}}});
+  return request(0, method,
+                 {{"_meta",
+                   {{"io.modelcontextprotocol/protocolVersion", k_stateless_version},
+                    {"io.modelcontextprotocol/clientCapabilities", json::object()}}}});
 }
 
 std::string execute_request(int id, const std::string& command, json more) {

@@ -12,7 +12,9 @@ namespace {
 
 using Row = std::array<std::string, 4>;
 
-Row row_of(const Figure& figure) { return {figure.what, figure.measured, figure.bound, figure.met ? "yes" : "NO"}; }
+Row row_of(const Figure& figure) {
+  return {figure.what, figure.measured, figure.bound, figure.met ? "yes" : "NO"};
+}
 
 }  // namespace
 

@@ -23,10 +23,10 @@ cli::Surroundings surroundings() {
             return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
           },
           [](const std::string& path) -> Result<std::optional<std::string>> {
-            auto content = read_file_at(AT_FDCWD, path, k_max_config_bytes);
-            if (!content && errno == ENOENT) {
+            if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
               return std::nullopt;
             }
+            auto content = read_file_at(AT_FDCWD, path, k_max_config_bytes);
             return content ? Result<std::optional<std::string>>(std::move(*content)) : fail(content.error());
           }};
 }

@@ -156,6 +156,10 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
       }
       return fail("bad_config", fmt::format("'{}' is not a setting (from {})", key, path), "Accepted: " + names);
     }
+    if (entry.value().is_structured() || entry.value().is_null()) {
+      return fail("bad_config", fmt::format("'{}' is not a valid {} (from {})", entry.value().dump(), key, path),
+                  "Accepted: a string, a number, true or false");
+    }
     if (auto taken = take(*known, options, value_text(entry.value()), path); !taken) {
       return taken;
     }
@@ -169,11 +173,11 @@ Result<void> read_config(const std::string& flag, const Surroundings& surroundin
   const bool named = !path.empty();
   if (!named) {
     const auto home = surroundings.environment("HOME");
-    const auto xdg = surroundings.environment("XDG_CONFIG_HOME");
-    if (!home && !xdg) {
+    const std::string xdg = surroundings.environment("XDG_CONFIG_HOME").value_or("");
+    if (!home && xdg.empty()) {
       return {};
     }
-    path = xdg.value_or(home.value_or("") + "/.config") + "/dockbridge/config.json";
+    path = (xdg.empty() ? home.value_or("") + "/.config" : xdg) + "/dockbridge/config.json";
   }
   const auto content = surroundings.read_file(path);
   if (!content) {
@@ -247,7 +251,8 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
       }
     }
     if (app.count("--" + setting.name) > 0) {
-      const std::string value = setting.placeholder.empty() ? "true" : flags[setting.name];
+      const std::string value =
+          setting.placeholder.empty() ? (switches[setting.name] ? "true" : "false") : flags[setting.name];
       if (auto taken = take(setting, invocation.options, value, "the flag --" + setting.name); !taken) {
         return fail(taken.error());
       }

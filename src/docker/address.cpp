@@ -97,7 +97,8 @@ Result<Address> find_engine(const AddressSources& sources) {
   if (const auto variable = sources.environment("DOCKER_HOST"); variable && !variable->empty()) {
     return parse_address(*variable, "DOCKER_HOST");
   }
-  const fs::path config_directory = sources.environment("DOCKER_CONFIG").value_or(sources.home + "/.docker");
+  const std::string named = sources.environment("DOCKER_CONFIG").value_or("");
+  const fs::path config_directory = named.empty() ? sources.home + "/.docker" : named;
   if (const std::string context = active_context(sources, config_directory); !context.empty()) {
     return address_of_context(context, config_directory);
   }

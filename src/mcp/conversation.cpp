@@ -246,6 +246,9 @@ ToolResult Conversation::run_tool(const Tool& tool, const json& arguments, const
   if (progress_token.is_string() || progress_token.is_number_integer()) {
     // The sink of single messages, also within a batch: progress is no answer.
     context.report_progress = [&, steps = 0](const std::string& message) mutable {
+      if (interruption.reason() != StopReason::none) {
+        return;
+      }
       m_sink->answer({{"jsonrpc", "2.0"},
                       {"method", "notifications/progress"},
                       {"params", {{"progressToken", progress_token}, {"progress", ++steps}, {"message", message}}}});

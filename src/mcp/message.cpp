@@ -45,7 +45,7 @@ Message to_message(json value) {
   }
   const auto method = value.find("method");
   if (method == value.end() && has_id && (value.contains("result") || value.contains("error"))) {
-    return StrayResponse{};
+    return Ignorable{};
   }
   if (method == value.end() || !method->is_string()) {
     return malformed("'method' has to be a string");
@@ -55,6 +55,9 @@ Message to_message(json value) {
   }
   json params = json::object();
   if (const auto given = value.find("params"); given != value.end() && !given->is_null()) {
+    if (!given->is_object() && !has_id) {
+      return Ignorable{};  // a notification is never answered, not even a bad one
+    }
     if (!given->is_object()) {
       return Malformed{known_id, k_invalid_params, "'params' has to be an object"};
     }

@@ -30,8 +30,8 @@ struct Notification {
   json params = json::object();
 };
 
-/// An answer to something; this server asks nothing, so it is for nobody.
-struct StrayResponse {};
+/// What is to be neither done nor answered: an answer (this server asks nothing), or a notification nobody can read.
+struct Ignorable {};
 
 /// What could not be taken as a message; answered with the id if there was a usable one.
 struct Malformed {
@@ -40,7 +40,7 @@ struct Malformed {
   std::string reason;
 };
 
-using Message = std::variant<Request, Notification, StrayResponse, Malformed>;
+using Message = std::variant<Request, Notification, Ignorable, Malformed>;
 
 /// Text to JSON, bounded in depth; `Malformed` if it is none.
 std::variant<json, Malformed> parse_json(std::string_view text);

@@ -40,12 +40,14 @@ Result<Hello> parse_hello(const json& head) {
       return fail(error_in(*fatal));
     }
     const json& hello = head.at("hello");
-    if (hello.at("protocol").get<int>() != wire::k_protocol_version) {
+    if (!hello.at("uid").is_number_unsigned() || !hello.at("protocol").is_number_integer()) {
+      return fail("protocol_violation", "the agent's greeting is not well formed");
+    }
+    if (hello.at("protocol") != wire::k_protocol_version) {
       return fail("agent_version", "the agent in the container speaks another protocol version");
     }
-    return Hello{hello.at("version").get<std::string>(), hello.at("machine").get<std::string>(),
-                 hello.at("shell").get<std::string>(), hello.at("state").get<std::string>(),
-                 hello.at("uid").get<std::uint64_t>()};
+    const auto text = [&](const char* key) { return printable_line(hello.at(key).get<std::string>(), 500); };
+    return Hello{text("version"), text("machine"), text("shell"), text("state"), hello.at("uid").get<std::uint64_t>()};
   } catch (const json::exception&) {
     return fail("protocol_violation", "the agent's greeting is not well formed");
   }
@@ -89,7 +91,6 @@ Connection::~Connection() {
 }
 
 Result<void> Connection::await_hello(Deadline deadline) {
-  constexpr std::size_t k_max_start_text = 4096;
   std::string start;
   std::array<char, 4096> buffer{};
   const auto failed = [&](const std::string& why) {
@@ -126,12 +127,12 @@ Result<void> Connection::await_hello(Deadline deadline) {
     if (*got > 0) {
       const std::string_view bytes(buffer.data(), *got);
       greeted ? m_reader.feed(bytes) : static_cast<void>(start.append(bytes));
-      if (start.size() > k_max_start_text) {
-        return failed("no greeting");
-      }
       continue;
     }
     pollfd polled{m_stream->read_fd(), POLLIN, 0};
+    if (deadline.passed() && !greeted && !wire::k_magic.starts_with(start)) {
+      return failed("no greeting");
+    }
     if (deadline.passed()) {
       return fail("timed_out", "the agent in the container did not greet in time",
                   "Is the container paused or overloaded? See `docker stats`");
@@ -198,8 +199,10 @@ void Connection::run() {
       if (m_closing) {
         return;
       }
-      m_writing += m_queued;
-      m_queued.clear();
+      // One piece after the other, so that what waits is counted in m_queued and bounded there.
+      if (m_writing.empty()) {
+        m_writing.swap(m_queued);
+      }
     }
     if (auto written = write_some(); !written) {
       fail_all(lost(written.error().message));

@@ -49,6 +49,10 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
   return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
 }
 
+Error violation() {
+  return {"protocol_violation", "the agent's answer is not well formed"};
+}
+
 Result<Snapshot> snapshot_of(wire::Frame frame) {
   const auto process = frame.head.find("process");
   const auto carried = frame.head.find("carried");
@@ -125,7 +129,8 @@ Error Sandbox::explain(const Session& session, const Error& error) {
   return error;
 }
 
-Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience, const std::stop_token& stop) {
+Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience,
+                                  const std::stop_token& stop) {
   auto current = session();
   if (!current) {
     return fail(current.error());
@@ -137,13 +142,32 @@ Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds
   Error error = explain(*current, answer.error());
   if (error.code == "agent_silent") {
     // The container runs, but this stream is dead: the next call gets a new one.
-    const std::lock_guard lock(m_mutex);
-    if (m_session && m_session->connection == current->connection) {
-      m_session.reset();
-    }
+    forget(current->connection);
     error.code = "connection_lost";
   }
   return fail(std::move(error));
+}
+
+void Sandbox::forget(const std::shared_ptr<Connection>& connection) {
+  const std::lock_guard lock(m_mutex);
+  if (m_session && m_session->connection == connection) {
+    m_session.reset();
+  }
+}
+
+tl::unexpected<Error> Sandbox::drop_session(Error error) {
+  m_log.error("the agent broke the protocol, dropping the connection", {{"reason", error.message}});
+  const std::lock_guard lock(m_mutex);
+  m_session.reset();
+  return fail(std::move(error));
+}
+
+Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process) {
+  auto snapshot = snapshot_of(std::move(frame));
+  if (snapshot && snapshot->state.id == process) {
+    return snapshot;
+  }
+  return drop_session(snapshot ? violation() : snapshot.error());
 }
 
 Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
@@ -215,17 +239,18 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
     }
     answer = call(head, body, wait + k_answer_patience, stop);
   }
-  return answer ? snapshot_of(std::move(*answer)) : fail(answer.error());
+  return answer ? checked_snapshot(std::move(*answer), request.id) : fail(answer.error());
 }
 
 Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds wait,
-                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known, const std::stop_token& stop) {
+                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known,
+                               const std::stop_token& stop) {
   json head = {{"op", "wait"}, {"timeoutMs", wait.count()}, {"carry", k_carry_bytes}};
   if (known) {
     head["known"] = {known->first, known->second};
   }
   auto answer = call_process(process, std::move(head), {}, wait + k_answer_patience, stop);
-  return answer ? snapshot_of(std::move(*answer)) : fail(answer.error());
+  return answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
 }
 
 Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max) {
@@ -235,19 +260,14 @@ Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std
   if (!answer) {
     return fail(answer.error());
   }
-  try {
-    const json& totals = answer->head.at("stream");
-    OutputSlice slice{
-        answer->head.at("offset").get<std::uint64_t>(),
-        std::move(answer->body),
-        {totals.at(0).get<std::uint64_t>(), totals.at(1).get<std::uint64_t>(), totals.at(2).get<std::uint64_t>()}};
-    if (slice.bytes.size() > max || slice.offset < offset) {
-      return fail("protocol_violation", "the agent sent output that was not asked for");
-    }
-    return slice;
-  } catch (const json::exception&) {
-    return fail("protocol_violation", "the agent's answer to a read is not well formed");
+  const auto at = answer->head.find("offset");
+  const auto totals = answer->head.find("stream");
+  const auto stream_state = totals == answer->head.end() ? fail(violation()) : wire::stream_state_from_json(*totals);
+  if (!stream_state || at == answer->head.end() || !at->is_number_unsigned() || *at < offset ||
+      answer->body.size() > max) {
+    return drop_session(violation());
   }
+  return OutputSlice{at->get<std::uint64_t>(), std::move(answer->body), *stream_state};
 }
 
 Result<ProcessList> Sandbox::list() {
@@ -259,14 +279,14 @@ Result<ProcessList> Sandbox::list() {
   const auto left = answer->head.find("left");
   if (!body || !body->contains("processes") || !body->at("processes").is_array() || left == answer->head.end() ||
       !left->is_number_unsigned()) {
-    return fail("protocol_violation", "the agent's list is not well formed");
+    return drop_session(violation());
   }
   ProcessList list;
   list.left_out = left->get<std::uint64_t>();
   for (const json& entry : body->at("processes")) {
     auto state = wire::process_state_from_json(entry);
     if (!state) {
-      return fail(state.error());
+      return drop_session(state.error());
     }
     list.processes.push_back(std::move(*state));
   }
@@ -284,7 +304,7 @@ Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_
     }
     const auto taken = answer->head.find("accepted");
     if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > chunk.size()) {
-      return fail("protocol_violation", "the agent's answer to input is not well formed");
+      return drop_session(violation());
     }
     accepted += taken->get<std::size_t>();
     if (*taken < chunk.size()) {

@@ -89,9 +89,14 @@ class Sandbox {
 
   /// A live connection, made if there is none.
   Result<Session> session();
-  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience, const std::stop_token& stop);
+  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience,
+                           const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
+  /// The agent is not to be believed any more: the next call starts another.
+  tl::unexpected<Error> drop_session(Error error);
+  void forget(const std::shared_ptr<Connection>& connection);
+  Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const std::stop_token& stop);
 

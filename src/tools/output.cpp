@@ -81,6 +81,13 @@ std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64
   return note + "]";
 }
 
+/// While the process runs, half a character at the end is left for the next reply. Returns how many bytes those are.
+std::size_t hold_back(const StreamSource& source, std::string& bytes) {
+  const std::size_t half = source.snapshot().state.running() ? incomplete_utf8_tail(bytes) : 0;
+  bytes.resize(bytes.size() - half);
+  return half;
+}
+
 /// How many of the bytes [from, to) the spool does not have.
 std::uint64_t missing_in(const StreamState& state, std::uint64_t from, std::uint64_t to) {
   const std::uint64_t begin = std::max(from, state.head_end);
@@ -103,12 +110,14 @@ Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget
   const std::uint64_t head_end = fits ? state.total : std::min<std::uint64_t>(state.head_end, budget * 2 / 5);
   const std::uint64_t tail_budget = std::min<std::uint64_t>(state.total, budget - budget * 2 / 5);
   std::uint64_t tail_start = fits ? state.total : std::max({head_end, tail_begin(state), state.total - tail_budget});
+  const std::uint64_t tail_wanted = tail_start;
   std::uint64_t zero = 0;
   auto head = source.bytes(zero, head_end);
   auto tail = source.bytes(tail_start, state.total);
   if (!head || !tail) {
     return fail(!head ? head.error() : tail.error());
   }
+  shown.next -= hold_back(source, tail->empty() ? *head : *tail);
   if (tail_start > head_end) {
     const std::size_t cut = incomplete_utf8_tail(*head);
     head->resize(head->size() - cut);
@@ -117,7 +126,8 @@ Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget
     const std::uint64_t gap_begin = head_end - cut;
     const std::uint64_t gap_end = tail_start + skipped;
     shown.left_out = gap_end - gap_begin;
-    shown.not_kept = missing_in(state, gap_begin, gap_end);
+    // What the ring has lost since the snapshot comes on top.
+    shown.not_kept = missing_in(state, gap_begin, tail_wanted) + (tail_start - tail_wanted);
     shown.text = presentable(*head, raw, shown.replaced);
     shown.text += fmt::format("{}{}\n", shown.text.empty() || shown.text.ends_with('\n') ? "" : "\n",
                               gap_note(source, gap_begin, gap_end, shown.not_kept));
@@ -144,7 +154,8 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std
   if (!bytes) {
     return fail(bytes.error());
   }
-  if (to < state.total || source.snapshot().state.running()) {
+  // Held back only if the rest of the character can still come: not at a gap, and not when the process has ended.
+  if (to < piece_end || (to == state.total && source.snapshot().state.running())) {
     bytes->resize(bytes->size() - incomplete_utf8_tail(*bytes));
   }
   shown.next = from + bytes->size();
@@ -171,6 +182,7 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
   if (!bytes) {
     return fail(bytes.error());
   }
+  shown.next -= hold_back(source, *bytes);
   std::size_t begin = bytes->size();
   std::size_t found = 0;
   while (begin > 0) {
@@ -179,10 +191,16 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
     }
     --begin;
   }
+  const bool cut_line = begin == 0 && from > tail_begin(state);
+  begin += cut_line ? partial_utf8_start(*bytes) : 0;
   bytes->erase(0, begin);
   shown.left_out = from + begin;
   shown.not_kept = missing_in(state, 0, shown.left_out);
-  shown.text = presentable(*bytes, raw, shown.replaced);
+  if (cut_line) {
+    shown.text =
+        fmt::format("[{} begins {} bytes before this; raise maxOutput for more]\n", source.name(), shown.left_out);
+  }
+  shown.text += presentable(*bytes, raw, shown.replaced);
   return shown;
 }
 

@@ -31,7 +31,7 @@ bool plain_word(std::string_view value) {
 std::string in_quotes(std::string_view value) {
   std::string out = "\"";
   for (const char c : value) {
-    if (c == '"') {
+    if (c == '"' || c == '\\') {
       out.push_back('\\');
     }
     out.push_back(c);

@@ -65,19 +65,22 @@ std::size_t skip_escape(std::string_view text, std::size_t at) {
   const char kind = text[at + 1];
   std::size_t i = at + 2;
   if (kind == '[') {
-    while (i < text.size() && (text[i] < 0x40 || text[i] > 0x7E)) {
+    while (i < text.size() && text[i] >= 0x20 && text[i] <= 0x3F) {
       ++i;
     }
-    return std::min(i + 1, text.size());
+    const bool finished = i < text.size() && text[i] >= 0x40 && text[i] <= 0x7E;
+    return finished ? i + 1 : i;
   }
   if (kind == ']' || kind == 'P' || kind == '_' || kind == '^' || kind == 'X') {
-    while (i < text.size() && text[i] != '\a') {
-      if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '\\') {
-        return i + 2;
-      }
-      ++i;
+    // Such a string ends with BEL or ESC \. One that does not end on its line is no string: nothing after it is lost.
+    const std::size_t end = std::min(text.find_first_of("\a\x1b\n", i), text.size());
+    if (end + 1 >= text.size() && (end == text.size() || text[end] == '\x1b')) {
+      return text.size();
     }
-    return std::min(i + 1, text.size());
+    if (text[end] == '\a') {
+      return end + 1;
+    }
+    return text[end] == '\x1b' && text[end + 1] == '\\' ? end + 2 : i;
   }
   if (kind == '(' || kind == ')' || kind == '#' || kind == '%') {
     return std::min(i + 1, text.size());
@@ -194,8 +197,13 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
   text = text.substr(0, max_bytes);
   text.remove_suffix(cut ? incomplete_utf8_tail(text) : 0);
   std::string out;
-  for (const char c : to_valid_utf8(text).text) {
-    if (c == '\n') {
+  const std::string valid = to_valid_utf8(text).text;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const char c = valid[i];
+    // U+0080 to U+009F are control characters too: a terminal takes U+009B for the start of an escape sequence.
+    if (c == '\xC2' && static_cast<unsigned char>(valid[i + 1]) < 0xA0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(valid[++i]));
+    } else if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";

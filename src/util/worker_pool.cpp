@@ -1,5 +1,6 @@
 #include "util/worker_pool.hpp"
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,9 +23,13 @@ bool WorkerPool::submit(std::function<void()> job) {
     if (m_threads == m_max_threads) {
       return false;
     }
+    try {
+      std::thread([this] { work(); }).detach();  // counted in m_threads; the destructor waits for it
+    } catch (const std::system_error&) {
+      return false;
+    }
     ++m_threads;
     ++m_idle;
-    std::thread([this] { work(); }).detach();  // counted in m_threads; the destructor waits for it
   }
   m_jobs.push_back(std::move(job));
   m_changed.notify_all();

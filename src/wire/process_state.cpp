@@ -49,25 +49,32 @@ bool parse_string(const json& value, const char* key, std::string& out) {
   return true;
 }
 
+bool parse_stream(const json& value, const char* key, StreamState& out) {
+  const auto found = value.find(key);
+  const auto stream = found == value.end() ? fail("protocol_violation", "") : stream_state_from_json(*found);
+  if (stream) {
+    out = *stream;
+  }
+  return stream.has_value();
+}
+
+}  // namespace
+
 json to_json(const StreamState& stream) {
   return json::array({stream.total, stream.head_end, stream.tail_start});
 }
 
-bool parse_stream(const json& value, const char* key, StreamState& out) {
-  const auto found = value.find(key);
-  if (found == value.end() || !found->is_array() || found->size() != 3) {
-    return false;
-  }
-  for (const auto& number : *found) {
-    if (!number.is_number_unsigned()) {
-      return false;
+Result<StreamState> stream_state_from_json(const json& value) {
+  const auto is_offset = [](const json& number) { return number.is_number_unsigned(); };
+  if (value.is_array() && value.size() == 3 && std::all_of(value.begin(), value.end(), is_offset)) {
+    const StreamState stream{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(),
+                             value[2].get<std::uint64_t>()};
+    if (stream.head_end <= stream.tail_start && stream.tail_start <= stream.total) {
+      return stream;
     }
   }
-  out = {(*found)[0].get<std::uint64_t>(), (*found)[1].get<std::uint64_t>(), (*found)[2].get<std::uint64_t>()};
-  return out.head_end <= out.tail_start && out.tail_start <= out.total;
+  return fail("protocol_violation", "the agent sent the state of a stream that is not well formed");
 }
-
-}  // namespace
 
 std::string_view name_of(Phase phase) {
   return k_phases.at(static_cast<std::size_t>(phase));

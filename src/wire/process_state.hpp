@@ -52,6 +52,8 @@ struct ProcessState {
 };
 
 nlohmann::json to_json(const ProcessState& state);
+nlohmann::json to_json(const StreamState& stream);
+Result<StreamState> stream_state_from_json(const nlohmann::json& value);
 /// Checks types, enumerations and the order of the offsets: the sender is not trusted.
 Result<ProcessState> process_state_from_json(const nlohmann::json& value);
 

@@ -83,10 +83,7 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
   if (!slice) {
     return fail(slice.error());
   }
-  answer(request,
-         {{"offset", slice->offset},
-          {"stream", json::array({slice->state.total, slice->state.head_end, slice->state.tail_start})}},
-         slice->bytes);
+  answer(request, {{"offset", slice->offset}, {"stream", wire::to_json(slice->state)}}, slice->bytes);
   return {};
 }
 
