@@ -32,8 +32,10 @@ class Mutator {
         case 3:
           text.insert(at, pick(m_tokens));
           break;
-        default:
-          text = text.substr(0, at) + pick(m_seeds).substr(std::min(at, pick(m_seeds).size()));
+        default: {
+          const std::string& other = pick(m_seeds);
+          text = text.substr(0, at) + other.substr(std::min(at, other.size()));
+        }
       }
     }
     std::erase(text, '\n');

@@ -145,9 +145,8 @@ Result<void> Keeper::start() {
     return fail("state_not_writable", written.error().message, "Free some disk space in the container");
   }
   listen();
+  // That it runs is not told unasked: who only waits for the end is not woken before it.
   m_links.push_back(Link{std::move(m_spec.link), false, {}});
-  m_links.back().sent = state();
-  send_state(m_links.back().socket.get(), m_links.back().sent);
   return {};
 }
 
