@@ -170,6 +170,19 @@ Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string&
   return drop_session(snapshot ? violation() : snapshot.error());
 }
 
+Result<void> Sandbox::expect_run(const ContainerRun& run) {
+  const auto current = session();
+  if (!current) {
+    return fail(current.error());
+  }
+  if (current->run != run) {
+    return fail("container_stopped",
+                fmt::format("container '{}' stopped meanwhile; its processes ended with it", container_name()),
+                "It runs again: call again, and look at `docker logs " + container_name() + "` for the reason");
+  }
+  return {};
+}
+
 Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
                                           milliseconds patience, const std::stop_token& stop) {
   const auto generation = generation_of(process);
@@ -179,10 +192,17 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   }
   head["process"] = process;
   const bool repeatable = head.at("op") != "input";
+  const auto before = session();
+  if (!before) {
+    return fail(before.error());
+  }
   auto answer = call(head, body, patience, stop);
   if (!answer && answer.error().code == "connection_lost" && repeatable) {
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
+    if (auto same = expect_run(before->run); !same) {
+      return fail(same.error());
+    }
     answer = call(std::move(head), body, patience, stop);
   }
   if (!answer && answer.error().code == "no_such_process") {
@@ -229,10 +249,17 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
     head["user"] = *request.user;
   }
   const std::string body = request.command + environment + request.input.value_or("");
+  const auto before = session();
+  if (!before) {
+    return fail(before.error());
+  }
   auto answer = call(head, body, wait + k_answer_patience, stop);
   if (!answer && answer.error().code == "connection_lost") {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
+    if (auto same = expect_run(before->run); !same) {
+      return fail(same.error());
+    }
     auto found = this->wait(request.id, wait, std::nullopt, stop);
     if (found || found.error().code != "no_such_process") {
       return found;

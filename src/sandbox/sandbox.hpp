@@ -93,6 +93,9 @@ class Sandbox {
                            const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
+  /// After a loss: an error if the container is not in the same run any more. The engine may have said "running" for a
+  /// moment after it was killed, and reconnecting then has started it again.
+  Result<void> expect_run(const ContainerRun& run);
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
   void forget(const std::shared_ptr<Connection>& connection);
