@@ -38,6 +38,7 @@ add_library(dockbridge_core STATIC
   src/tools/send_input.cpp
   src/tools/toolbox.cpp
   src/util/file.cpp
+  src/util/json_depth.cpp
   src/util/log.cpp
   src/util/text.cpp
   src/util/worker_pool.cpp

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "util/json_depth.hpp"
+
 namespace dockbridge::mcp {
 
 namespace {
@@ -15,16 +17,10 @@ bool usable_id(const json& id) {
 }  // namespace
 
 std::variant<json, Malformed> parse_json(std::string_view text) {
-  bool too_deep = false;
-  const auto guard = [&](int depth, json::parse_event_t event, json&) {
-    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    too_deep = too_deep || (opens && depth >= k_max_depth);
-    return !too_deep;
-  };
-  json value = json::parse(text, guard, /*allow_exceptions=*/false);
-  if (too_deep) {
+  if (nests_deeper_than(text, k_max_depth)) {
     return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
   }
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
     return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
   }
@@ -70,7 +66,9 @@ Message to_message(json value) {
 }
 
 json result_message(const json& id, json result) {
-  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
+  json message = {{"jsonrpc", "2.0"}, {"id", id}};
+  message["result"] = std::move(result);
+  return message;
 }
 
 json error_message(const json& id, int code, const std::string& message, json data) {

@@ -92,10 +92,13 @@ json Server::tools_list_result(Revision revision) const {
   return finished(std::move(result), revision);
 }
 
-json Server::call_result(const ToolResult& result, Revision revision) const {
-  json message = {{"content", json::array({{{"type", "text"}, {"text", result.text}}})}, {"isError", result.is_error}};
+json Server::call_result(ToolResult result, Revision revision) const {
+  json message = {{"isError", result.is_error}};
+  json& text = message["content"].emplace_back(json::object());
+  text["type"] = "text";
+  text["text"] = std::move(result.text);
   if (revision >= Revision::v2025_06_18) {
-    message["structuredContent"] = result.structured;
+    message["structuredContent"] = std::move(result.structured);
   }
   return finished(std::move(message), revision);
 }

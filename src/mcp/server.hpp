@@ -25,7 +25,7 @@ class Server {
   [[nodiscard]] json initialize_result(Revision revision) const;
   [[nodiscard]] json discover_result() const;
   [[nodiscard]] json tools_list_result(Revision revision) const;
-  [[nodiscard]] json call_result(const ToolResult& result, Revision revision) const;
+  [[nodiscard]] json call_result(ToolResult result, Revision revision) const;
   /// None if there is no such tool.
   [[nodiscard]] const Tool* find_tool(const std::string& name) const;
 

@@ -45,8 +45,8 @@ struct CallContext {
 };
 
 struct ToolResult {
-  std::string text;         ///< for people and models
-  ordered_json structured;  ///< for programs, as the tool's output schema says
+  std::string text;  ///< for people and models
+  json structured;   ///< for programs, as the tool's output schema says
   bool is_error = false;
   std::string subject{};  ///< what the call worked on, for the audit log
 };

@@ -17,6 +17,8 @@ using nlohmann::json;
 
 /// While calls wait, the agent has to give a sign of life this often, or is asked for one.
 constexpr milliseconds k_busy_ping_interval{1000};
+/// How long a caller waits before it looks at the clock again.
+constexpr milliseconds k_slice{500};
 /// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
 constexpr milliseconds k_silence_limit{2000};
 /// The largest backlog of requests towards an agent that does not read.
@@ -75,7 +77,7 @@ Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream>
   if (auto greeted = connection->await_hello(deadline); !greeted) {
     return fail(greeted.error());
   }
-  connection->m_thread = std::thread([raw = connection.get()] { raw->run(); });
+  connection->m_idle_thread = std::thread([raw = connection.get()] { raw->idle(); });
   return connection;
 }
 
@@ -84,9 +86,10 @@ Connection::~Connection() {
     const std::lock_guard lock(m_mutex);
     m_closing = true;
   }
+  m_closed.notify_all();
   wake();
-  if (m_thread.joinable()) {
-    m_thread.join();
+  if (m_idle_thread.joinable()) {
+    m_idle_thread.join();
   }
 }
 
@@ -141,8 +144,12 @@ Result<void> Connection::await_hello(Deadline deadline) {
   }
 }
 
-bool Connection::alive() const {
-  const std::lock_guard lock(m_mutex);
+bool Connection::alive() {
+  Lock lock(m_mutex);
+  if (!m_turn_taken && !m_broken) {
+    take_turn(lock, milliseconds(0));
+    pass_turn();
+  }
   return !m_broken;
 }
 
@@ -152,7 +159,7 @@ void Connection::wake() {
 }
 
 Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline deadline, const std::stop_token& stop) {
-  std::unique_lock lock(m_mutex);
+  Lock lock(m_mutex);
   if (m_broken) {
     return fail(*m_broken);
   }
@@ -163,70 +170,95 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
   m_queued += wire::encode(head, body);
-  m_mailboxes[id];
-  wake();
+  Mailbox& mailbox = m_mailboxes[id];
+  if (m_turn_taken) {
+    wake();
+  }
+  lock.unlock();
+  const std::stop_callback interrupt(stop, [this] { wake(); });
+  lock.lock();
 
   const auto silent = [&] { return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit; };
-  const auto answered = [&] { return m_mailboxes.at(id).answer.has_value(); };
-  Result<wire::Frame> result = fail("timed_out", "the agent in the container did not answer in time");
-  while (true) {
+  do {
     // In slices, because silence is noticed by the passing of time alone.
-    m_changed.wait_until(lock, stop, deadline.capped(milliseconds(500)).time(), answered);
-    if (answered()) {
-      result = std::move(*m_mailboxes.at(id).answer);
-      break;
+    const Deadline slice = deadline.capped(k_slice);
+    if (m_turn_taken) {
+      mailbox.changed.wait_until(lock, stop, slice.time(), [&] { return mailbox.answer || !m_turn_taken; });
+    } else {
+      take_turn(lock, slice.remaining());
     }
-    if (stop.stop_requested()) {
-      result = fail("cancelled", "the call was cancelled");
-      break;
-    }
-    if (silent()) {
-      result = fail("agent_silent", "the agent in the container does not answer");
-      break;
-    }
-    if (deadline.passed()) {
-      break;
-    }
+  } while (!mailbox.answer && !stop.stop_requested() && !silent() && !deadline.passed());
+  Result<wire::Frame> result = fail("timed_out", "the agent in the container did not answer in time");
+  if (mailbox.answer) {
+    result = std::move(*mailbox.answer);
+  } else if (stop.stop_requested()) {
+    result = fail("cancelled", "the call was cancelled");
+  } else if (silent()) {
+    result = fail("agent_silent", "the agent in the container does not answer");
   }
   m_mailboxes.erase(id);
+  pass_turn();
   return result;
 }
 
-void Connection::run() {
-  while (true) {
-    {
-      const std::lock_guard lock(m_mutex);
-      if (m_closing) {
-        return;
-      }
-      // One piece after the other, so that what waits is counted in m_queued and bounded there.
-      if (m_writing.empty()) {
-        m_writing.swap(m_queued);
-      }
+/// What has to be done when nobody waits: keep the session alive, and notice its end.
+void Connection::idle() {
+  Lock lock(m_mutex);
+  while (!m_closing && !m_broken) {
+    if (!m_turn_taken) {
+      take_turn(lock, milliseconds(0));
+      pass_turn();
     }
-    if (auto written = write_some(); !written) {
-      fail_all(lost(written.error().message));
+    m_closed.wait_for(lock, k_busy_ping_interval, [&] { return m_closing; });
+  }
+}
+
+/// One round of input and output, without the lock meanwhile.
+void Connection::take_turn(Lock& lock, milliseconds at_most) {
+  m_turn_taken = true;
+  // One piece after the other, so that what waits is counted in m_queued and bounded there.
+  if (m_writing.empty()) {
+    m_writing.swap(m_queued);
+  }
+  lock.unlock();
+  const auto exchanged = exchange(at_most);
+  lock.lock();
+  m_turn_taken = false;
+  if (!exchanged && !m_broken) {
+    const bool violation = exchanged.error().code == "protocol_violation";
+    break_off(violation ? exchanged.error() : lost(exchanged.error().message));
+  }
+  ping_if_due();
+}
+
+Result<void> Connection::exchange(milliseconds at_most) {
+  if (auto written = write_some(); !written) {
+    return written;
+  }
+  std::array<pollfd, 3> polled = {pollfd{m_wake.get(), POLLIN, 0}, pollfd{m_stream->read_fd(), POLLIN, 0},
+                                  pollfd{m_writing.empty() ? -1 : m_stream->write_fd(), POLLOUT, 0}};
+  ::poll(polled.data(), polled.size(), static_cast<int>(at_most.count()));
+  if (polled[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(m_wake.get(), &count, sizeof count);
+  }
+  Result<bool> more = polled[1].revents != 0;
+  while (more && *more) {
+    more = read_some();
+  }
+  return more ? Result<void>() : fail(more.error());
+}
+
+/// Whoever still waits goes on with the input and output.
+void Connection::pass_turn() {
+  if (m_turn_taken) {
+    return;
+  }
+  for (auto& [id, mailbox] : m_mailboxes) {
+    if (!mailbox.answer) {
+      mailbox.changed.notify_all();
       return;
     }
-    std::array<pollfd, 3> polled = {pollfd{m_wake.get(), POLLIN, 0}, pollfd{m_stream->read_fd(), POLLIN, 0},
-                                    pollfd{m_writing.empty() ? -1 : m_stream->write_fd(), POLLOUT, 0}};
-    ::poll(polled.data(), polled.size(), static_cast<int>(k_busy_ping_interval.count()));
-    if (polled[0].revents != 0) {
-      std::uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = ::read(m_wake.get(), &count, sizeof count);
-    }
-    if (polled[1].revents != 0) {
-      Result<bool> more = true;
-      while (more && *more) {
-        more = read_some();
-      }
-      if (!more) {
-        const bool violation = more.error().code == "protocol_violation";
-        fail_all(violation ? more.error() : lost(more.error().message));
-        return;
-      }
-    }
-    ping_if_due();
   }
 }
 
@@ -286,13 +318,12 @@ Result<void> Connection::deliver(wire::Frame frame) {
   // An answer to a call that gave up is dropped; so is a pong.
   if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {
     mailbox->second.answer = answer_of(std::move(frame));
-    m_changed.notify_all();
+    mailbox->second.changed.notify_all();
   }
   return {};
 }
 
 void Connection::ping_if_due() {
-  const std::lock_guard lock(m_mutex);
   const auto silence = Clock::now() - m_last_heard;
   const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
   if (due && !m_unanswered_ping && !m_broken) {
@@ -301,15 +332,14 @@ void Connection::ping_if_due() {
   }
 }
 
-void Connection::fail_all(const Error& error) {
-  const std::lock_guard lock(m_mutex);
+void Connection::break_off(const Error& error) {
   m_broken = error;
   for (auto& [id, mailbox] : m_mailboxes) {
     if (!mailbox.answer) {
       mailbox.answer = fail(error);
+      mailbox.changed.notify_all();
     }
   }
-  m_changed.notify_all();
 }
 
 }  // namespace dockbridge::sandbox

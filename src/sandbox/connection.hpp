@@ -29,8 +29,10 @@ struct Hello {
   std::uint64_t uid = 0;
 };
 
-/// A conversation with one agent session. Any thread may call; one thread of its own does all input and output.
-/// Believes nothing the agent sends: a frame that breaks the protocol ends the connection with a clear error.
+/// A conversation with one agent session. Any thread may call. One of the threads that wait does the input and output
+/// for all of them, so that an answer is read by the one it is for wherever possible: handing it to another thread
+/// costs more than reading it. A thread of its own does that while nobody waits. Believes nothing the agent sends: a
+/// frame that breaks the protocol ends the connection with a clear error.
 class Connection {
  public:
   /// Takes over the stream and waits for the agent's greeting.
@@ -40,7 +42,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   [[nodiscard]] const Hello& hello() const { return m_hello; }
-  [[nodiscard]] bool alive() const;
+  /// Looks, without waiting, whether the stream has ended meanwhile.
+  [[nodiscard]] bool alive();
 
   /// Sends a request and waits for its answer. Errors beside the agent's own: `connection_lost`, `cancelled`
   /// (by `stop`), `agent_silent` (the agent has not even answered a ping), `timed_out`.
@@ -49,27 +52,34 @@ class Connection {
  private:
   struct Mailbox {
     std::optional<Result<wire::Frame>> answer;
+    std::condition_variable_any changed;
   };
+  using Lock = std::unique_lock<std::mutex>;
 
   explicit Connection(std::unique_ptr<ByteStream> stream);
   Result<void> await_hello(Deadline deadline);
-  void run();
+  void idle();
+  void take_turn(Lock& lock, milliseconds at_most);
+  Result<void> exchange(milliseconds at_most);
+  void pass_turn();
   Result<bool> read_some();
   Result<void> write_some();
   Result<void> deliver(wire::Frame frame);
   void ping_if_due();
-  void fail_all(const Error& error);
+  void break_off(const Error& error);
   void wake();
 
-  std::unique_ptr<ByteStream> m_stream;  // the I/O thread's alone once it runs
+  // These belong to the thread whose turn it is.
+  std::unique_ptr<ByteStream> m_stream;
   wire::FrameReader m_reader{wire::k_max_body_to_host};
-  Hello m_hello;
-  Fd m_wake;
-  std::string m_writing;  // the I/O thread's, as is how much of it has gone out
+  std::string m_writing;
   std::size_t m_written = 0;
 
-  mutable std::mutex m_mutex;  // guards everything below
-  std::condition_variable_any m_changed;
+  Hello m_hello;
+  Fd m_wake;  // interrupts the thread whose turn it is
+
+  std::mutex m_mutex;  // guards everything below
+  bool m_turn_taken = false;
   std::string m_queued;
   std::map<std::uint64_t, Mailbox> m_mailboxes;
   std::uint64_t m_next_id = 1;
@@ -77,8 +87,9 @@ class Connection {
   std::optional<Clock::time_point> m_unanswered_ping;
   std::optional<Error> m_broken;
   bool m_closing = false;
+  std::condition_variable m_closed;
 
-  std::thread m_thread;
+  std::thread m_idle_thread;
 };
 
 }  // namespace dockbridge::sandbox

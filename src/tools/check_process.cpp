@@ -66,7 +66,7 @@ ToolResult list(Sandbox& sandbox, const std::string& owner, const std::vector<st
   const std::size_t shown = std::min(found->processes.size(), k_shown_in_list);
   const std::uint64_t left_out = found->processes.size() - shown + found->left_out;
   ToolResult result;
-  result.structured = {{"processes", ordered_json::array()}, {"leftOut", left_out}};
+  result.structured = {{"processes", mcp::json::array()}, {"leftOut", left_out}};
   std::string text = found->processes.empty() ? "No processes." : "";
   for (std::size_t i = 0; i < shown; ++i) {
     result.structured["processes"].push_back(process_fields(found->processes[i]));

@@ -12,6 +12,7 @@ namespace dockbridge::tools {
 
 namespace {
 
+using mcp::json;
 using mcp::ordered_json;
 using wire::Cause;
 using wire::EndKind;
@@ -99,8 +100,8 @@ std::vector<std::string> output_notes(const ShownOutput& output) {
   return notes;
 }
 
-ordered_json process_fields(const wire::ProcessState& state) {
-  ordered_json fields = {{"processId", state.id}, {"status", status_word(state)}};
+json process_fields(const wire::ProcessState& state) {
+  json fields = {{"processId", state.id}, {"status", status_word(state)}};
   if (state.end == EndKind::exit) {
     fields["exitCode"] = state.end_code;
   } else if (state.end == EndKind::signal) {
@@ -124,7 +125,7 @@ ordered_json process_fields(const wire::ProcessState& state) {
   return fields;
 }
 
-void add_output_fields(ordered_json& fields, const ShownOutput& output) {
+void add_output_fields(json& fields, const ShownOutput& output) {
   fields["stdout"] = output.out.text;
   fields["stderr"] = output.err.text;
   fields["stdoutLeftOut"] = output.out.left_out;

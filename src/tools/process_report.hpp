@@ -21,9 +21,9 @@ std::string end_text(const wire::ProcessState& state);
 std::vector<std::string> output_notes(const ShownOutput& output);
 
 /// Status, exit code or signal, and what else is known of a process.
-mcp::ordered_json process_fields(const wire::ProcessState& state);
+mcp::json process_fields(const wire::ProcessState& state);
 /// stdout, stderr, their sizes, what was left out, and the cursor.
-void add_output_fields(mcp::ordered_json& fields, const ShownOutput& output);
+void add_output_fields(mcp::json& fields, const ShownOutput& output);
 
 /// Schemas of the above, for output schemas.
 mcp::ordered_json process_schema();

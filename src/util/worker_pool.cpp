@@ -13,12 +13,12 @@ constexpr seconds k_idle_lifetime{10};
 WorkerPool::~WorkerPool() {
   std::unique_lock lock(m_mutex);
   m_stopping = true;
-  m_changed.notify_all();
-  m_changed.wait(lock, [&] { return m_threads == 0; });
+  m_wanted.notify_all();
+  m_rested.wait(lock, [&] { return m_threads == 0; });
 }
 
 bool WorkerPool::submit(std::function<void()> job) {
-  const std::lock_guard lock(m_mutex);
+  std::unique_lock lock(m_mutex);
   if (m_idle <= m_jobs.size()) {
     if (m_threads == m_max_threads) {
       return false;
@@ -32,19 +32,21 @@ bool WorkerPool::submit(std::function<void()> job) {
     ++m_idle;
   }
   m_jobs.push_back(std::move(job));
-  m_changed.notify_all();
+  // Without the lock, which the woken thread would have to wait for. Only the thread that submits ends the pool.
+  lock.unlock();
+  m_wanted.notify_one();
   return true;
 }
 
 bool WorkerPool::wait_until_idle(Deadline deadline) {
   std::unique_lock lock(m_mutex);
-  return m_changed.wait_until(lock, deadline.time(), [&] { return m_jobs.empty() && m_idle == m_threads; });
+  return m_rested.wait_until(lock, deadline.time(), [&] { return m_jobs.empty() && m_idle == m_threads; });
 }
 
 void WorkerPool::work() {
   std::unique_lock lock(m_mutex);
   while (true) {
-    m_changed.wait_for(lock, k_idle_lifetime, [&] { return !m_jobs.empty() || m_stopping; });
+    m_wanted.wait_for(lock, k_idle_lifetime, [&] { return !m_jobs.empty() || m_stopping; });
     if (m_jobs.empty()) {
       break;
     }
@@ -56,11 +58,11 @@ void WorkerPool::work() {
     job = nullptr;
     lock.lock();
     ++m_idle;
-    m_changed.notify_all();
+    m_rested.notify_all();
   }
   --m_idle;
   --m_threads;
-  m_changed.notify_all();  // while the lock is held: once it is free, the pool may be gone
+  m_rested.notify_all();  // while the lock is held: once it is free, the pool may be gone
 }
 
 }  // namespace dockbridge

@@ -28,8 +28,9 @@ class WorkerPool {
   void work();
 
   const std::size_t m_max_threads;
-  std::mutex m_mutex;  // guards everything below
-  std::condition_variable m_changed;
+  std::mutex m_mutex;                // guards everything below
+  std::condition_variable m_wanted;  // there is a job, or the end has come
+  std::condition_variable m_rested;  // a thread has finished its job, or ended
   std::deque<std::function<void()>> m_jobs;
   std::size_t m_threads = 0;
   std::size_t m_idle = 0;

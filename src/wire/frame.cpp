@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "util/json_depth.hpp"
+
 namespace dockbridge::wire {
 
 namespace {
@@ -38,18 +40,10 @@ std::string encode(const nlohmann::json& head, std::string_view body) {
 }
 
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
-  bool too_deep = false;
-  const auto guard = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
-    using Event = nlohmann::json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= max_depth) {
-      too_deep = true;
-    }
-    return !too_deep;
-  };
-  nlohmann::json value = nlohmann::json::parse(text, guard, /*allow_exceptions=*/false);
-  if (too_deep) {
+  if (nests_deeper_than(text, max_depth)) {
     return fail("protocol_violation", fmt::format("JSON is nested deeper than {} levels", max_depth));
   }
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) {
     return fail("protocol_violation", "a head is not a JSON object");
   }

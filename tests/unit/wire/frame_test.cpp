@@ -24,7 +24,9 @@ std::string prefix(std::uint32_t head_bytes, std::uint32_t body_bytes) {
 }
 
 /// A frame whose head is any text, valid or not.
-std::string raw_frame(const std::string& head) { return prefix(static_cast<std::uint32_t>(head.size()), 0) + head; }
+std::string raw_frame(const std::string& head) {
+  return prefix(static_cast<std::uint32_t>(head.size()), 0) + head;
+}
 
 Frame next_frame(FrameReader& reader) {
   auto frame = reader.next();
@@ -124,9 +126,15 @@ TEST_CASE("a frame of exactly the limits passes") {
 
 TEST_CASE("a length beyond its limit is a violation as soon as it is announced") {
   FrameReader reader(10);
-  SUBCASE("of the head") { reader.feed(prefix(wire::k_max_head_bytes + 1, 0)); }
-  SUBCASE("of the body") { reader.feed(prefix(2, 11)); }
-  SUBCASE("of both, so that their sum would not fit 32 bits") { reader.feed(prefix(0xFFFFFFFF, 0xFFFFFFFF)); }
+  SUBCASE("of the head") {
+    reader.feed(prefix(wire::k_max_head_bytes + 1, 0));
+  }
+  SUBCASE("of the body") {
+    reader.feed(prefix(2, 11));
+  }
+  SUBCASE("of both, so that their sum would not fit 32 bits") {
+    reader.feed(prefix(0xFFFFFFFF, 0xFFFFFFFF));
+  }
   CHECK(violation(reader) == "protocol_violation");
 }
 
@@ -140,14 +148,30 @@ TEST_CASE("after a violation the stream stays dead") {
 
 TEST_CASE("a head that is not one JSON object is a violation") {
   FrameReader reader(10);
-  SUBCASE("nothing") { reader.feed(raw_frame("")); }
-  SUBCASE("an array") { reader.feed(raw_frame("[1]")); }
-  SUBCASE("a number") { reader.feed(raw_frame("1")); }
-  SUBCASE("null") { reader.feed(raw_frame("null")); }
-  SUBCASE("half an object") { reader.feed(raw_frame(R"({"id":1)")); }
-  SUBCASE("an object and more") { reader.feed(raw_frame("{}{}")); }
-  SUBCASE("text that is not UTF-8") { reader.feed(raw_frame("{\"a\":\"\xff\"}")); }
-  SUBCASE("a comment") { reader.feed(raw_frame("{/**/}")); }
+  SUBCASE("nothing") {
+    reader.feed(raw_frame(""));
+  }
+  SUBCASE("an array") {
+    reader.feed(raw_frame("[1]"));
+  }
+  SUBCASE("a number") {
+    reader.feed(raw_frame("1"));
+  }
+  SUBCASE("null") {
+    reader.feed(raw_frame("null"));
+  }
+  SUBCASE("half an object") {
+    reader.feed(raw_frame(R"({"id":1)"));
+  }
+  SUBCASE("an object and more") {
+    reader.feed(raw_frame("{}{}"));
+  }
+  SUBCASE("text that is not UTF-8") {
+    reader.feed(raw_frame("{\"a\":\"\xff\"}"));
+  }
+  SUBCASE("a comment") {
+    reader.feed(raw_frame("{/**/}"));
+  }
   CHECK(violation(reader) == "protocol_violation");
 }
 
@@ -163,7 +187,9 @@ TEST_CASE("a head may be nested as deep as the limit and no deeper") {
 
 TEST_CASE("a head of nothing but brackets is refused without following them") {
   FrameReader reader(0);
-  SUBCASE("open ones") { reader.feed(raw_frame(std::string(wire::k_max_head_bytes, '['))); }
+  SUBCASE("open ones") {
+    reader.feed(raw_frame(std::string(wire::k_max_head_bytes, '[')));
+  }
   SUBCASE("balanced ones") {
     constexpr std::size_t half = (wire::k_max_head_bytes - 6) / 2;
     reader.feed(raw_frame("{\"a\":" + std::string(half, '[') + std::string(half, ']') + "}"));
