@@ -1,14 +1,17 @@
 # The program inside the container: static, small, no dependency on what the image holds.
 add_executable(dockbridge-agent
   src/agent/main.cpp
+  src/agent/keeper/assignment.cpp
   src/agent/keeper/child.cpp
   src/agent/keeper/control.cpp
   src/agent/keeper/keeper.cpp
   src/agent/keeper/process_tree.cpp
+  src/agent/keeper/service.cpp
   src/agent/record.cpp
   src/agent/session/event_loop.cpp
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
+  src/agent/session/keeper_pool.cpp
   src/agent/session/operations.cpp
   src/agent/session/process.cpp
   src/agent/session/session.cpp
@@ -18,10 +21,11 @@ add_executable(dockbridge-agent
   src/agent/spool.cpp
   src/wire/frame.cpp
   src/wire/process_state.cpp
-  src/util/file.cpp)
+  src/util/file.cpp
+  src/util/json_depth.cpp)
 target_include_directories(dockbridge-agent PRIVATE src)
 target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
-target_compile_options(dockbridge-agent PRIVATE -Os -ffunction-sections -fdata-sections)
+target_compile_options(dockbridge-agent PRIVATE -O2 -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
 target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings)
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "agent/keeper/service.hpp"
+#include "agent/session/keeper_pool.hpp"
 #include "agent/session/session.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/file.hpp"
@@ -17,6 +19,9 @@ int main(int argc, char** argv) {
     fmt::print("dockbridge-agent {}\n", DOCKBRIDGE_VERSION);
     return 0;
   }
+  if (role == agent::k_keeper_role && argc > 2) {
+    return agent::serve_as_keeper(Fd(STDIN_FILENO), argv[2]);
+  }
   if (role != "session") {
     fmt::print(stderr,
                "dockbridge-agent {}: dockbridge starts this program in a container; it takes 'session' or "
@@ -25,6 +30,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_IGN);  // a keeper that is this process's child leaves no zombie
   auto state = agent::StateDirectory::open();
   if (!state) {
     const Error& error = state.error();

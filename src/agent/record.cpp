@@ -1,9 +1,9 @@
 #include "agent/record.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "util/file.hpp"
 #include "wire/frame.hpp"
@@ -15,81 +15,117 @@ namespace {
 using nlohmann::json;
 
 constexpr int k_record_depth = 4;
+constexpr std::string_view k_id_mark = "\"id\":\"";
 
-Result<json> read_record(int directory_fd, const char* name) {
-  const auto text = read_file_at(directory_fd, name, k_max_record_bytes);
-  if (!text) {
-    return fail(text.error());
-  }
-  auto record = wire::parse_bounded(*text, k_record_depth);
-  const auto version = record ? record->find("v") : json::iterator();
-  if (!record || version == record->end() || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
-    return fail("record_damaged", std::string("the process record '") + name + "' cannot be read");
-  }
-  return record;
+Result<void> append_line(int journal, const std::string& process, json fields) {
+  fields["id"] = process;
+  // With a line's end before it as well: a full disk may have left half a line there.
+  return write_all(journal, "\n" + fields.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
-std::string dump(const json& record) {
-  return record.dump(-1, ' ', false, json::error_handler_t::replace);
+Error damaged(const char* what) {
+  return {"record_damaged", std::string("the record of the process ") + what};
+}
+
+Result<Status> read_status(const json& fields) {
+  const int end = fields.value("end", 0);
+  const int cause = fields.value("cause", 0);
+  if (end < 0 || end > static_cast<int>(wire::EndKind::unknown) || cause < 0 ||
+      cause > static_cast<int>(wire::Cause::terminated)) {
+    return fail(damaged("has a value that is not known"));
+  }
+  return Status{static_cast<wire::EndKind>(end), fields.value("endCode", 0), static_cast<wire::Cause>(cause),
+                fields.value("endedAtMs", std::int64_t{}), fields.value("closed", false)};
+}
+
+/// Calls `visitor` with each line that has an id, and with that.
+template <typename Visitor>
+void for_each_line(std::string_view journal, const Visitor& visitor) {
+  while (!journal.empty()) {
+    const std::string_view line = journal.substr(0, journal.find('\n'));
+    // Found as it is written: inside a string the quotes would be escaped.
+    const std::size_t mark = line.find(k_id_mark);
+    const std::size_t begin = mark + k_id_mark.size();
+    if (mark != std::string_view::npos) {
+      visitor(line.substr(begin, line.find('"', begin) - begin), line);
+    }
+    journal.remove_prefix(std::min(line.size() + 1, journal.size()));
+  }
+}
+
+Result<Record> to_record(const std::vector<std::string_view>& lines) {
+  json fields = json::object();
+  for (const std::string_view line : lines) {
+    // What is not a whole line is being written, or the disk was too full for it.
+    if (auto news = wire::parse_bounded(line, k_record_depth)) {
+      fields.update(*news);
+    }
+  }
+  try {
+    const auto version = fields.find("v");
+    if (version == fields.end() || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
+      return fail(damaged("has no version"));
+    }
+    Record record;
+    record.meta = {fields.value("command", ""), fields.value("cwd", ""), fields.value("owner", ""),
+                   fields.value("rationale", ""), fields.value("startedAtMs", std::int64_t{})};
+    if (fields.contains("pid")) {
+      record.kept = {fields.value("pid", std::int64_t{}), fields.value("keeper", "")};
+    }
+    if (fields.contains("end")) {
+      auto status = read_status(fields);
+      if (!status) {
+        return fail(status.error());
+      }
+      record.status = *status;
+    }
+    return record;
+  } catch (const json::exception&) {
+    return fail(damaged("has a field of the wrong type"));
+  }
 }
 
 }  // namespace
 
-Result<void> write_meta(int directory_fd, const Meta& meta) {
-  return replace_file_at(directory_fd, "meta",
-                         dump({{"v", k_record_version},
-                               {"command", meta.command},
-                               {"cwd", meta.cwd},
-                               {"owner", meta.owner},
-                               {"rationale", meta.rationale},
-                               {"pid", meta.pid},
-                               {"startedAtMs", meta.started_at_ms}}));
+Result<void> append(int journal, const std::string& process, const Meta& meta) {
+  return append_line(journal, process,
+                     {{"v", k_record_version},
+                      {"command", meta.command},
+                      {"cwd", meta.cwd},
+                      {"owner", meta.owner},
+                      {"rationale", meta.rationale},
+                      {"startedAtMs", meta.started_at_ms}});
 }
 
-Result<Meta> read_meta(int directory_fd) {
-  const auto record = read_record(directory_fd, "meta");
-  if (!record) {
-    return fail(record.error());
-  }
-  try {
-    return Meta{record->value("command", ""),         record->value("cwd", ""),
-                record->value("owner", ""),           record->value("rationale", ""),
-                record->value("pid", std::int64_t{}), record->value("startedAtMs", std::int64_t{})};
-  } catch (const json::exception&) {
-    return fail("record_damaged", "the process record 'meta' has a field of the wrong type");
+Result<void> append(int journal, const std::string& process, const Kept& kept) {
+  return append_line(journal, process, {{"pid", kept.pid}, {"keeper", kept.keeper}});
+}
+
+Result<void> append(int journal, const std::string& process, const Status& status) {
+  return append_line(journal, process,
+                     {{"end", static_cast<int>(status.end)},
+                      {"endCode", status.end_code},
+                      {"cause", static_cast<int>(status.cause)},
+                      {"endedAtMs", status.ended_at_ms},
+                      {"closed", status.closed}});
+}
+
+void visit_records(std::string_view journal, const RecordVisitor& visitor) {
+  std::map<std::string_view, std::vector<std::string_view>> processes;
+  for_each_line(journal, [&](std::string_view process, std::string_view line) { processes[process].push_back(line); });
+  for (const auto& [process, lines] : processes) {
+    visitor(std::string(process), to_record(lines));
   }
 }
 
-Result<void> write_status(int directory_fd, const Status& status) {
-  return replace_file_at(directory_fd, "status",
-                         dump({{"v", k_record_version},
-                               {"end", static_cast<int>(status.end)},
-                               {"endCode", status.end_code},
-                               {"cause", static_cast<int>(status.cause)},
-                               {"endedAtMs", status.ended_at_ms},
-                               {"closed", status.closed}}));
-}
-
-Result<std::optional<Status>> read_status(int directory_fd) {
-  if (::faccessat(directory_fd, "status", F_OK, 0) != 0) {
-    return std::nullopt;
-  }
-  const auto record = read_record(directory_fd, "status");
-  if (!record) {
-    return fail(record.error());
-  }
-  try {
-    const int end = record->value("end", 0);
-    const int cause = record->value("cause", 0);
-    if (end < 0 || end > static_cast<int>(wire::EndKind::unknown) || cause < 0 ||
-        cause > static_cast<int>(wire::Cause::terminated)) {
-      return fail("record_damaged", "the process record 'status' has a value that is not known");
+Result<Record> find_record(std::string_view journal, const std::string& process) {
+  std::vector<std::string_view> lines;
+  for_each_line(journal, [&](std::string_view whose, std::string_view line) {
+    if (whose == process) {
+      lines.push_back(line);
     }
-    return Status{static_cast<wire::EndKind>(end), record->value("endCode", 0), static_cast<wire::Cause>(cause),
-                  record->value("endedAtMs", std::int64_t{}), record->value("closed", false)};
-  } catch (const json::exception&) {
-    return fail("record_damaged", "the process record 'status' has a field of the wrong type");
-  }
+  });
+  return to_record(lines);
 }
 
 std::string utf8_prefix(std::string_view text, std::size_t max) {

@@ -1,30 +1,41 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "util/error.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {
 
-// What a keeper leaves on disk about its process: `meta` when it starts, `status` when it ends.
-// Both are JSON with a version, so that servers of different versions can read each other's.
+// What is known of processes, on disk: a journal of JSON objects, one a line, each with the id of its process. A line
+// is appended when there is news, and adds to or replaces what the lines before it say. It has a version, so that
+// servers of different versions can read each other's. The processes of a session share a journal because making a file
+// can cost more than all the rest of a short command: ext4 looks at every file that was deleted lately.
 
 inline constexpr int k_record_version = 1;
-inline constexpr std::size_t k_max_record_bytes = 64 * 1024;
+inline constexpr std::size_t k_max_journal_bytes = 4 * 1024 * 1024;
 inline constexpr std::size_t k_command_preview_bytes = 1024;
 
+/// A process's first line: what was asked for.
 struct Meta {
   std::string command;  ///< cut to k_command_preview_bytes on a character border
   std::string cwd;
   std::string owner;
   std::string rationale;
-  std::int64_t pid = 0;
   std::int64_t started_at_ms = 0;
 };
 
+/// The second: the command runs.
+struct Kept {
+  std::int64_t pid = 0;
+  std::string keeper;  ///< the name of its keeper's socket; empty: it has none
+};
+
+/// The third when the command has ended, and once more when nothing of it is left.
 struct Status {
   wire::EndKind end = wire::EndKind::none;
   int end_code = 0;
@@ -33,11 +44,32 @@ struct Status {
   bool closed = false;  ///< nothing the command started is left
 };
 
-Result<void> write_meta(int directory_fd, const Meta& meta);
-Result<Meta> read_meta(int directory_fd);
-Result<void> write_status(int directory_fd, const Status& status);
-/// None while the process runs.
-Result<std::optional<Status>> read_status(int directory_fd);
+struct Record {
+  Meta meta;
+  std::optional<Kept> kept;
+  std::optional<Status> status;
+};
+
+// The files of a process in the state directory, beside the one named by its id.
+inline std::string out_name(const std::string& process) {
+  return process + ".out";
+}
+inline std::string err_name(const std::string& process) {
+  return process + ".err";
+}
+inline std::string script_name(const std::string& process) {
+  return process + ".script";
+}
+
+Result<void> append(int journal, const std::string& process, const Meta& meta);
+Result<void> append(int journal, const std::string& process, const Kept& kept);
+Result<void> append(int journal, const std::string& process, const Status& status);
+
+/// What a journal says of one process.
+Result<Record> find_record(std::string_view journal, const std::string& process);
+/// What it says of each, in no order.
+using RecordVisitor = std::function<void(const std::string& process, const Result<Record>& record)>;
+void visit_records(std::string_view journal, const RecordVisitor& visitor);
 
 /// The longest prefix of `text` of at most `max` bytes that does not cut a UTF-8 character.
 std::string utf8_prefix(std::string_view text, std::size_t max);

@@ -52,6 +52,7 @@ class SpoolReader {
   /// A spool that does not exist reads as an empty stream.
   static Result<SpoolReader> open(int directory_fd, const std::string& name);
 
+  [[nodiscard]] bool exists() const { return static_cast<bool>(m_file); }
   Result<wire::StreamState> state() const;
 
   struct Slice {

@@ -102,7 +102,7 @@ json to_json(const ProcessState& state) {
           {"command", state.command},
           {"cwd", state.cwd},
           {"owner", state.owner},
-          {"directory", state.directory}};
+          {"path", state.path}};
 }
 
 Result<ProcessState> process_state_from_json(const json& value) {
@@ -117,7 +117,7 @@ Result<ProcessState> process_state_from_json(const json& value) {
       parse_number(value, "pid", state.pid) && parse_number(value, "startedAtMs", state.started_at_ms) &&
       parse_number(value, "endedAtMs", state.ended_at_ms) && parse_string(value, "command", state.command) &&
       parse_string(value, "cwd", state.cwd) && parse_string(value, "owner", state.owner) &&
-      parse_string(value, "directory", state.directory);
+      parse_string(value, "path", state.path);
   if (!good) {
     return fail("protocol_violation", "the agent sent a process state that is not well formed");
   }

@@ -46,7 +46,7 @@ struct ProcessState {
   std::string command;  ///< cut to a preview
   std::string cwd;
   std::string owner;
-  std::string directory;  ///< where its spool lies in the container
+  std::string path;  ///< of its record in the container; its spools lie beside it
 
   [[nodiscard]] bool running() const { return phase == Phase::running; }
 };

@@ -22,6 +22,7 @@ const json& fields_of(const json& result) {
 }
 /// What a session is called; a keeper, which is forked from one, calls itself otherwise.
 constexpr const char* k_session = "dockbridge-sess";
+constexpr const char* k_keeper = "dockbridge-keep";
 
 const json& error_of(const json& result) {
   CHECK(result["isError"] == true);
@@ -113,7 +114,7 @@ TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   eventually("its output is there", [&] {
     return fields_of(c.server.call("check_process", {{"processId", id}}))["stdout"] == "kept\n";
   });
-  const auto keepers = c.container.pids_of("dockbridge-keep");
+  const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
   ::kill(keepers.front(), SIGKILL);
   eventually("it is known to be lost", [&] {
@@ -125,6 +126,40 @@ TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   CHECK(text_of(lost).find("unknown") != std::string::npos);
 }
 
+TEST_CASE("a keeper looks after one command after another, and carries nothing over") {
+  Connected c;
+  CHECK(c.server.execute(
+            "echo first; echo oops >&2; umask 077; cd /; trap '' TERM; exit 7")["structuredContent"]["exitCode"] == 7);
+  const auto keepers = c.container.pids_of(k_keeper);
+  REQUIRE(keepers.size() == 1);
+  const json second = c.server.execute("umask; pwd; trap; cat", {{"stdin", "in"}})["structuredContent"];
+  CHECK(second["exitCode"] == 0);
+  CHECK(second["stdout"] == "0022\n/app\nin");
+  CHECK(second["stderr"] == "");
+  CHECK(c.container.pids_of(k_keeper) == keepers);
+  // What could not be started is no reason to give the keeper up.
+  CHECK(error_of(c.server.execute("true", {{"cwd", "/nope"}}))["code"] == "bad_cwd");
+  CHECK(c.server.execute("true")["structuredContent"]["exitCode"] == 0);
+  CHECK(c.container.pids_of(k_keeper) == keepers);
+}
+
+TEST_CASE("a keeper that was killed while it had nothing to do is replaced") {
+  Connected c;
+  c.server.execute("true");
+  for (const pid_t keeper : c.container.pids_of(k_keeper)) {
+    ::kill(keeper, SIGKILL);
+  }
+  eventually("the keeper is gone", [&] { return c.container.pids_of(k_keeper).empty(); });
+  CHECK(c.server.execute("echo again")["structuredContent"]["stdout"] == "again\n");
+}
+
+TEST_CASE("a command with a large environment reaches its keeper whole") {
+  Connected c;
+  const std::string value(100'000, 'x');
+  const json result = c.server.execute("echo ${#A} ${#B}", {{"env", {{"A", value}, {"B", value}}}});
+  CHECK(result["structuredContent"]["stdout"] == "100000 100000\n");
+}
+
 TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
   for (const bool init : {true, false}) {
     CAPTURE(init);
@@ -133,11 +168,12 @@ TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
       c.server.execute("(sleep 0.01 &) ; bash -c 'true & disown'; true");
       c.server.execute("true", {{"cwd", "/nope"}});
     }
-    eventually("no keeper is left", [&] { return c.container.pids_of("dockbridge-keep").empty(); });
+    eventually("only keepers without a process are left", [&] { return c.container.pids_of(k_keeper).size() <= 4; });
     CHECK(c.container.zombies() == 0);
     c.server.signal(SIGKILL);
     c.server.wait_for_exit();
-    eventually("the session goes with its stream", [&] { return c.container.pids_of(k_session).empty(); });
+    eventually("the session goes with its stream, and its keepers with it",
+               [&] { return c.container.pids_of(k_session).empty() && c.container.pids_of(k_keeper).empty(); });
     CHECK(c.container.zombies() == 0);
   }
 }

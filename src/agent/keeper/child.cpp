@@ -1,9 +1,7 @@
 #include "agent/keeper/child.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,24 +24,6 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-/// Makes this process the first victim when the container runs out of memory, not the keeper.
-void volunteer_for_oom() {
-  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file >= 0) {
-    [[maybe_unused]] const ssize_t written = ::write(file, "500", 3);
-    ::close(file);
-  }
-}
-
-void restore_signals() {
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGPIPE, SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
-    ::signal(signal, SIG_DFL);
-  }
-}
-
 /// Runs in the vforked child, in the parent's memory: system calls only, and the way out is exec or _exit.
 [[noreturn]] void become(const ChildSpec& spec, char* const* argv, char* const* environment, volatile Stage& stage,
                          volatile int& error) {
@@ -56,8 +36,6 @@ void restore_signals() {
   ::dup2(spec.stdin_fd, 0);
   ::dup2(spec.stdout_fd, 1);
   ::dup2(spec.stderr_fd, 2);
-  volunteer_for_oom();
-  ::umask(022);
   if (spec.identity) {
     const Identity& who = *spec.identity;
     if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setgid(who.gid) != 0 || ::setuid(who.uid) != 0) {
@@ -67,7 +45,9 @@ void restore_signals() {
   if (::chdir(spec.cwd.c_str()) != 0) {
     give_up(Stage::cwd);
   }
-  restore_signals();
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(argv[0], argv, environment);
   give_up(Stage::exec);
   ::_exit(127);

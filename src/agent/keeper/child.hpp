@@ -28,8 +28,9 @@ struct ChildSpec {
   int stderr_fd = -1;
 };
 
-/// Starts the command in a session of its own. When this returns, the program runs: a directory that does not
-/// exist, or a program that cannot be executed, is an error here and not an exit code later.
+/// Starts the command in a session of its own, with no signal blocked; umask, OOM score and how signals are handled are
+/// the caller's. When this returns, the program runs: a directory that does not exist, or a program that cannot be
+/// executed, is an error here and not an exit code later.
 Result<pid_t> start_child(const ChildSpec& spec);
 
 }  // namespace dockbridge::agent

@@ -1,5 +1,6 @@
 #include "agent/keeper/control.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -11,6 +12,13 @@
 namespace dockbridge::agent {
 
 static_assert(std::endian::native == std::endian::little, "control packets are sent as they lie in memory");
+
+sockaddr_un socket_address(int directory_fd, const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", directory_fd, name);
+  return address;
+}
 
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload) {
   ControlHeader header{k_control_version, type, 0, value};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/un.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,6 +20,12 @@ inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// What a keeper holds of input its process has not read yet.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
 
+/// What the names of keepers' sockets in the state directory begin with.
+inline constexpr std::string_view k_keeper_prefix = "keeper_";
+
+/// The code of the error that means there is no keeper; any other means that it could not be reached just now.
+inline constexpr std::string_view k_keeper_gone = "keeper_gone";
+
 /// Session to keeper.
 enum class Order : std::uint8_t {
   query = 1,         ///< answer with the state now
@@ -25,13 +33,16 @@ enum class Order : std::uint8_t {
   input = 3,         ///< payload goes to stdin; value: 1 = then end of input; answered by `accepted`
   signal = 4,        ///< value: the signal, for every process of the tree
   end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
+  start = 6,         ///< to a keeper without a process, by the session that started it: here is one, see assignment.hpp
+  attach = 7,        ///< the first on a link that was connected; payload: the id of the process that is meant
 };
 
 /// Keeper to session.
 enum class Answer : std::uint8_t {
   state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes
   accepted = 2,      ///< value: how many bytes of input were taken
-  start_failed = 3,  ///< payload: the reason; the keeper is about to exit
+  start_failed = 3,  ///< payload: the reason; the keeper is free again
+  free = 4,          ///< to the session that started this keeper: nothing is left of the process, it can have another
 };
 
 struct ControlHeader {
@@ -63,6 +74,9 @@ struct ControlPacket {
 };
 
 enum class Received : std::uint8_t { packet, nothing, hangup };
+
+/// The address of a socket in a directory, by way of its descriptor: the path itself may be too long for an address.
+sockaddr_un socket_address(int directory_fd, const std::string& name);
 
 /// Both are non-blocking. A send that would block reports false: the peer does not read.
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload = {});

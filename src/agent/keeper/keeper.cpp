@@ -2,20 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <poll.h>
-#include <sys/prctl.h>
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 
 #include "agent/keeper/process_tree.hpp"
 
@@ -49,76 +45,21 @@ void set_nonblocking(int fd) {
 
 }  // namespace
 
-Keeper::Keeper(KeeperSpec spec)
-    : m_spec(std::move(spec)),
-      m_out(m_spec.directory.get(), "out", m_spec.caps),
-      m_err(m_spec.directory.get(), "err", m_spec.caps),
+Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
+    : m_assignment(std::move(assignment)),
+      m_out(surroundings.directory, out_name(m_assignment.process), m_assignment.caps),
+      m_err(surroundings.directory, err_name(m_assignment.process), m_assignment.caps),
+      m_surroundings(surroundings),
       m_last_activity(Clock::now()) {}
 
-void Keeper::run() {
-  ::setsid();
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::prctl(PR_SET_NAME, "dockbridge-keep");
-  close_inherited_descriptors();
-  for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
-    ::signal(signal, SIG_IGN);
-  }
-  if (auto started = start(); !started) {
-    const Error& error = started.error();
-    send_control(m_spec.link.get(), static_cast<std::uint8_t>(Answer::start_failed), 0,
-                 fmt::format("{}\n{}\n{}", error.code, error.message, error.next_step));
-    ::_exit(1);
-  }
-  // What the session had on its heap and this process will never use goes back, while the command runs already.
-  ::malloc_trim(0);
-  loop();
-  ::unlinkat(m_spec.directory.get(), "ctl", 0);
-  ::_exit(0);
-}
-
-/// The session's stream, its other links and its epoll came along with the fork; held here they would never close.
-void Keeper::close_inherited_descriptors() {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int standard : {0, 1, 2}) {
-    if (nothing < 0) {
-      ::close(standard);
-    } else {
-      ::dup2(nothing, standard);
-    }
-  }
-  std::array<int, 3> kept = {m_spec.directory.get(), m_spec.link.get(), m_spec.stdin_file.get()};
-  std::sort(kept.begin(), kept.end());
-  unsigned int first = 3;
-  const auto close_up_to = [&](unsigned int last) {
-    if (first <= last && ::syscall(SYS_close_range, first, last, 0) != 0) {
-      for (unsigned int fd = first; fd <= std::min(last, 4096U); ++fd) {
-        ::close(static_cast<int>(fd));
-      }
-    }
-  };
-  for (const int fd : kept) {
-    if (fd >= 3) {
-      close_up_to(static_cast<unsigned int>(fd) - 1);
-      first = static_cast<unsigned int>(fd) + 1;
-    }
-  }
-  close_up_to(~0U);
-}
-
 Result<void> Keeper::start() {
-  sigset_t child_signal;
-  sigemptyset(&child_signal);
-  sigaddset(&child_signal, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
-  m_signals.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
-
   auto out = make_pipe();
   auto err = make_pipe();
-  auto in = m_spec.stdin_file ? Result<Pipe>(Pipe{std::move(m_spec.stdin_file), Fd()}) : make_pipe();
-  if (!m_signals || !out || !err || !in) {
+  auto in = m_assignment.stdin_file ? Result<Pipe>(Pipe{std::move(m_assignment.stdin_file), Fd()}) : make_pipe();
+  if (!out || !err || !in) {
     return fail("cannot_start", "the container has no file descriptors left for another process");
   }
-  ChildSpec& child = m_spec.child;
+  ChildSpec& child = m_assignment.child;
   child.stdin_fd = in->read_end.get();
   child.stdout_fd = out->write_end.get();
   child.stderr_fd = err->write_end.get();
@@ -135,32 +76,25 @@ Result<void> Keeper::start() {
       set_nonblocking(pipe->get());
     }
   }
-  if (m_spec.max_runtime.count() > 0) {
-    m_runtime_ends = Clock::now() + m_spec.max_runtime;
+  if (m_assignment.max_runtime.count() > 0) {
+    m_runtime_ends = Clock::now() + m_assignment.max_runtime;
   }
-  m_spec.meta.pid = m_pid;
-  if (auto written = write_meta(m_spec.directory.get(), m_spec.meta); !written) {
-    end_tree(wire::Cause::terminated, milliseconds{0});
-    ::waitpid(m_pid, nullptr, 0);
+  if (auto written = append(m_assignment.journal.get(), m_assignment.process, Kept{m_pid, m_surroundings.socket});
+      !written) {
+    do {
+      signal_descendants(SIGKILL);
+    } while (::waitpid(-1, nullptr, 0) > 0);
     return fail("state_not_writable", written.error().message, "Free some disk space in the container");
   }
-  listen();
-  // That it runs is not told unasked: who only waits for the end is not woken before it.
-  m_links.push_back(Link{std::move(m_spec.link), false, {}});
   return {};
 }
 
-/// Without a listener the process still runs and is recorded; only later sessions cannot reach it.
-void Keeper::listen() {
-  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // By way of the descriptor, because the folder's own path may be longer than a socket address can be.
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/ctl", m_spec.directory.get());
-  if (listener && ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::listen(listener.get(), 16) == 0) {
-    m_listener = std::move(listener);
-  }
+Fd Keeper::run(Fd first_link) {
+  // That it runs is not told unasked: who only waits for the end is not woken before it.
+  m_links.push_back(Link{std::move(first_link), true, true, false, {}});
+  loop();
+  const auto kept = std::find_if(m_links.begin(), m_links.end(), [](const Link& link) { return link.first; });
+  return kept == m_links.end() || !m_end_recorded ? Fd() : std::move(kept->socket);
 }
 
 void Keeper::loop() {
@@ -168,10 +102,11 @@ void Keeper::loop() {
   while (m_phase != wire::Phase::closed) {
     polled.clear();
     const auto watch = [&](const Fd& fd, short events) { polled.push_back({fd ? fd.get() : -1, events, 0}); };
-    watch(m_signals, POLLIN);
+    polled.push_back({m_surroundings.signals, POLLIN, 0});
     watch(m_out_pipe, POLLIN);
     watch(m_err_pipe, POLLIN);
-    watch(m_listener, POLLIN);
+    // Who finds no room waits in the queue, and is not sent away.
+    polled.push_back({m_links.size() < k_max_links ? m_surroundings.listener : -1, POLLIN, 0});
     polled.push_back({m_pending_input.empty() ? -1 : m_stdin_pipe.get(), POLLOUT, 0});
     const std::size_t first_link = polled.size();
     for (const Link& link : m_links) {
@@ -241,7 +176,7 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
 
 void Keeper::reap() {
   signalfd_siginfo info{};
-  while (::read(m_signals.get(), &info, sizeof info) > 0) {
+  while (::read(m_surroundings.signals, &info, sizeof info) > 0) {
   }
   bool main_ended = false;
   bool childless = false;
@@ -274,10 +209,11 @@ void Keeper::record_end(bool closed) {
   if (closed) {
     m_stdin_pipe.reset();
   }
-  // Told before it is written, because someone waits for it. If it cannot be written (disk full), sessions that are
-  // connected have heard it; later ones will say "unknown".
+  // Told before it is written, because someone waits for it, and who was woken goes first. If it cannot be written
+  // (disk full), sessions that are connected have heard it; later ones will say "unknown".
   tell_watchers();
-  (void)write_status(m_spec.directory.get(), m_status);
+  ::sched_yield();
+  m_end_recorded = append(m_assignment.journal.get(), m_assignment.process, m_status).has_value();
 }
 
 void Keeper::write_input() {
@@ -294,15 +230,23 @@ void Keeper::write_input() {
 }
 
 void Keeper::accept_link() {
-  Fd socket(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (socket && m_links.size() < k_max_links) {
-    m_links.push_back(Link{std::move(socket), false, {}});
+  Fd socket(::accept4(m_surroundings.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) {
+    m_links.push_back(Link{std::move(socket), false, false, false, {}});
   }
 }
 
-/// False for a peer that breaks the protocol.
+/// False for a peer that breaks the protocol, or means another process.
 bool Keeper::obey(Link& link, const ControlPacket& packet) {
+  if (!link.attached) {
+    link.attached =
+        packet.header.type == static_cast<std::uint8_t>(Order::attach) && packet.payload == m_assignment.process;
+    return link.attached;
+  }
   switch (static_cast<Order>(packet.header.type)) {
+    case Order::start:
+    case Order::attach:
+      return false;
     case Order::query:
       link.sent = state();
       return send_state(link.socket.get(), link.sent);
@@ -383,7 +327,7 @@ void Keeper::tell_watchers() {
   const StatePacket now = state();
   for (Link& link : m_links) {
     const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
-    const bool due = now.phase != link.sent.phase || (link.watches_growth && grew);
+    const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew));
     if (due && send_state(link.socket.get(), now)) {
       link.sent = now;
       link.watches_growth = false;

@@ -5,44 +5,43 @@
 #include <string>
 #include <vector>
 
-#include "agent/keeper/child.hpp"
+#include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/record.hpp"
-#include "agent/spool.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
 
-struct KeeperSpec {
-  ChildSpec child;  ///< without its three descriptors, which the keeper makes
-  Meta meta;
-  milliseconds max_runtime{0};  ///< 0: no limit
-  SpoolCaps caps;
-  Fd directory;   ///< the process's folder
-  Fd link;        ///< the first control connection: the session that forked this keeper
-  Fd stdin_file;  ///< what the command reads as its input; none: a pipe, for send_input
-};
-
 /// Looks after one command: owns its pipes, spools its output, reaps its whole tree, records how it ended, and
-/// answers on the control socket. Survives its session. One thread; the process exits when the tree is gone.
+/// answers on the control socket. Survives its session. One thread.
 ///
-/// It runs in a forked copy of the session, so it must stay small: no growing containers, no JSON in the loop.
+/// Many live at once, so it must stay small: no growing containers, no JSON in the loop.
 class Keeper {
  public:
-  explicit Keeper(KeeperSpec spec);
-  [[noreturn]] void run();
+  /// What it borrows from the process it lives in.
+  struct Surroundings {
+    int directory = -1;    ///< the state directory
+    int signals = -1;      ///< a signalfd for SIGCHLD
+    int listener = -1;     ///< where sessions connect; -1: nowhere
+    std::string socket{};  ///< the listener's name in the directory
+  };
+
+  Keeper(Assignment assignment, const Surroundings& surroundings);
+  Result<void> start();
+  /// Serves `first_link`, and whoever connects, until the whole tree is gone. Returns that link, if it is still there
+  /// and the end is on record.
+  Fd run(Fd first_link);
 
  private:
   struct Link {
     Fd socket;
+    bool first = false;
+    bool attached = false;
     bool watches_growth = false;
     StatePacket sent{};
   };
 
-  void close_inherited_descriptors();
-  Result<void> start();
-  void listen();
   void loop();
   [[nodiscard]] int poll_timeout_ms() const;
 
@@ -58,11 +57,10 @@ class Keeper {
   [[nodiscard]] StatePacket state() const;
   void tell_watchers();
 
-  KeeperSpec m_spec;
+  Assignment m_assignment;
   SpoolWriter m_out;
   SpoolWriter m_err;
-  Fd m_signals;
-  Fd m_listener;
+  const Surroundings& m_surroundings;
   Fd m_out_pipe;
   Fd m_err_pipe;
   Fd m_stdin_pipe;
@@ -73,6 +71,7 @@ class Keeper {
   pid_t m_pid = 0;
   wire::Phase m_phase = wire::Phase::running;
   Status m_status;
+  bool m_end_recorded = false;
   Clock::time_point m_last_activity;
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;

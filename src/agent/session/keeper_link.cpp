@@ -1,6 +1,5 @@
 #include "agent/session/keeper_link.hpp"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,11 +9,11 @@
 
 namespace dockbridge::agent {
 
-Result<KeeperLink> KeeperLink::connect(int directory_fd) {
+namespace {
+
+Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/ctl", directory_fd);
+  const sockaddr_un address = socket_address(directory_fd, keeper);
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (socket && (errno == ENOENT || errno == ECONNREFUSED)) {
       return fail(std::string(k_keeper_gone), "the process has no keeper any more");
@@ -22,7 +21,24 @@ Result<KeeperLink> KeeperLink::connect(int directory_fd) {
     // It may live all the same: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
     return fail("keeper_busy", errno_error("cannot reach the process's keeper").message, "Try again in a moment");
   }
-  return KeeperLink(std::move(socket));
+  return socket;
+}
+
+}  // namespace
+
+Result<KeeperLink> KeeperLink::connect(int directory_fd, const std::string& keeper, const std::string& process) {
+  auto socket = connect_to(directory_fd, keeper);
+  if (!socket) {
+    return fail(socket.error());
+  }
+  KeeperLink link(std::move(*socket));
+  link.send(Order::attach, 0, process);
+  return link;
+}
+
+bool KeeperLink::is_listening(int directory_fd, const std::string& keeper) {
+  const auto socket = connect_to(directory_fd, keeper);
+  return socket || socket.error().code != k_keeper_gone;
 }
 
 Received KeeperLink::receive(ControlPacket& packet) {
@@ -31,6 +47,10 @@ Received KeeperLink::receive(ControlPacket& packet) {
 
 bool KeeperLink::send(Order order, std::uint32_t value, std::string_view payload) {
   return send_control(m_socket.get(), static_cast<std::uint8_t>(order), value, payload);
+}
+
+Result<void> KeeperLink::assign(const Assignment& assignment) {
+  return send_assignment(m_socket.get(), assignment);
 }
 
 bool KeeperLink::query() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
@@ -11,20 +12,20 @@
 
 namespace dockbridge::agent {
 
-/// The code of the error that means there is no keeper; any other means that it could not be reached just now.
-inline constexpr std::string_view k_keeper_gone = "keeper_gone";
-
 /// A session's connection to a keeper. Sends orders; what comes back is read by the caller from `fd()`.
 class KeeperLink {
  public:
-  /// To the keeper that listens in a process's folder; k_keeper_gone if there is none any more.
-  static Result<KeeperLink> connect(int directory_fd);
-  /// From the session's end of the socket pair that a new keeper was forked with.
+  /// To the keeper of a process; k_keeper_gone if it is no more. One that has another process by now hangs up.
+  static Result<KeeperLink> connect(int directory_fd, const std::string& keeper, const std::string& process);
+  /// Whether there is a keeper of that name, or may be.
+  static bool is_listening(int directory_fd, const std::string& keeper);
+  /// From the session's end of the socket pair that a new keeper was started with.
   explicit KeeperLink(Fd socket) : m_socket(std::move(socket)) {}
 
   [[nodiscard]] int fd() const { return m_socket.get(); }
   Received receive(ControlPacket& packet);
 
+  Result<void> assign(const Assignment& assignment);
   bool query();
   /// Asks to be told, once, when there is more output. A change of phase is always told.
   bool watch_growth();

@@ -70,13 +70,13 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
   if (!id) {
     return fail(id.error());
   }
-  const auto directory = m_state.open_process(*id);
-  if (!directory) {
-    return fail(directory.error());
-  }
-  const auto spool = SpoolReader::open(directory->get(), head.at("stream").get<std::string>() == "err" ? "err" : "out");
+  const bool is_err = head.at("stream").get<std::string>() == "err";
+  const auto spool = SpoolReader::open(m_state.fd(), is_err ? err_name(*id) : out_name(*id));
   if (!spool) {
     return fail(spool.error());
+  }
+  if (const auto record = spool->exists() ? Record() : m_state.read(*id); !record) {
+    return fail(record.error());
   }
   const auto slice = spool->read(head.at("offset").get<std::uint64_t>(),
                                  std::min(head.at("max").get<std::size_t>(), k_max_read_bytes));
@@ -140,13 +140,13 @@ Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
 void Session::list(std::uint64_t request) {
   std::vector<wire::ProcessState> states;
   std::size_t unreadable = 0;
-  for (const std::string& id : m_state.processes()) {
-    if (auto state = describe_from_disk(m_state, id)) {
+  m_state.visit([&](const std::string& id, const Result<Record>& record) {
+    if (auto state = record ? describe_from_disk(m_state, id, *record) : fail(record.error())) {
       states.push_back(std::move(*state));
     } else {
       ++unreadable;
     }
-  }
+  });
   std::sort(states.begin(), states.end(),
             [](const auto& a, const auto& b) { return a.started_at_ms > b.started_at_ms; });
   std::string body = "{\"processes\":[";
@@ -167,25 +167,19 @@ Result<Process*> Session::find(const std::string& id) {
   if (const auto known = m_processes.find(id); known != m_processes.end()) {
     return known->second.get();
   }
-  auto directory = m_state.open_process(id);
-  if (!directory) {
-    return fail(directory.error());
+  auto record = m_state.read(id);
+  if (!record) {
+    return fail(record.error());
   }
-  auto link = KeeperLink::connect(directory->get());
-  if (!link && link.error().code != k_keeper_gone) {
+  auto link = connect_keeper(m_state, id, *record);
+  if (!link) {
     return fail(link.error());
-  }
-  auto meta = read_meta(directory->get());
-  if (!meta) {
-    return fail(meta.error());
   }
   auto& process = *(m_processes[id] = std::make_unique<Process>());
   process.id = id;
-  process.path = m_state.path_of(id);
-  process.meta = std::move(*meta);
-  process.directory = std::move(*directory);
-  if (link) {
-    attach(process, std::move(*link));
+  process.record = std::move(*record);
+  if (*link) {
+    attach(process, std::move(**link));
   }
   return &process;
 }
@@ -249,6 +243,9 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
     case Answer::start_failed:
       on_start_failed(process.id, packet.payload);
       return;
+    case Answer::free:
+      on_keeper_free(process.id);
+      return;
   }
 }
 
@@ -266,21 +263,28 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
     }
   }
   std::erase_if(m_waiters, mine);
-  detach(*m_processes.at(id));
-  m_processes.erase(id);
+  on_keeper_free(id);
   m_state.remove(id);
 }
 
-void Session::detach(Process& process) {
-  if (process.link) {
-    m_loop.remove(process.link->fd());
-    process.link.reset();
+void Session::on_keeper_free(std::string id) {
+  Process& process = *m_processes.at(id);
+  m_keepers.give_back(*detach(process));
+  serve_waiters(process);
+  m_processes.erase(id);
+}
+
+std::optional<KeeperLink> Session::detach(Process& process) {
+  std::optional<KeeperLink> link = std::exchange(process.link, std::nullopt);
+  if (link) {
+    m_loop.remove(link->fd());
   }
   for (const std::uint64_t request : process.input_requests) {
     refuse(request, {"process_ended", "the process ended before it took the input",
                      "check_process tells how it ended and what it printed"});
   }
   process.input_requests.clear();
+  return link;
 }
 
 void Session::serve_waiters(Process& process) {
@@ -334,7 +338,7 @@ void Session::expire_waiters() {
 }
 
 void Session::answer_wait(const Waiter& waiter, const Process& process) {
-  const auto state = process.describe();
+  const auto state = process.describe(m_state);
   if (!state) {
     refuse(waiter.request, state.error());
     return;
@@ -343,9 +347,12 @@ void Session::answer_wait(const Waiter& waiter, const Process& process) {
   std::string body;
   const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
   if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, k_max_read_bytes)) {
-    for (const char* name : {"out", "err"}) {
-      const auto spool = SpoolReader::open(process.directory.get(), name);
-      const auto total = std::string_view(name) == "out" ? state->out.total : state->err.total;
+    for (const auto& [name, total] :
+         {std::pair(out_name(process.id), state->out.total), std::pair(err_name(process.id), state->err.total)}) {
+      if (total == 0) {
+        continue;
+      }
+      const auto spool = SpoolReader::open(m_state.fd(), name);
       const auto slice = spool ? spool->read(0, total) : fail(spool.error());
       if (!slice || slice->bytes.size() != total) {
         refuse(waiter.request, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());

@@ -11,21 +11,24 @@ namespace dockbridge::agent {
 
 namespace {
 
-Result<wire::StreamState> stream_state(int directory_fd, const char* name) {
+/// How long a command may take from its record to its keeper's first line in it.
+constexpr milliseconds k_start_span{5000};
+
+Result<wire::StreamState> stream_state(int directory_fd, const std::string& name) {
   const auto spool = SpoolReader::open(directory_fd, name);
   return spool ? spool->state() : fail(spool.error());
 }
 
-wire::ProcessState compose(const std::string& id, const std::string& path, const Meta& meta,
+wire::ProcessState compose(const StateDirectory& directory, const std::string& id, const Record& record,
                            const std::optional<Status>& status, bool has_keeper) {
   wire::ProcessState state;
   state.id = id;
-  state.directory = path;
-  state.command = meta.command;
-  state.cwd = meta.cwd;
-  state.owner = meta.owner;
-  state.pid = meta.pid;
-  state.started_at_ms = meta.started_at_ms;
+  state.path = directory.path_of(id);
+  state.command = record.meta.command;
+  state.cwd = record.meta.cwd;
+  state.owner = record.meta.owner;
+  state.pid = record.kept ? record.kept->pid : 0;
+  state.started_at_ms = record.meta.started_at_ms;
   if (status) {
     state.phase = status->closed || !has_keeper ? wire::Phase::closed : wire::Phase::exited;
     state.end = status->end;
@@ -39,10 +42,10 @@ wire::ProcessState compose(const std::string& id, const std::string& path, const
   return state;
 }
 
-std::uint64_t milliseconds_since_change(int directory_fd, const char* name, std::int64_t started_at_ms) {
+std::uint64_t milliseconds_since_change(int directory_fd, const std::string& name, std::int64_t started_at_ms) {
   struct stat info {};
   std::int64_t changed = started_at_ms;
-  if (::fstatat(directory_fd, name, &info, 0) == 0) {
+  if (::fstatat(directory_fd, name.c_str(), &info, 0) == 0) {
     changed = std::max(changed, info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000);
   }
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_milliseconds_now() - changed));
@@ -61,7 +64,7 @@ std::optional<Status> status_in(const StatePacket& told) {
 }
 
 /// What the spool holds; what its keeper counted beyond that could not be stored.
-Result<wire::StreamState> stream_state(int directory_fd, const char* name, std::optional<std::uint64_t> told) {
+Result<wire::StreamState> stream_state(int directory_fd, const std::string& name, std::optional<std::uint64_t> told) {
   if (told == 0U) {
     return wire::StreamState{};
   }
@@ -74,22 +77,22 @@ Result<wire::StreamState> stream_state(int directory_fd, const char* name, std::
 
 }  // namespace
 
-Result<wire::ProcessState> Process::describe() const {
+Result<wire::ProcessState> Process::describe(const StateDirectory& directory) const {
   std::optional<Status> status = last ? status_in(*last) : std::nullopt;
   if (!link && (!status || !status->closed)) {
     // The keeper is gone: what it wrote last counts, or what it said if the disk was too full to write.
-    auto recorded = read_status(directory.get());
-    if (!recorded) {
-      return fail(recorded.error());
+    auto written = directory.read(id);
+    if (!written) {
+      return fail(written.error());
     }
-    status = *recorded ? *recorded : status;
+    status = written->status ? written->status : status;
   }
-  wire::ProcessState state = compose(id, path, meta, status, link.has_value());
+  wire::ProcessState state = compose(directory, id, record, status, link.has_value());
   const auto told = [&](std::uint64_t StatePacket::*total) {
     return last && link ? std::optional((*last).*total) : std::nullopt;
   };
-  auto out = stream_state(directory.get(), "out", told(&StatePacket::out_total));
-  auto err = stream_state(directory.get(), "err", told(&StatePacket::err_total));
+  auto out = stream_state(directory.fd(), out_name(id), told(&StatePacket::out_total));
+  auto err = stream_state(directory.fd(), err_name(id), told(&StatePacket::err_total));
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }
@@ -103,29 +106,38 @@ Result<wire::ProcessState> Process::describe() const {
   return state;
 }
 
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id) {
-  const auto fd = directory.open_process(id);
-  if (!fd) {
-    return fail(fd.error());
+Result<std::optional<KeeperLink>> connect_keeper(const StateDirectory& directory, const std::string& id,
+                                                 const Record& record) {
+  if (!record.kept) {
+    const milliseconds age(unix_milliseconds_now() - record.meta.started_at_ms);
+    return age < k_start_span ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
+                              : Result<std::optional<KeeperLink>>(std::nullopt);
   }
-  const auto link = KeeperLink::connect(fd->get());
-  const bool has_keeper = link || link.error().code != k_keeper_gone;
-  const auto meta = read_meta(fd->get());
-  const auto status = read_status(fd->get());
-  const auto out = stream_state(fd->get(), "out");
-  const auto err = stream_state(fd->get(), "err");
-  for (const Error* error : {meta ? nullptr : &meta.error(), status ? nullptr : &status.error(),
-                             out ? nullptr : &out.error(), err ? nullptr : &err.error()}) {
-    if (error != nullptr) {
-      return fail(*error);
-    }
+  if (record.status && record.status->closed) {
+    return std::nullopt;
   }
-  wire::ProcessState state = compose(id, directory.path_of(id), *meta, *status, has_keeper);
+  auto link = KeeperLink::connect(directory.fd(), record.kept->keeper, id);
+  if (!link) {
+    return link.error().code == k_keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt) : fail(link.error());
+  }
+  return std::optional(std::move(*link));
+}
+
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id,
+                                              const Record& record) {
+  const auto link = connect_keeper(directory, id, record);
+  const bool has_keeper = !link || *link;
+  const auto out = stream_state(directory.fd(), out_name(id));
+  const auto err = stream_state(directory.fd(), err_name(id));
+  if (!out || !err) {
+    return fail(!out ? out.error() : err.error());
+  }
+  wire::ProcessState state = compose(directory, id, record, record.status, has_keeper);
   state.out = *out;
   state.err = *err;
   if (state.phase == wire::Phase::running) {
-    state.idle_ms = std::min(milliseconds_since_change(fd->get(), "out", state.started_at_ms),
-                             milliseconds_since_change(fd->get(), "err", state.started_at_ms));
+    state.idle_ms = std::min(milliseconds_since_change(directory.fd(), out_name(id), state.started_at_ms),
+                             milliseconds_since_change(directory.fd(), err_name(id), state.started_at_ms));
   }
   return state;
 }

@@ -13,21 +13,24 @@
 
 namespace dockbridge::agent {
 
-/// A session's view of one process: its folder, and its keeper while it has one.
+/// A session's view of one process: its record, and its keeper while it has one.
 struct Process {
   std::string id;
-  std::string path;
-  Meta meta;
-  Fd directory;
+  Record record;
   std::optional<KeeperLink> link;
   std::optional<StatePacket> last;           ///< what the keeper said last
   std::deque<std::uint64_t> input_requests;  ///< whose input the keeper has not acknowledged yet
 
   /// Puts together what the keeper said, or its record where it is gone, and what the spool holds.
-  [[nodiscard]] Result<wire::ProcessState> describe() const;
+  [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;
 };
 
+/// A link to the process's keeper, none if that is gone; error `keeper_busy` if it cannot be told just now.
+Result<std::optional<KeeperLink>> connect_keeper(const StateDirectory& directory, const std::string& id,
+                                                 const Record& record);
+
 /// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there.
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& state, const std::string& id);
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id,
+                                              const Record& record);
 
 }  // namespace dockbridge::agent

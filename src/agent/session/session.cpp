@@ -19,7 +19,8 @@ using nlohmann::json;
 
 /// Answers that wait for a host that does not read; beyond this no further request is read.
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
-constexpr milliseconds k_prune_interval{20'000};
+constexpr milliseconds k_prune_interval{60'000};
+constexpr int k_prune_starts = 500;
 
 void set_nonblocking(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -36,6 +37,8 @@ int Session::run() {
   set_nonblocking(STDOUT_FILENO);
   m_loop.add(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) { read_requests(); });
   greet();
+  m_keepers.prepare();
+  m_state.prepare();
   while (!m_done) {
     const bool something = m_loop.run_once(next_timeout());
     const auto now = Clock::now();
@@ -44,11 +47,13 @@ int Session::run() {
       return 1;
     }
     expire_waiters();
-    if (now >= m_next_prune) {
+    if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {
       m_state.prune({});
       m_next_prune = now + k_prune_interval;
+      m_started_since_prune = 0;
     }
   }
+  m_state.let_go_of_journal();
   return 0;
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/keeper/keeper.hpp"
 #include "agent/session/event_loop.hpp"
+#include "agent/session/keeper_pool.hpp"
 #include "agent/session/process.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/clock.hpp"
@@ -17,9 +17,9 @@
 
 namespace dockbridge::agent {
 
-/// What one connection from the host runs in the container: reads requests from stdin, answers on stdout, forks
-/// keepers and reads their spools. Holds no state that matters: it may die at any moment, and another takes over.
-/// One thread.
+/// What one connection from the host runs in the container: reads requests from stdin, answers on stdout, gives
+/// processes to keepers and reads their spools. Holds no state that matters: it may die at any moment, and another
+/// takes over. One thread.
 class Session {
  public:
   explicit Session(StateDirectory state);
@@ -53,8 +53,6 @@ class Session {
 
   // start.cpp
   Result<void> start(std::uint64_t request, const wire::Frame& frame);
-  /// Returns in the session only; the keeper never comes back from it.
-  static Result<KeeperLink> fork_keeper(KeeperSpec spec, int directory_fd);
 
   // operations.cpp: what the other requests do
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
@@ -75,12 +73,15 @@ class Session {
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);
   void on_start_failed(std::string id, std::string_view reason);
-  void detach(Process& process);
+  void on_keeper_free(std::string id);
+  /// The link, if there was one; it is no longer listened to.
+  std::optional<KeeperLink> detach(Process& process);
   void serve_waiters(Process& process);
   void answer_wait(const Waiter& waiter, const Process& process);
 
   StateDirectory m_state;
   EventLoop m_loop;
+  KeeperPool m_keepers{m_state.path()};
   std::string m_shell;
   wire::FrameReader m_reader{wire::k_max_body_to_agent};
   std::string m_outgoing;
@@ -88,6 +89,7 @@ class Session {
   bool m_done = false;
   Clock::time_point m_last_heard;
   Clock::time_point m_next_prune;
+  int m_started_since_prune = 0;
   std::map<std::string, std::unique_ptr<Process>> m_processes;
   std::vector<Waiter> m_waiters;
 };

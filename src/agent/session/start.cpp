@@ -1,16 +1,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdlib>
 
-#include "agent/keeper/keeper.hpp"
 #include "agent/session/identity.hpp"
 #include "agent/session/session.hpp"
 #include "agent/session/shell.hpp"
@@ -28,11 +22,15 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 }
 
 /// This process's environment with `account`'s variables and then `block` ("NAME=value" entries, each ended by NUL)
-/// over it.
-Result<std::vector<std::string>> environment_with(const std::optional<Account>& account, std::string_view block) {
+/// over it. SHELL is there as in a terminal; without it bash looks it up in the user database each time it starts.
+Result<std::vector<std::string>> environment_with(const std::string& shell, const std::optional<Account>& account,
+                                                  std::string_view block) {
   std::vector<std::string> entries;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     entries.emplace_back(*variable);
+  }
+  if (!shell.empty() && std::getenv("SHELL") == nullptr) {
+    set_variable(entries, "SHELL", shell);
   }
   if (account) {
     set_variable(entries, "HOME", account->home);
@@ -52,12 +50,12 @@ Result<std::vector<std::string>> environment_with(const std::optional<Account>& 
 }
 
 /// The command's whole input as a file without a name: no reader has to be fed, and end of file comes by itself.
-Result<Fd> input_file(int directory_fd, std::string_view content) {
-  Fd file(::openat(directory_fd, "stdin", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+Result<Fd> input_file(int directory_fd, const std::string& name, std::string_view content) {
+  Fd file(::openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) {
     return fail(errno_error("cannot store the input"));
   }
-  ::unlinkat(directory_fd, "stdin", 0);
+  ::unlinkat(directory_fd, name.c_str(), 0);
   if (auto written = write_all(file.get(), content); !written) {
     return fail(written.error());
   }
@@ -65,20 +63,15 @@ Result<Fd> input_file(int directory_fd, std::string_view content) {
   return file;
 }
 
-/// Like fork, but the child belongs to this process's parent (the container runtime), which reaps it.
-pid_t fork_sibling() {
-  const long pid = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
-  return pid >= 0 || errno == EAGAIN ? static_cast<pid_t>(pid) : ::fork();
-}
-
 /// A start request, read as a whole before anything is made: a bad one leaves no folder and no process behind.
 struct StartOrder {
   std::string command;
   std::optional<std::string> input;
-  KeeperSpec keeper;
+  Meta meta;
+  Assignment assignment;
 };
 
-Result<StartOrder> read_order(const wire::Frame& frame) {
+Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell) {
   const json& head = frame.head;
   const auto command_bytes = head.at("commandBytes").get<std::size_t>();
   const auto environment_bytes = head.at("environmentBytes").get<std::size_t>();
@@ -97,18 +90,19 @@ Result<StartOrder> read_order(const wire::Frame& frame) {
       return fail(found.error());
     }
     account = std::move(*found);
-    order.keeper.child.identity = account->identity;
+    order.assignment.child.identity = account->identity;
   }
-  auto environment = environment_with(account, std::string_view(frame.body).substr(command_bytes, environment_bytes));
+  auto environment =
+      environment_with(shell, account, std::string_view(frame.body).substr(command_bytes, environment_bytes));
   if (!environment) {
     return fail(environment.error());
   }
-  order.keeper.child.environment = std::move(*environment);
-  order.keeper.child.cwd = head.at("cwd").get<std::string>();
-  order.keeper.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
-  Meta& meta = order.keeper.meta;
+  order.assignment.child.environment = std::move(*environment);
+  order.assignment.child.cwd = head.at("cwd").get<std::string>();
+  order.assignment.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
+  Meta& meta = order.meta;
   meta.command = utf8_prefix(order.command, k_command_preview_bytes);
-  meta.cwd = order.keeper.child.cwd;
+  meta.cwd = order.assignment.child.cwd;
   meta.owner = head.at("owner").get<std::string>();
   meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
   meta.started_at_ms = unix_milliseconds_now();
@@ -118,20 +112,20 @@ Result<StartOrder> read_order(const wire::Frame& frame) {
 /// What the command needs on disk before it can start.
 Result<void> store_files(StartOrder& order, const std::string& shell, int directory_fd) {
   if (needs_script(shell, order.command)) {
-    if (order.keeper.child.identity) {
+    if (order.assignment.child.identity) {
       return fail("command_too_long", "a command over 128 KiB cannot be run as another user",
                   "Put it into a file that this user can read, and run that");
     }
-    if (auto written = replace_file_at(directory_fd, "script", order.command); !written) {
+    if (auto written = replace_file_at(directory_fd, script_name(order.assignment.process), order.command); !written) {
       return written;
     }
   }
   if (order.input) {
-    auto file = input_file(directory_fd, *order.input);
+    auto file = input_file(directory_fd, order.assignment.process + ".in", *order.input);
     if (!file) {
       return fail(file.error());
     }
-    order.keeper.stdin_file = std::move(*file);
+    order.assignment.stdin_file = std::move(*file);
   }
   return {};
 }
@@ -144,55 +138,34 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
     return fail(id.error());
   }
   Waiter waiter = read_waiter(request, *id, frame.head);
-  auto order = read_order(frame);
+  auto order = read_order(frame, m_shell);
   if (!order) {
     return fail(order.error());
   }
-  auto arguments = command_arguments(m_shell, order->command, m_state.path_of(*id) + "/script");
+  auto arguments = command_arguments(m_shell, order->command, m_state.path_of(script_name(*id)));
   if (!arguments) {
     return fail(arguments.error());
   }
-  order->keeper.child.argv = std::move(*arguments);
-  auto directory = m_state.create(*id);
-  if (!directory) {
-    return fail(directory.error());
+  order->assignment.child.argv = std::move(*arguments);
+  order->assignment.process = *id;
+  auto journal = m_state.create(*id, order->meta);
+  if (!journal) {
+    return fail(journal.error());
   }
-  const Meta meta = order->keeper.meta;
-  auto link = store_files(*order, m_shell, directory->get()).and_then([&] {
-    return fork_keeper(std::move(order->keeper), directory->get());
-  });
+  order->assignment.journal = std::move(*journal);
+  auto link =
+      store_files(*order, m_shell, m_state.fd()).and_then([&] { return m_keepers.hand_over(order->assignment); });
   if (!link) {
     m_state.remove(*id);
     return fail(link.error());
   }
   auto& process = *(m_processes[*id] = std::make_unique<Process>());
   process.id = *id;
-  process.path = m_state.path_of(*id);
-  process.meta = meta;
-  process.directory = std::move(*directory);
+  process.record.meta = std::move(order->meta);
   attach(process, std::move(*link));
   m_waiters.push_back(std::move(waiter));
+  ++m_started_since_prune;
   return {};
-}
-
-Result<KeeperLink> Session::fork_keeper(KeeperSpec spec, int directory_fd) {
-  std::array<int, 2> sockets{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
-    return fail(errno_error("cannot connect to a keeper"));
-  }
-  Fd own_end(sockets[0]);
-  spec.link.reset(sockets[1]);
-  spec.directory.reset(::fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
-  const pid_t pid = fork_sibling();
-  if (pid == 0) {
-    static_cast<void>(own_end.release());  // the keeper closes everything that came along
-    Keeper(std::move(spec)).run();
-  }
-  if (pid < 0) {
-    return fail("cannot_fork", "cannot start a process in the container: its process limit is reached",
-                "End some processes, or raise the container's pids limit");
-  }
-  return KeeperLink(std::move(own_end));
 }
 
 }  // namespace dockbridge::agent

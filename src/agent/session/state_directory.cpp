@@ -9,17 +9,23 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <ctime>
+#include <map>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "agent/session/keeper_link.hpp"
+#include "util/clock.hpp"
 #include "util/file.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
+
+constexpr std::string_view k_journal_prefix = "journal_";
+/// What is in a journal when the next one is begun: small enough to be searched for one process in no time.
+constexpr off_t k_journal_turn_bytes = 128 * 1024;
 
 /// Opens `path` as a directory that belongs to this user alone, making it if need be.
 Result<Fd> open_private_directory(const std::string& path) {
@@ -57,57 +63,113 @@ Result<StateDirectory> StateDirectory::open() {
   std::string failures;
   for (const std::string& path : {"/var/lib/dockbridge/state/" + uid, "/tmp/.dockbridge-" + uid,
                                   "/run/.dockbridge-" + uid, "/dev/shm/.dockbridge-" + uid}) {
-    auto fd = open_private_directory(path);
-    if (fd) {
-      StateDirectory directory;
-      directory.m_path = path;
-      directory.m_fd = std::move(*fd);
+    auto directory = open(path);
+    if (directory) {
       return directory;
     }
-    failures += (failures.empty() ? "" : "; ") + fd.error().message;
+    failures += (failures.empty() ? "" : "; ") + directory.error().message;
   }
   return fail("no_state_directory", "no place in the container can be written: " + failures,
               "Give the container a writable /tmp, for example with --tmpfs /tmp");
 }
 
-Result<Fd> StateDirectory::create(const std::string& process) const {
-  if (::mkdirat(m_fd.get(), process.c_str(), 0700) != 0) {
-    if (errno == EEXIST) {
-      return fail("process_exists", "a process with this id exists already");
-    }
-    return fail("state_not_writable", errno_error("cannot store a process in " + m_path).message,
-                "Free some disk space in the container");
+Result<StateDirectory> StateDirectory::open(const std::string& path) {
+  auto fd = open_private_directory(path);
+  if (!fd) {
+    return fail(fd.error());
   }
-  return open_process(process);
+  StateDirectory directory;
+  directory.m_path = path;
+  directory.m_fd = std::move(*fd);
+  return directory;
 }
 
-Result<Fd> StateDirectory::open_process(const std::string& process) const {
-  Fd fd(::openat(m_fd.get(), process.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) {
+void StateDirectory::prepare() {
+  let_go_of_journal();
+  // A failure is told by `create`, which tries again.
+  static int count = 0;
+  m_journal_name = fmt::format("{}{}_{}_{}", k_journal_prefix, ::getpid(), unix_milliseconds_now(), ++count);
+  m_journal.reset(::openat(m_fd.get(), m_journal_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
+}
+
+void StateDirectory::let_go_of_journal() {
+  if (m_journal) {
+    ::unlinkat(m_fd.get(), m_journal_name.c_str(), 0);
+    m_journal.reset();
+  }
+}
+
+Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) {
+  const auto exists = [] { return fail("process_exists", "a process with this id exists already"); };
+  if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) == 0) {
+    return exists();  // before a line of it gets into the journal
+  }
+  struct stat info {};
+  // Without its first name if another session took it for a leftover.
+  if (!m_journal || ::fstatat(m_fd.get(), m_journal_name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+      info.st_size > k_journal_turn_bytes) {
+    prepare();
+  }
+  const auto refuse = [&](const Error& error) {
+    return fail("state_not_writable", fmt::format("cannot store a process in {}: {}", m_path, error.message),
+                "Free some disk space in the container");
+  };
+  Fd journal(m_journal ? ::fcntl(m_journal.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  if (!journal) {
+    return refuse(errno_error("journal"));
+  }
+  if (auto written = append(journal.get(), process, meta); !written) {
+    return refuse(written.error());
+  }
+  if (::linkat(m_fd.get(), m_journal_name.c_str(), m_fd.get(), process.c_str(), 0) != 0) {
+    return errno == EEXIST ? exists() : refuse(errno_error("journal"));
+  }
+  return journal;
+}
+
+Result<Record> StateDirectory::read(const std::string& process) const {
+  if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
     return fail("no_such_process", "there is no process " + process,
                 "It may have expired; check_process without a processId lists those that can be read");
   }
-  return fd;
+  return read_file_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
+    return find_record(journal, process);
+  });
+}
+
+void StateDirectory::visit(const RecordVisitor& visitor) const {
+  std::map<ino_t, std::set<std::string>> journals;
+  for (std::string& name : names_in(m_fd.get())) {
+    struct stat info {};
+    if (wire::is_process_id(name) && ::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+      journals[info.st_ino].insert(std::move(name));
+    }
+  }
+  for (auto& [inode, processes] : journals) {
+    const auto journal = read_file_at(m_fd.get(), *processes.begin(), k_max_journal_bytes);
+    visit_records(journal.value_or(""), [&](const std::string& process, const Result<Record>& record) {
+      if (processes.erase(process) > 0) {  // not one that has expired
+        visitor(process, record);
+      }
+    });
+    for (const std::string& process : processes) {
+      visitor(process, fail("record_damaged", "the journal does not know the process"));
+    }
+  }
 }
 
 void StateDirectory::remove(const std::string& process) const {
-  {
-    const auto fd = open_process(process);
-    if (!fd) {
-      return;
-    }
-    for (const std::string& name : names_in(fd->get())) {
-      ::unlinkat(fd->get(), name.c_str(), 0);
-    }
+  for (const std::string& name : {out_name(process), err_name(process), script_name(process), process}) {
+    ::unlinkat(m_fd.get(), name.c_str(), 0);
   }
-  ::unlinkat(m_fd.get(), process.c_str(), AT_REMOVEDIR);
 }
 
-std::vector<std::string> StateDirectory::processes() const {
-  std::vector<std::string> ids = names_in(m_fd.get());
-  ids.erase(std::remove_if(ids.begin(), ids.end(), [](const auto& name) { return !wire::is_process_id(name); }),
-            ids.end());
-  return ids;
+bool StateDirectory::is_finished(const std::string& process, const Result<Record>& record) const {
+  if (!record || (record->status && record->status->closed) || !record->kept) {
+    return true;
+  }
+  const auto link = KeeperLink::connect(m_fd.get(), record->kept->keeper, process);
+  return !link && link.error().code == k_keeper_gone;
 }
 
 void StateDirectory::prune(const Retention& retention) const {
@@ -116,34 +178,42 @@ void StateDirectory::prune(const Retention& retention) const {
     return;
   }
   struct Finished {
-    std::time_t when;
-    std::string id;
+    std::int64_t at_ms;
+    std::string process;
   };
   std::vector<Finished> finished;
-  for (std::string& id : processes()) {
+  visit([&](const std::string& process, const Result<Record>& record) {
+    if (is_finished(process, record)) {
+      finished.push_back({!record          ? 0
+                          : record->status ? record->status->ended_at_ms
+                                           : record->meta.started_at_ms,
+                          process});
+    }
+  });
+  std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.at_ms > b.at_ms; });
+  const std::int64_t oldest = unix_milliseconds_now() - milliseconds(retention.age).count();
+  for (std::size_t i = 0; i < finished.size(); ++i) {
+    if (i >= retention.count || finished[i].at_ms < oldest) {
+      remove(finished[i].process);
+    }
+  }
+  remove_leftovers(oldest);
+}
+
+/// What sessions and keepers that were killed could not tidy up: their own names, and spools without a process.
+void StateDirectory::remove_leftovers(std::int64_t oldest) const {
+  for (const std::string& name : names_in(m_fd.get())) {
     struct stat info {};
-    const bool ended = ::fstatat(m_fd.get(), (id + "/status").c_str(), &info, 0) == 0;
-    if (!ended && ::fstatat(m_fd.get(), id.c_str(), &info, 0) != 0) {
+    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime * 1000 > oldest) {
       continue;
     }
-    // A folder without a status is a process that runs, or one whose keeper died; the socket tells.
-    const bool has_socket = ::faccessat(m_fd.get(), (id + "/ctl").c_str(), F_OK, 0) == 0;
-    if (has_socket || !ended) {
-      const auto fd = open_process(id);
-      if (!fd) {
-        continue;
-      }
-      if (const auto link = KeeperLink::connect(fd->get()); link || link.error().code != k_keeper_gone) {
-        continue;
-      }
-    }
-    finished.push_back({info.st_mtime, std::move(id)});
-  }
-  std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.when > b.when; });
-  const std::time_t oldest = std::time(nullptr) - retention.age.count();
-  for (std::size_t i = 0; i < finished.size(); ++i) {
-    if (i >= retention.count || finished[i].when < oldest) {
-      remove(finished[i].id);
+    const std::string process = name.substr(0, name.find('.'));
+    const bool is_journal = name.starts_with(k_journal_prefix) && name != m_journal_name;
+    const bool is_socket = name.starts_with(k_keeper_prefix) && !KeeperLink::is_listening(m_fd.get(), name);
+    const bool is_orphan =
+        process != name && wire::is_process_id(process) && ::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0;
+    if (is_journal || is_socket || is_orphan) {
+      ::unlinkat(m_fd.get(), name.c_str(), 0);
     }
   }
 }

@@ -2,27 +2,37 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
+#include "agent/record.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
 
-/// The directory in the container that outlives sessions: one folder per process.
+/// The directory in the container that outlives sessions. Each session has a journal in it. A process's id is one more
+/// name for the journal that tells of it; what else belongs to a process has that name and a suffix. A journal is gone
+/// with the last of its processes.
 class StateDirectory {
  public:
   /// The first place that can be written, private to this user.
   static Result<StateDirectory> open();
+  /// This place and no other.
+  static Result<StateDirectory> open(const std::string& path);
 
+  [[nodiscard]] int fd() const { return m_fd.get(); }
   [[nodiscard]] const std::string& path() const { return m_path; }
-  [[nodiscard]] std::string path_of(const std::string& process) const { return m_path + "/" + process; }
+  [[nodiscard]] std::string path_of(const std::string& name) const { return m_path + "/" + name; }
 
-  Result<Fd> create(const std::string& process) const;
+  /// Has a journal ready before it is needed.
+  void prepare();
+  void let_go_of_journal();
+  /// Makes a process known by its first line. Returns the journal, for its keeper to add to.
+  Result<Fd> create(const std::string& process, const Meta& meta);
   /// Error `no_such_process` if there is none.
-  Result<Fd> open_process(const std::string& process) const;
+  [[nodiscard]] Result<Record> read(const std::string& process) const;
+  /// Of all processes, in no order. Holds the records of one journal at a time.
+  void visit(const RecordVisitor& visitor) const;
   void remove(const std::string& process) const;
-  [[nodiscard]] std::vector<std::string> processes() const;
 
   struct Retention {
     std::chrono::seconds age{3600};
@@ -32,8 +42,13 @@ class StateDirectory {
   void prune(const Retention& retention) const;
 
  private:
+  void remove_leftovers(std::int64_t oldest) const;
+  [[nodiscard]] bool is_finished(const std::string& process, const Result<Record>& record) const;
+
   std::string m_path;
   Fd m_fd;
+  std::string m_journal_name;  ///< its first name; the ids of its processes are the others
+  Fd m_journal;
 };
 
 }  // namespace dockbridge::agent

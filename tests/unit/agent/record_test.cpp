@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -13,151 +15,202 @@
 #include "util/file.hpp"
 
 using namespace dockbridge;
+using agent::find_record;
+using agent::Kept;
 using agent::Meta;
+using agent::Record;
 using agent::Status;
 using wire::Cause;
 using wire::EndKind;
 
 namespace {
 
-/// A process's folder, gone at the end of the test.
-class ProcessFolder {
+const std::string k_process = "proc_1_a";
+const Meta k_meta{"make \"ä\"\n", "/app", "local", "because", 1'700'000'000'000};
+const std::string k_first_line = R"({"v":1,"id":"proc_1_a","command":"make","cwd":"/"})"
+                                 "\n";
+
+/// A journal on disk, gone at the end of the test.
+class Journal {
  public:
-  ProcessFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "record_test.XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error("mkdtemp failed");
-    }
-    m_path = path;
-    m_fd.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Journal() {
+    m_path = (std::filesystem::temp_directory_path() / "record_test.XXXXXX").string();
+    m_fd.reset(::mkostemp(m_path.data(), O_APPEND | O_CLOEXEC));
+    REQUIRE(m_fd);
   }
-  ~ProcessFolder() { std::filesystem::remove_all(m_path); }
-  ProcessFolder(const ProcessFolder&) = delete;
-  ProcessFolder& operator=(const ProcessFolder&) = delete;
+  ~Journal() { std::filesystem::remove(m_path); }
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
 
   [[nodiscard]] int fd() const { return m_fd.get(); }
-  void put(const char* name, std::string_view content) const { REQUIRE(replace_file_at(fd(), name, content)); }
-  [[nodiscard]] bool has(const char* name) const { return std::filesystem::exists(m_path / name); }
+  [[nodiscard]] const std::string& path() const { return m_path; }
+  [[nodiscard]] std::string text() const { return read_file_at(AT_FDCWD, m_path, 1 << 20).value(); }
+  [[nodiscard]] Record record(const std::string& process = k_process) const {
+    const auto record = find_record(text(), process);
+    REQUIRE(record);
+    return *record;
+  }
 
  private:
-  std::filesystem::path m_path;
+  std::string m_path;
   Fd m_fd;
 };
 
-std::string status_error(const ProcessFolder& folder) {
-  const auto status = agent::read_status(folder.fd());
-  REQUIRE_FALSE(status);
-  return status.error().code;
+/// One line more about the process, as JSON fields without braces.
+std::string line(const std::string& fields) {
+  return R"({"id":"proc_1_a",)" + fields + "}\n";
 }
 
-std::string meta_error(const ProcessFolder& folder) {
-  const auto meta = agent::read_meta(folder.fd());
-  REQUIRE_FALSE(meta);
-  return meta.error().code;
+std::map<std::string, Result<Record>> all_records(std::string_view journal) {
+  std::map<std::string, Result<Record>> all;
+  agent::visit_records(journal, [&](const std::string& process, const auto& record) { all.emplace(process, record); });
+  return all;
+}
+
+std::string error_of(std::string_view journal) {
+  const auto record = find_record(journal, k_process);
+  REQUIRE_FALSE(record);
+  for (const auto& [process, same] : all_records(journal)) {
+    CHECK((process != k_process || !same));
+  }
+  return record.error().code;
 }
 
 }  // namespace
 
-TEST_CASE("meta reads back as it was written") {
-  const ProcessFolder folder;
-  REQUIRE(agent::write_meta(folder.fd(), {"make \"ä\"\n", "/app", "local", "because", 4711, 1'700'000'000'000}));
-  const auto meta = agent::read_meta(folder.fd());
-  REQUIRE(meta);
-  CHECK(meta->command == "make \"ä\"\n");
-  CHECK(meta->cwd == "/app");
-  CHECK(meta->owner == "local");
-  CHECK(meta->rationale == "because");
-  CHECK(meta->pid == 4711);
-  CHECK(meta->started_at_ms == 1'700'000'000'000);
+TEST_CASE("a record grows with what becomes known, and reads back as it was written") {
+  const Journal journal;
+  REQUIRE(append(journal.fd(), k_process, k_meta));
+  Record record = journal.record();
+  CHECK(record.meta.command == "make \"ä\"\n");
+  CHECK(record.meta.cwd == "/app");
+  CHECK(record.meta.owner == "local");
+  CHECK(record.meta.rationale == "because");
+  CHECK(record.meta.started_at_ms == 1'700'000'000'000);
+  CHECK_FALSE(record.kept);
+  CHECK_FALSE(record.status);
+
+  REQUIRE(append(journal.fd(), k_process, Kept{4711, "keeper_7_1"}));
+  record = journal.record();
+  CHECK(record.meta.command == "make \"ä\"\n");
+  REQUIRE(record.kept);
+  CHECK(record.kept->pid == 4711);
+  CHECK(record.kept->keeper == "keeper_7_1");
+  CHECK_FALSE(record.status);
+}
+
+TEST_CASE("processes that share a journal are told apart") {
+  const Journal journal;
+  REQUIRE(append(journal.fd(), "proc_1_a", Meta{"first", "/", "", "", 1}));
+  REQUIRE(append(journal.fd(), "proc_1_ab", Meta{R"("id":"proc_1_a")", "/", "", "", 2}));
+  REQUIRE(append(journal.fd(), "proc_1_ab", Kept{2, "keeper_2_2"}));
+  REQUIRE(append(journal.fd(), "proc_1_a", Status{EndKind::exit, 7, Cause::none, 3, true}));
+  CHECK(journal.record("proc_1_a").meta.command == "first");
+  CHECK_FALSE(journal.record("proc_1_a").kept);
+  CHECK(journal.record("proc_1_a").status->end_code == 7);
+  CHECK(journal.record("proc_1_ab").meta.command == R"("id":"proc_1_a")");
+  CHECK(journal.record("proc_1_ab").kept->pid == 2);
+  CHECK_FALSE(journal.record("proc_1_ab").status);
+  const auto all = all_records(journal.text());
+  REQUIRE(all.size() == 2);
+  CHECK(all.at("proc_1_a")->status->end_code == 7);
+  CHECK(all.at("proc_1_ab")->kept->keeper == "keeper_2_2");
 }
 
 TEST_CASE("a command that is not UTF-8 is recorded with the bad bytes replaced") {
-  const ProcessFolder folder;
-  REQUIRE(agent::write_meta(folder.fd(), {"echo \xff", "/", "", "", 1, 1}));
-  const auto meta = agent::read_meta(folder.fd());
-  REQUIRE(meta);
-  CHECK(meta->command == "echo \xEF\xBF\xBD");
+  const Journal journal;
+  REQUIRE(append(journal.fd(), k_process, Meta{"echo \xff", "/", "", "", 1}));
+  CHECK(journal.record().meta.command == "echo \xEF\xBF\xBD");
 }
 
-TEST_CASE("status reads back as it was written, whatever the end") {
-  const ProcessFolder folder;
+TEST_CASE("status reads back as it was written, whatever the end, and the last one counts") {
+  const Journal journal;
+  REQUIRE(append(journal.fd(), k_process, k_meta));
   for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
     for (const Cause cause : {Cause::none, Cause::timeout, Cause::cancelled, Cause::terminated}) {
       for (const bool closed : {false, true}) {
-        REQUIRE(agent::write_status(folder.fd(), {end, 137, cause, 1'700'000'000'000, closed}));
-        const auto status = agent::read_status(folder.fd());
+        REQUIRE(append(journal.fd(), k_process, Status{end, 137, cause, 1'700'000'000'000, closed}));
+        const auto status = journal.record().status;
         REQUIRE(status);
-        REQUIRE(*status);
-        CHECK((*status)->end == end);
-        CHECK((*status)->end_code == 137);
-        CHECK((*status)->cause == cause);
-        CHECK((*status)->ended_at_ms == 1'700'000'000'000);
-        CHECK((*status)->closed == closed);
+        CHECK(status->end == end);
+        CHECK(status->end_code == 137);
+        CHECK(status->cause == cause);
+        CHECK(status->ended_at_ms == 1'700'000'000'000);
+        CHECK(status->closed == closed);
       }
     }
   }
 }
 
-TEST_CASE("a process without a status has not ended") {
-  const ProcessFolder folder;
-  const auto status = agent::read_status(folder.fd());
-  REQUIRE(status);
-  CHECK_FALSE(*status);
+TEST_CASE("a line that is still being written does not count yet") {
+  const auto record = find_record(k_first_line + R"({"id":"proc_1_a","pid":7,"keeper":"keeper_1_)", k_process);
+  REQUIRE(record);
+  CHECK(record->meta.command == "make");
+  CHECK_FALSE(record->kept);
 }
 
-TEST_CASE("a process without a meta is an error") {
-  const ProcessFolder folder;
-  CHECK(meta_error(folder) == "io_error");
+TEST_CASE("half a line that the disk had room for spoils no other line") {
+  const Journal journal;
+  REQUIRE(append(journal.fd(), k_process, k_meta));
+  rlimit old{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit tight{std::filesystem::file_size(journal.path()) + 30, old.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &tight) == 0);
+  const auto appended = append(journal.fd(), k_process, Kept{4711, "keeper_7_1"});
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &old) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK_FALSE(appended);
+  CHECK_FALSE(journal.record().kept);
+  REQUIRE(append(journal.fd(), k_process, Kept{4712, "keeper_8_1"}));
+  CHECK(journal.record().meta.cwd == "/app");
+  REQUIRE(journal.record().kept);
+  CHECK(journal.record().kept->pid == 4712);
 }
 
-TEST_CASE("a record is replaced in one step and leaves nothing beside it") {
-  const ProcessFolder folder;
-  REQUIRE(agent::write_status(folder.fd(), {EndKind::exit, 1, Cause::none, 1, false}));
-  REQUIRE(agent::write_status(folder.fd(), {EndKind::exit, 2, Cause::none, 2, true}));
-  const auto status = agent::read_status(folder.fd());
-  REQUIRE(status);
-  REQUIRE(*status);
-  CHECK((*status)->end_code == 2);
-  CHECK_FALSE(folder.has("status.new"));
+TEST_CASE("a process that a journal does not know is an error") {
+  CHECK(error_of("") == "record_damaged");
+  CHECK(error_of(R"({"v":1,"id":"proc_1_b"})"
+                 "\n") == "record_damaged");
 }
 
 TEST_CASE("a record of a later version with fields nobody knows yet is read") {
-  const ProcessFolder folder;
-  folder.put("meta", R"({"v":2,"command":"make","tty":{"cols":80}})");
-  folder.put("status", R"({"v":2,"end":1,"endCode":3,"cpuMs":17})");
-  const auto meta = agent::read_meta(folder.fd());
-  REQUIRE(meta);
-  CHECK(meta->command == "make");
-  CHECK(meta->pid == 0);
-  const auto status = agent::read_status(folder.fd());
-  REQUIRE(status);
-  REQUIRE(*status);
-  CHECK((*status)->end == EndKind::exit);
-  CHECK((*status)->end_code == 3);
-  CHECK_FALSE((*status)->closed);
+  const auto record = find_record(R"({"v":2,"id":"proc_1_a","command":"make","tty":{"cols":80}})"
+                                  "\n" +
+                                      line(R"("pid":3,"cgroup":"x")") + line(R"("end":1,"endCode":3,"cpuMs":17)"),
+                                  k_process);
+  REQUIRE(record);
+  CHECK(record->meta.command == "make");
+  REQUIRE(record->kept);
+  CHECK(record->kept->pid == 3);
+  CHECK(record->kept->keeper.empty());
+  REQUIRE(record->status);
+  CHECK(record->status->end == EndKind::exit);
+  CHECK(record->status->end_code == 3);
+  CHECK_FALSE(record->status->closed);
 }
 
 TEST_CASE("a damaged record is an error and not an ordinary end") {
-  const ProcessFolder folder;
-  for (const std::string content : {"", "null", "[]", "{", "{}", R"({"end":1})", R"({"v":0,"end":1})", R"({"v":"1"})",
-                              R"({"v":null})", R"({"v":[1]})", R"({"v":1,"endCode":"0"})", R"({"v":1,"end":4})",
-                              R"({"v":1,"end":-1})", R"({"v":1,"cause":4})", R"({"v":1,"closed":1})",
-                              R"({"v":1,"a":[[[[1]]]]})"}) {
-    CAPTURE(content);
-    folder.put("status", content);
-    CHECK(status_error(folder) == "record_damaged");
+  for (const std::string first :
+       {R"("end":1)", R"("v":0,"end":1)", R"("v":"1")", R"("v":null)", R"("v":[1])", R"("v":1,"command":7)"}) {
+    CAPTURE(first);
+    CHECK(error_of(line(first)) == "record_damaged");
   }
-  for (const std::string content : {"", "{}", R"({"v":"1"})", R"({"v":1,"command":7})", R"({"v":1,"pid":"7"})"}) {
-    CAPTURE(content);
-    folder.put("meta", content);
-    CHECK(meta_error(folder) == "record_damaged");
+  for (const std::string later : {R"("pid":"7")", R"("pid":7,"keeper":1)", R"("end":1,"endCode":"0")", R"("end":4)",
+                                  R"("end":-1)", R"("end":1,"cause":4)", R"("end":1,"closed":1)"}) {
+    CAPTURE(later);
+    CHECK(error_of(k_first_line + line(later)) == "record_damaged");
   }
 }
 
-TEST_CASE("a record beyond its limit is refused before it is parsed") {
-  const ProcessFolder folder;
-  folder.put("meta", R"({"v":1})" + std::string(agent::k_max_record_bytes, ' '));
-  CHECK(meta_error(folder) == "too_large");
+TEST_CASE("a line that is no JSON object, or too deep, does not count") {
+  for (const std::string other : {"x", "null", "[]", R"({"id":"proc_1_a","end":1)", R"("id":"proc_1_a")",
+                                  R"({"id":7,"end":1})", R"({"id":"proc_1_a","end":1,"a":[[[[1]]]]})"}) {
+    CAPTURE(other);
+    const auto record = find_record(k_first_line + other + "\n", k_process);
+    REQUIRE(record);
+    CHECK_FALSE(record->status);
+  }
 }
 
 TEST_CASE("a text is cut to a prefix of at most so many bytes, on the border of a character") {

@@ -117,9 +117,9 @@ TEST_CASE("without a shell quotes and backslashes mean what they mean to a shell
 }
 
 TEST_CASE("without a shell a command that needs one is refused") {
-  for (const char* command : {"", "  ", "/p | /q", "/p > f", "/p < f", "/p & ", "/p; /q", "(/p)", "/p *", "/p a?",
-                              "/p [a]", "/p ~", "/p # x", "/p $x", "/p `q`", "/p \"$x\"", "/p \"`q`\"", "/p\n/q",
-                              "/p 'a", "/p \"a"}) {
+  for (const char* command :
+       {"",       "  ",   "/p | /q", "/p > f", "/p < f", "/p & ",     "/p; /q",     "(/p)",   "/p *",  "/p a?",
+        "/p [a]", "/p ~", "/p # x",  "/p $x",  "/p `q`", "/p \"$x\"", "/p \"`q`\"", "/p\n/q", "/p 'a", "/p \"a"}) {
     CHECK(error_of("", command) == "no_shell");
   }
 }

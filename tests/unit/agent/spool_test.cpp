@@ -52,7 +52,9 @@ class TemporaryDirectory {
 };
 
 /// The byte at `offset` of the test stream; its neighbours, and the bytes one ring further, differ from it.
-char byte_at(std::uint64_t offset) { return static_cast<char>((offset * 0x9E3779B97F4A7C15ULL) >> 56); }
+char byte_at(std::uint64_t offset) {
+  return static_cast<char>((offset * 0x9E3779B97F4A7C15ULL) >> 56);
+}
 
 std::string stream_bytes(std::uint64_t from, std::uint64_t count) {
   std::string bytes(count, '\0');
@@ -63,7 +65,9 @@ std::string stream_bytes(std::uint64_t from, std::uint64_t count) {
 }
 
 /// Appends the next `count` bytes of the test stream.
-void append_next(SpoolWriter& writer, std::uint64_t count) { writer.append(stream_bytes(writer.total(), count)); }
+void append_next(SpoolWriter& writer, std::uint64_t count) {
+  writer.append(stream_bytes(writer.total(), count));
+}
 
 SpoolReader open_reader(const TemporaryDirectory& directory) {
   auto reader = SpoolReader::open(directory.fd(), "out");
@@ -98,8 +102,8 @@ StreamState expected_state(std::uint64_t total, const SpoolCaps& caps) {
 /// Every byte the state says is held, in pieces of at most `max`.
 void check_held_bytes(const SpoolReader& reader, std::size_t max) {
   const StreamState state = state_of(reader);
-  const std::array<std::pair<std::uint64_t, std::uint64_t>, 2> parts = {
-      std::pair{std::uint64_t{0}, state.head_end}, std::pair{state.tail_start, state.total}};
+  const std::array<std::pair<std::uint64_t, std::uint64_t>, 2> parts = {std::pair{std::uint64_t{0}, state.head_end},
+                                                                        std::pair{state.tail_start, state.total}};
   for (const auto& [begin, end] : parts) {
     for (std::uint64_t offset = begin; offset < end;) {
       const auto slice = slice_of(reader, offset, max);
@@ -344,14 +348,24 @@ TEST_CASE("a damaged header is an error, not output") {
     std::memcpy(page.data() + 8, fields.data(), sizeof fields);
     return page;
   };
-  SUBCASE("an empty file") { CHECK_FALSE(damage("")); }
+  SUBCASE("an empty file") {
+    CHECK_FALSE(damage(""));
+  }
   SUBCASE("a file that ends within the header") {
     CHECK_FALSE(damage(header("DBSPOOL1", {8, 5, 3, 3, 3}).substr(0, 47)));
   }
-  SUBCASE("another magic") { CHECK_FALSE(damage(header("DBSPOOL2", {8, 5, 3, 3, 3}))); }
-  SUBCASE("a ring of no bytes") { CHECK(damage(header("DBSPOOL1", {8, 0, 20, 8, 15}))); }
-  SUBCASE("a head of no bytes") { CHECK(damage(header("DBSPOOL1", {0, 5, 20, 8, 15}))); }
-  SUBCASE("more bytes than the file has") { CHECK(damage(header("DBSPOOL1", {8, 5, 3, 3, 3}))); }
+  SUBCASE("another magic") {
+    CHECK_FALSE(damage(header("DBSPOOL2", {8, 5, 3, 3, 3})));
+  }
+  SUBCASE("a ring of no bytes") {
+    CHECK(damage(header("DBSPOOL1", {8, 0, 20, 8, 15})));
+  }
+  SUBCASE("a head of no bytes") {
+    CHECK(damage(header("DBSPOOL1", {0, 5, 20, 8, 15})));
+  }
+  SUBCASE("more bytes than the file has") {
+    CHECK(damage(header("DBSPOOL1", {8, 5, 3, 3, 3})));
+  }
   SUBCASE("caps beyond any file") {
     CHECK(damage(header("DBSPOOL1", {~0ULL - 8, ~0ULL - 8, ~0ULL, ~0ULL, ~0ULL})));
   }

@@ -32,7 +32,7 @@ ProcessState example() {
   state.command = "make \"ä\"";
   state.cwd = "/app";
   state.owner = "local";
-  state.directory = "/tmp/.dockbridge-0/proc_42_aZ09";
+  state.path = "/tmp/.dockbridge-0/proc_42_aZ09";
   return state;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a process state survives the way through JSON") {
   CHECK(state->command == "make \"ä\"");
   CHECK(state->cwd == "/app");
   CHECK(state->owner == "local");
-  CHECK(state->directory == "/tmp/.dockbridge-0/proc_42_aZ09");
+  CHECK(state->path == "/tmp/.dockbridge-0/proc_42_aZ09");
   CHECK_FALSE(state->running());
   CHECK(wire::to_json(*state) == wire::to_json(example()));
 }
@@ -153,8 +153,9 @@ TEST_CASE("offsets of a stream are three, whole, and in order") {
 TEST_CASE("a process id is proc_, digits, _, letters and digits") {
   CHECK(wire::is_process_id("proc_1_a"));
   CHECK(wire::is_process_id("proc_0123456789_azAZ09"));
-  for (const std::string id : {"", "proc", "proc_", "proc_1", "proc_1_", "proc__a", "proc_a_1", "Proc_1_a", " proc_1_a",
-                         "proc_1_a ", "proc_1_a_b", "proc_1_a/b", "proc_1_..", "../proc_1_a", "proc_1_\xC3\xA4"}) {
+  for (const std::string id :
+       {"", "proc", "proc_", "proc_1", "proc_1_", "proc__a", "proc_a_1", "Proc_1_a", " proc_1_a", "proc_1_a ",
+        "proc_1_a_b", "proc_1_a/b", "proc_1_..", "../proc_1_a", "proc_1_\xC3\xA4"}) {
     CAPTURE(id);
     CHECK_FALSE(wire::is_process_id(id));
   }

@@ -1,0 +1,236 @@
+#include "agent/keeper/assignment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/keeper/control.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// What goes into the packet itself. Keepers stay small.
+constexpr std::size_t k_most_inline = 8 * 1024;
+/// More than the kernel takes as the arguments and the environment of a program.
+constexpr std::size_t k_most_content = 64 * 1024 * 1024;
+
+class Writer {
+ public:
+  void number(std::uint64_t value) { m_bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(std::string_view value) {
+    number(value.size());
+    m_bytes.append(value);
+  }
+  void texts(const std::vector<std::string>& values) {
+    number(values.size());
+    for (const std::string& value : values) {
+      text(value);
+    }
+  }
+  std::string take() { return std::move(m_bytes); }
+
+ private:
+  std::string m_bytes;
+};
+
+/// Reads what a Writer wrote. After the first thing that is not there everything reads as empty, and `good` is false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : m_left(bytes) {}
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    const std::string_view bytes = take(sizeof value);
+    std::memcpy(&value, bytes.data(), bytes.size());
+    return value;
+  }
+  std::string text() { return std::string(take(number())); }
+  std::vector<std::string> texts() {
+    std::vector<std::string> values;
+    for (std::uint64_t count = number(); count > 0 && m_good; --count) {
+      values.push_back(text());
+    }
+    return values;
+  }
+  [[nodiscard]] bool good() const { return m_good; }
+
+ private:
+  std::string_view take(std::uint64_t size) {
+    m_good = m_good && size <= m_left.size();
+    const std::string_view taken = m_left.substr(0, m_good ? size : 0);
+    m_left.remove_prefix(taken.size());
+    return taken;
+  }
+
+  std::string_view m_left;
+  bool m_good = true;
+};
+
+std::string encode(const Assignment& assignment) {
+  Writer to;
+  to.text(assignment.process);
+  const ChildSpec& child = assignment.child;
+  to.texts(child.argv);
+  to.texts(child.environment);
+  to.text(child.cwd);
+  to.number(child.identity ? 1 : 0);
+  if (child.identity) {
+    to.number(child.identity->uid);
+    to.number(child.identity->gid);
+    to.number(child.identity->groups.size());
+    for (const gid_t group : child.identity->groups) {
+      to.number(group);
+    }
+  }
+  to.number(static_cast<std::uint64_t>(assignment.max_runtime.count()));
+  to.number(assignment.caps.head);
+  to.number(assignment.caps.tail);
+  return to.take();
+}
+
+Result<Assignment> decode_assignment(std::string_view bytes) {
+  Reader from(bytes);
+  Assignment assignment;
+  assignment.process = from.text();
+  ChildSpec& child = assignment.child;
+  child.argv = from.texts();
+  child.environment = from.texts();
+  child.cwd = from.text();
+  if (from.number() != 0) {
+    Identity& identity = child.identity.emplace();
+    identity.uid = static_cast<uid_t>(from.number());
+    identity.gid = static_cast<gid_t>(from.number());
+    for (std::uint64_t count = from.number(); count > 0 && from.good(); --count) {
+      identity.groups.push_back(static_cast<gid_t>(from.number()));
+    }
+  }
+  assignment.max_runtime = milliseconds(from.number());
+  assignment.caps.head = from.number();
+  assignment.caps.tail = from.number();
+  if (!from.good() || child.argv.empty()) {
+    return fail("cannot_start", "the keeper did not understand what it should start");
+  }
+  return assignment;
+}
+
+/// What travels beside the content, which goes into a file without a name where it is too long for a packet. In this
+/// order; the header's value says which of them are there.
+enum Passed : std::size_t { k_journal, k_stdin_file, k_content, k_most_passed };
+
+struct Packet {
+  ControlHeader header{};
+  std::string payload;
+  std::array<Fd, k_most_passed> descriptors;
+};
+
+/// None when the other side is gone.
+std::optional<Packet> receive_packet(int socket) {
+  Packet packet;
+  packet.payload.resize(k_most_inline);
+  std::array<iovec, 2> parts = {iovec{&packet.header, sizeof packet.header},
+                                iovec{packet.payload.data(), packet.payload.size()}};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * k_most_passed)> control{};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t got = 0;
+  while ((got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  }
+  if (got < static_cast<ssize_t>(sizeof packet.header)) {
+    return std::nullopt;
+  }
+  packet.payload.resize(static_cast<std::size_t>(got) - sizeof packet.header);
+  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS) {
+    return packet;
+  }
+  const unsigned char* next = CMSG_DATA(rights);
+  for (std::size_t i = 0; i < k_most_passed; ++i) {
+    if ((packet.header.value & (1U << i)) != 0 && next < CMSG_DATA(rights) + rights->cmsg_len - CMSG_LEN(0)) {
+      int number = -1;
+      std::memcpy(&number, next, sizeof number);
+      packet.descriptors.at(i).reset(number);
+      next += sizeof number;
+    }
+  }
+  return packet;
+}
+
+}  // namespace
+
+Result<void> send_assignment(int socket, const Assignment& assignment) {
+  const std::string content = encode(assignment);
+  Fd file;
+  if (content.size() > k_most_inline) {
+    file.reset(::memfd_create("assignment", MFD_CLOEXEC));
+    const auto written = file ? write_all(file.get(), content) : fail(errno_error("memfd_create"));
+    if (!written) {
+      return fail(written.error().within("cannot talk to a keeper"));
+    }
+  }
+  ControlHeader header{k_control_version, static_cast<std::uint8_t>(Order::start), 0, 0};
+  std::array<int, k_most_passed> descriptors{};
+  std::size_t count = 0;
+  const std::array<const Fd*, k_most_passed> passed = {&assignment.journal, &assignment.stdin_file, &file};
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    if (*passed.at(i)) {
+      header.value |= 1U << i;
+      descriptors.at(count++) = passed.at(i)->get();
+    }
+  }
+  std::array<iovec, 2> parts = {iovec{&header, sizeof header},
+                                iovec{const_cast<char*>(content.data()), file ? 0 : content.size()}};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptors)> control{};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+  std::memcpy(CMSG_DATA(rights), descriptors.data(), count * sizeof(int));
+  if (::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    return fail(std::string(k_keeper_gone), "the keeper is gone");
+  }
+  return {};
+}
+
+Result<std::optional<Assignment>> receive_assignment(int socket) {
+  while (auto packet = receive_packet(socket)) {
+    if (packet->header.type != static_cast<std::uint8_t>(Order::start)) {
+      continue;
+    }
+    if (const Fd& file = packet->descriptors[k_content]; file) {
+      auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_most_content);
+      if (!content) {
+        return fail(content.error().within("the keeper could not read what it should start"));
+      }
+      packet->payload = std::move(*content);
+    }
+    auto assignment = decode_assignment(packet->payload);
+    if (!assignment) {
+      return fail(assignment.error());
+    }
+    assignment->journal = std::move(packet->descriptors[k_journal]);
+    assignment->stdin_file = std::move(packet->descriptors[k_stdin_file]);
+    return std::optional(std::move(*assignment));
+  }
+  return std::optional<Assignment>();
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "agent/keeper/child.hpp"
+#include "agent/spool.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "util/fd.hpp"
+
+namespace dockbridge::agent {
+
+/// What a keeper is given to look after: one command.
+struct Assignment {
+  std::string process;          ///< its id
+  ChildSpec child;              ///< without its three descriptors, which the keeper makes
+  milliseconds max_runtime{0};  ///< 0: no limit
+  SpoolCaps caps;
+  Fd journal;     ///< where to append what becomes known
+  Fd stdin_file;  ///< what the command reads as its input; none: a pipe, for send_input
+};
+
+// Between a session and a keeper that it started itself, both of one build: the form has no version.
+
+/// Error k_keeper_gone if there is nobody any more to take it.
+Result<void> send_assignment(int socket, const Assignment& assignment);
+/// Waits for the next one, and drops what is meant for a process that has ended. None if the session is gone.
+Result<std::optional<Assignment>> receive_assignment(int socket);
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,120 @@
+#include "agent/keeper/assignment.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <string>
+
+#include "agent/keeper/control.hpp"
+
+using namespace dockbridge;
+using agent::Assignment;
+using agent::receive_assignment;
+using agent::send_assignment;
+
+namespace {
+
+struct Link {
+  Link() {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    session.reset(ends[0]);
+    keeper.reset(ends[1]);
+  }
+  Fd session;
+  Fd keeper;
+};
+
+Assignment assignment(std::string command) {
+  Assignment order;
+  order.process = "proc_1_a";
+  order.child.argv = {"/bin/sh", "-c", std::move(command)};
+  order.child.environment = {"A=1", "EMPTY=", std::string("LINES=x\ny")};
+  order.child.cwd = "/app";
+  order.max_runtime = milliseconds(1234);
+  order.journal.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  return order;
+}
+
+Assignment received(const Link& link) {
+  auto order = receive_assignment(link.keeper.get());
+  REQUIRE(order);
+  REQUIRE(*order);
+  return std::move(**order);
+}
+
+bool same_file(int a, int b) {
+  struct stat left {};
+  struct stat right {};
+  return ::fstat(a, &left) == 0 && ::fstat(b, &right) == 0 && left.st_ino == right.st_ino &&
+         left.st_dev == right.st_dev;
+}
+
+}  // namespace
+
+TEST_CASE("an assignment arrives as it was sent, however long it is") {
+  for (const std::size_t length : {0U, 10U, 100'000U, 3'000'000U}) {
+    CAPTURE(length);
+    const Link link;
+    const Assignment sent = assignment(std::string(length, '#'));
+    REQUIRE(send_assignment(link.session.get(), sent));
+    const Assignment got = received(link);
+    CHECK(got.process == sent.process);
+    CHECK(got.child.argv == sent.child.argv);
+    CHECK(got.child.environment == sent.child.environment);
+    CHECK(got.child.cwd == "/app");
+    CHECK_FALSE(got.child.identity);
+    CHECK(got.max_runtime == milliseconds(1234));
+    CHECK(got.caps.head == sent.caps.head);
+    CHECK(got.caps.tail == sent.caps.tail);
+    CHECK(same_file(got.journal.get(), sent.journal.get()));
+    CHECK_FALSE(got.stdin_file);
+  }
+}
+
+TEST_CASE("an identity and an input file travel along") {
+  const Link link;
+  Assignment sent = assignment("id");
+  sent.child.identity = agent::Identity{1000, 100, {100, 27, 4'000'000'000}};
+  sent.stdin_file.reset(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  REQUIRE(send_assignment(link.session.get(), sent));
+  const Assignment got = received(link);
+  REQUIRE(got.child.identity);
+  CHECK(got.child.identity->uid == 1000);
+  CHECK(got.child.identity->gid == 100);
+  CHECK(got.child.identity->groups == std::vector<gid_t>{100, 27, 4'000'000'000});
+  CHECK(same_file(got.stdin_file.get(), sent.stdin_file.get()));
+  CHECK(same_file(got.journal.get(), sent.journal.get()));
+}
+
+TEST_CASE("orders for a process that has ended are dropped") {
+  const Link link;
+  REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::query), 0));
+  REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::input), 1, "late"));
+  REQUIRE(send_assignment(link.session.get(), assignment("true")));
+  CHECK(received(link).process == "proc_1_a");
+}
+
+TEST_CASE("an assignment that is cut short is an error") {
+  const Link link;
+  REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::start), 0, "\x05"));
+  const auto order = receive_assignment(link.keeper.get());
+  REQUIRE_FALSE(order);
+  CHECK(order.error().code == "cannot_start");
+}
+
+TEST_CASE("the end of the session and the end of the keeper are noticed") {
+  Link link;
+  link.session.reset();
+  const auto order = receive_assignment(link.keeper.get());
+  REQUIRE(order);
+  CHECK_FALSE(*order);
+  Link other;
+  other.keeper.reset();
+  const auto sent = send_assignment(other.session.get(), assignment("true"));
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().code == agent::k_keeper_gone);
+}
