@@ -1,6 +1,9 @@
 #include "agent/record.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -15,12 +18,24 @@ namespace {
 using nlohmann::json;
 
 constexpr int k_record_depth = 4;
+constexpr int k_append_attempts = 3;
 constexpr std::string_view k_id_mark = "\"id\":\"";
 
 Result<void> append_line(int journal, const std::string& process, json fields) {
   fields["id"] = process;
   // With a line's end before it as well: a full disk may have left half a line there.
-  return write_all(journal, "\n" + fields.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  const std::string line = "\n" + fields.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  // In one piece, because others write as well; what was cut short is written once more from the start.
+  for (int attempt = 0; attempt < k_append_attempts; ++attempt) {
+    const ssize_t written = ::write(journal, line.data(), line.size());
+    if (written == static_cast<ssize_t>(line.size())) {
+      return {};
+    }
+    if (written < 0 && errno != EINTR) {
+      return fail(errno_error("write to the journal"));
+    }
+  }
+  return fail("io_error", "write to the journal: there was no room for a whole line");
 }
 
 Error damaged(const char* what) {

@@ -28,6 +28,7 @@ namespace bp = boost::process::v1;
 namespace bp = boost::process;
 #endif
 
+constexpr int k_reads_at_once = 16;
 constexpr std::size_t k_max_output_bytes = 8 * 1024 * 1024;
 constexpr std::size_t k_max_complaint_bytes = 4096;
 
@@ -105,10 +106,10 @@ class Child {
   Fd m_err;
 };
 
-/// Reads what there is; closes the descriptor at its end.
+/// Reads what there is, but not for ever; closes the descriptor at its end.
 void drain(Fd& fd, std::string& into, std::size_t limit) {
   std::array<char, 16 * 1024> buffer;
-  while (fd) {
+  for (int round = 0; fd && round < k_reads_at_once; ++round) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got > 0) {
       into.append(buffer.data(), std::min(static_cast<std::size_t>(got), limit - std::min(limit, into.size())));

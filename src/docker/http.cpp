@@ -83,21 +83,20 @@ class UpgradedStream : public sandbox::ByteStream {
   [[nodiscard]] std::string complaint() override { return m_complaint; }
 
   Result<std::size_t> read(std::span<char> buffer) override {
-    while (true) {
-      if (const std::size_t got = demultiplex(buffer); got > 0) {
-        return got;
-      }
-      std::array<char, 64 * 1024> raw;
-      std::size_t count = 0;
-      const CURLcode code = curl_easy_recv(m_handle.get(), raw.data(), raw.size(), &count);
-      if (code == CURLE_AGAIN) {
-        return 0;
-      }
-      if (code != CURLE_OK || count == 0) {
-        return fail("stream_ended", code == CURLE_OK ? "the stream ended" : curl_easy_strerror(code));
-      }
-      m_raw.append(raw.data(), count);
+    if (const std::size_t got = demultiplex(buffer); got > 0) {
+      return got;
     }
+    std::array<char, 64 * 1024> raw;
+    std::size_t count = 0;
+    const CURLcode code = curl_easy_recv(m_handle.get(), raw.data(), raw.size(), &count);
+    if (code == CURLE_AGAIN) {
+      return 0;
+    }
+    if (code != CURLE_OK || count == 0) {
+      return fail("stream_ended", code == CURLE_OK ? "the stream ended" : curl_easy_strerror(code));
+    }
+    m_raw.append(raw.data(), count);
+    return demultiplex(buffer);
   }
 
   Result<std::size_t> write(std::string_view bytes) override {

@@ -209,19 +209,13 @@ void Conversation::call_tool(Request request, Reply reply, Revision revision) {
   auto shared_reply = std::make_shared<Reply>(std::move(reply));
   const bool taken = m_pool.submit([this, tool, revision, interruption, shared_reply, id = request.id,
                                     arguments = std::move(arguments), progress_token = std::move(progress_token)] {
-    const auto began = Clock::now();
-    const std::string correlation_id = next_correlation_id();
-    ToolResult result = run_tool(*tool, arguments, progress_token, *interruption, correlation_id);
-    const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
-    const std::string outcome = outcome_of(result, interruption->reason());
-    const std::string subject = result.subject;
+    ToolResult result = run_tool(*tool, arguments, progress_token, *interruption);
     end_call(id);
     if (interruption->reason() == StopReason::cancelled) {
       shared_reply->silence();
     } else {
       shared_reply->result(m_server.call_result(std::move(result), revision));
     }
-    audit({correlation_id, tool->name, outcome, subject, took}, arguments);
     const std::lock_guard lock(m_mutex);
     --m_running;
     m_call_ended.notify_all();
@@ -246,8 +240,9 @@ void Conversation::end_call(const json& id) {
 }
 
 ToolResult Conversation::run_tool(const Tool& tool, const json& arguments, const json& progress_token,
-                                  const Interruption& interruption, const std::string& correlation_id) {
-  CallContext context{correlation_id, m_owner, interruption, {}};
+                                  const Interruption& interruption) {
+  const auto began = Clock::now();
+  CallContext context{next_correlation_id(), m_owner, interruption, {}};
   if (progress_token.is_string() || progress_token.is_number_integer()) {
     // The sink of single messages, also within a batch: progress is no answer.
     context.report_progress = [&, steps = 0](const std::string& message) mutable {
@@ -259,26 +254,25 @@ ToolResult Conversation::run_tool(const Tool& tool, const json& arguments, const
                       {"params", {{"progressToken", progress_token}, {"progress", ++steps}, {"message", message}}}});
     };
   }
+  ToolResult result;
   try {
-    return tool.call(arguments, context);
+    result = tool.call(arguments, context);
   } catch (const std::exception& error) {
-    m_log.error("a tool failed", {{"tool", tool.name}, {"request", correlation_id}, {"error", error.what()}});
-    return error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
+    m_log.error("a tool failed", {{"tool", tool.name}, {"request", context.correlation_id}, {"error", error.what()}});
+    result = error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
   }
-}
-
-/// After the answer has gone out: nobody waits for it.
-void Conversation::audit(const FinishedCall& call, const json& arguments) {
+  const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
   const auto rationale = arguments.find("rationale");
-  m_log.info("call", {{"request", call.correlation_id},
-                      {"tool", call.tool},
-                      {"outcome", call.outcome},
-                      {"ms", std::to_string(call.took.count())},
-                      {"container", call.container},
+  m_log.info("call", {{"request", context.correlation_id},
+                      {"tool", tool.name},
+                      {"outcome", outcome_of(result, interruption.reason())},
+                      {"ms", std::to_string(took)},
+                      {"container", result.subject},
                       {"owner", m_owner},
                       {"rationale", rationale != arguments.end() && rationale->is_string()
                                         ? printable_line(rationale->get<std::string>(), 300)
                                         : ""}});
+  return result;
 }
 
 void Conversation::detach_calls() {

@@ -46,15 +46,7 @@ class Conversation {
   void initialize(const Request& request, Reply reply);
   void call_tool(Request request, Reply reply, Revision revision);
   ToolResult run_tool(const Tool& tool, const json& arguments, const json& progress_token,
-                      const Interruption& interruption, const std::string& correlation_id);
-  struct FinishedCall {
-    std::string correlation_id;
-    std::string tool;
-    std::string outcome;
-    std::string container;
-    milliseconds took;
-  };
-  void audit(const FinishedCall& call, const json& arguments);
+                      const Interruption& interruption);
   void end_call(const json& id);
   void receive_batch(json batch);
 

@@ -17,6 +17,7 @@ using nlohmann::json;
 
 /// While calls wait, the agent has to give a sign of life this often, or is asked for one.
 constexpr milliseconds k_busy_ping_interval{1000};
+constexpr int k_reads_per_turn = 16;
 /// How long a caller waits before it looks at the clock again.
 constexpr milliseconds k_slice{500};
 /// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
@@ -76,6 +77,9 @@ Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream>
   std::unique_ptr<Connection> connection(new Connection(std::move(stream)));
   if (auto greeted = connection->await_hello(deadline); !greeted) {
     return fail(greeted.error());
+  }
+  if (!connection->m_wake) {
+    return fail("agent_failed", "this server has no file descriptors left");
   }
   connection->m_idle_thread = std::thread([raw = connection.get()] { raw->idle(); });
   return connection;
@@ -164,8 +168,8 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail(*m_broken);
   }
   if (m_queued.size() + body.size() > k_max_queued) {
-    return fail("agent_silent", "too many requests wait for the agent in the container",
-                "Is the container paused? See `docker ps`");
+    return fail("agent_busy", "too many requests wait for the agent in the container",
+                "Try again in a moment; send less at once");
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
@@ -174,9 +178,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   if (m_turn_taken) {
     wake();
   }
-  lock.unlock();
   const std::stop_callback interrupt(stop, [this] { wake(); });
-  lock.lock();
 
   const auto silent = [&] { return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit; };
   do {
@@ -205,10 +207,13 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
 void Connection::idle() {
   Lock lock(m_mutex);
   while (!m_closing && !m_broken) {
-    if (!m_turn_taken) {
+    while (!m_turn_taken && !m_broken) {
       take_turn(lock, milliseconds(0));
-      pass_turn();
+      if (m_queued.empty()) {
+        break;  // a ping goes out at once
+      }
     }
+    pass_turn();
     m_closed.wait_for(lock, k_busy_ping_interval, [&] { return m_closing; });
   }
 }
@@ -220,33 +225,51 @@ void Connection::take_turn(Lock& lock, milliseconds at_most) {
   if (m_writing.empty()) {
     m_writing.swap(m_queued);
   }
+  const bool more_to_write = !m_queued.empty();
   lock.unlock();
-  const auto exchanged = exchange(at_most);
+  Result<Exchanged> exchanged;
+  try {
+    exchanged = exchange(at_most, more_to_write);
+  } catch (const std::exception& error) {
+    exchanged = fail("io_error", error.what());
+  }
   lock.lock();
   m_turn_taken = false;
   if (!exchanged && !m_broken) {
     const bool violation = exchanged.error().code == "protocol_violation";
     break_off(violation ? exchanged.error() : lost(exchanged.error().message));
   }
+  if (exchanged && exchanged->wrote_part) {
+    // An agent that takes a long request is alive, even if a ping behind that has yet to reach it.
+    m_last_heard = Clock::now();
+    m_unanswered_ping = m_unanswered_ping ? std::optional(m_last_heard) : std::nullopt;
+  }
   ping_if_due();
 }
 
-Result<void> Connection::exchange(milliseconds at_most) {
-  if (auto written = write_some(); !written) {
-    return written;
+Result<Connection::Exchanged> Connection::exchange(milliseconds at_most, bool more_to_write) {
+  const auto exchanged = write_some();
+  if (!exchanged) {
+    return exchanged;
   }
+  const bool at_once = m_more_to_read || (more_to_write && m_writing.empty());
   std::array<pollfd, 3> polled = {pollfd{m_wake.get(), POLLIN, 0}, pollfd{m_stream->read_fd(), POLLIN, 0},
                                   pollfd{m_writing.empty() ? -1 : m_stream->write_fd(), POLLOUT, 0}};
-  ::poll(polled.data(), polled.size(), static_cast<int>(at_most.count()));
+  ::poll(polled.data(), polled.size(), at_once ? 0 : static_cast<int>(at_most.count()));
   if (polled[0].revents != 0) {
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(m_wake.get(), &count, sizeof count);
   }
-  Result<bool> more = polled[1].revents != 0;
-  while (more && *more) {
-    more = read_some();
+  m_more_to_read = m_more_to_read || polled[1].revents != 0;
+  // Bounded, because an agent that never stops talking must not keep this thread from its deadline.
+  for (int round = 0; m_more_to_read && round < k_reads_per_turn; ++round) {
+    const auto more = read_some();
+    if (!more) {
+      return fail(more.error());
+    }
+    m_more_to_read = *more;
   }
-  return more ? Result<void>() : fail(more.error());
+  return exchanged;
 }
 
 /// Whoever still waits goes on with the input and output.
@@ -287,20 +310,21 @@ Result<bool> Connection::read_some() {
   }
 }
 
-Result<void> Connection::write_some() {
+Result<Connection::Exchanged> Connection::write_some() {
+  const std::size_t before = m_written;
   while (m_written < m_writing.size()) {
     const auto taken = m_stream->write(std::string_view(m_writing).substr(m_written));
     if (!taken) {
       return fail(taken.error());
     }
     if (*taken == 0) {
-      return {};
+      return Exchanged{m_written > before};
     }
     m_written += *taken;
   }
   m_writing.clear();
   m_written = 0;
-  return {};
+  return Exchanged{};
 }
 
 Result<void> Connection::deliver(wire::Frame frame) {

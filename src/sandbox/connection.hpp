@@ -60,10 +60,13 @@ class Connection {
   Result<void> await_hello(Deadline deadline);
   void idle();
   void take_turn(Lock& lock, milliseconds at_most);
-  Result<void> exchange(milliseconds at_most);
+  struct Exchanged {
+    bool wrote_part = false;  ///< some of a long request went out, and some has yet to
+  };
+  Result<Exchanged> exchange(milliseconds at_most, bool more_to_write);
   void pass_turn();
   Result<bool> read_some();
-  Result<void> write_some();
+  Result<Exchanged> write_some();
   Result<void> deliver(wire::Frame frame);
   void ping_if_due();
   void break_off(const Error& error);
@@ -74,6 +77,7 @@ class Connection {
   wire::FrameReader m_reader{wire::k_max_body_to_host};
   std::string m_writing;
   std::size_t m_written = 0;
+  bool m_more_to_read = false;
 
   Hello m_hello;
   Fd m_wake;  // interrupts the thread whose turn it is

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <thread>
 
 #include "sandbox/agent_launch.hpp"
 #include "wire/frame.hpp"
@@ -19,6 +20,9 @@ using nlohmann::json;
 constexpr milliseconds k_connect_patience{30'000};
 constexpr milliseconds k_answer_patience{15'000};
 constexpr milliseconds k_inspect_patience{5'000};
+/// How long a process that is just being started is asked for, and how often. More than the agent takes it for one.
+constexpr milliseconds k_start_patience{6'000};
+constexpr milliseconds k_start_interval{50};
 /// Output up to this size rides along with the answer to start and wait.
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_input_chunk_bytes = 32 * 1024;
@@ -82,13 +86,37 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
 Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
     : m_channel(channel), m_settings(std::move(settings)), m_log(log) {}
 
-Result<Sandbox::Session> Sandbox::session() {
-  const std::lock_guard lock(m_mutex);
+Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
+  std::unique_lock lock(m_mutex);
   if (m_session && m_session->connection->alive()) {
     return *m_session;
   }
+  if (const auto attempt = m_attempt) {
+    m_attempt_ended.wait(lock, stop, [&] { return attempt->has_value(); });
+    return *attempt ? **attempt : fail("cancelled", "the call was cancelled");
+  }
+  const auto attempt = std::make_shared<std::optional<Result<Session>>>();
+  m_attempt = attempt;
   const bool again = m_session.has_value();
   m_session.reset();
+  lock.unlock();
+  Result<Session> connected = fail("internal_error", "connecting to the container failed in an unexpected way");
+  try {
+    connected = connect(again);
+  } catch (const std::exception& error) {
+    connected.error().message += std::string(": ") + error.what();
+  }
+  lock.lock();
+  if (connected) {
+    m_session = *connected;
+  }
+  *attempt = connected;
+  m_attempt.reset();
+  m_attempt_ended.notify_all();
+  return connected;
+}
+
+Result<Sandbox::Session> Sandbox::connect(bool again) {
   const auto deadline = Deadline::after(k_connect_patience);
   const auto began = Clock::now();
   auto run = m_channel.prepare(deadline);
@@ -100,11 +128,10 @@ Result<Sandbox::Session> Sandbox::session() {
     // A container that was paused or stopped in between is the better explanation.
     return fail(explain({*run, nullptr}, connection.error()));
   }
-  m_session = Session{*run, std::move(*connection)};
   const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
   m_log.info(again ? "reconnected" : "connected",
              {{"container", m_channel.container_name()}, {"id", run->id.substr(0, 12)}, {"ms", std::to_string(took)}});
-  return *m_session;
+  return Session{*run, std::move(*connection)};
 }
 
 Error Sandbox::explain(const Session& session, const Error& error) {
@@ -131,7 +158,7 @@ Error Sandbox::explain(const Session& session, const Error& error) {
 
 Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience,
                                   const std::stop_token& stop) {
-  auto current = session();
+  auto current = session(stop);
   if (!current) {
     return fail(current.error());
   }
@@ -170,8 +197,8 @@ Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string&
   return drop_session(snapshot ? violation() : snapshot.error());
 }
 
-Result<void> Sandbox::expect_run(const ContainerRun& run) {
-  const auto current = session();
+Result<void> Sandbox::expect_run(const ContainerRun& run, const std::stop_token& stop) {
+  const auto current = session(stop);
   if (!current) {
     return fail(current.error());
   }
@@ -192,7 +219,7 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   }
   head["process"] = process;
   const bool repeatable = head.at("op") != "input";
-  const auto before = session();
+  const auto before = session(stop);
   if (!before) {
     return fail(before.error());
   }
@@ -200,13 +227,13 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   if (!answer && answer.error().code == "connection_lost" && repeatable) {
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
-    if (auto same = expect_run(before->run); !same) {
+    if (auto same = expect_run(before->run, stop); !same) {
       return fail(same.error());
     }
     answer = call(std::move(head), body, patience, stop);
   }
   if (!answer && answer.error().code == "no_such_process") {
-    const auto current = session();
+    const auto current = session(stop);
     if (current && current->run.generation() != *generation) {
       return fail("process_gone",
                   fmt::format("process {} is gone: the container was restarted or replaced since", process),
@@ -221,8 +248,8 @@ Result<Hello> Sandbox::hello() {
   return current ? Result<Hello>(current->connection->hello()) : fail(current.error());
 }
 
-Result<std::string> Sandbox::new_process_id() {
-  const auto current = session();
+Result<std::string> Sandbox::new_process_id(const std::stop_token& stop) {
+  const auto current = session(stop);
   if (!current) {
     return fail(current.error());
   }
@@ -249,18 +276,24 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
     head["user"] = *request.user;
   }
   const std::string body = request.command + environment + request.input.value_or("");
-  const auto before = session();
+  const auto before = session(stop);
   if (!before) {
-    return fail(before.error());
+    return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
+                                              : fail(before.error());
   }
   auto answer = call(head, body, wait + k_answer_patience, stop);
   if (!answer && answer.error().code == "connection_lost") {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
-    if (auto same = expect_run(before->run); !same) {
+    if (auto same = expect_run(before->run, stop); !same) {
       return fail(same.error());
     }
     auto found = this->wait(request.id, wait, std::nullopt, stop);
+    const auto patience = Deadline::after(k_start_patience);
+    while (!found && found.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
+      std::this_thread::sleep_for(k_start_interval);
+      found = this->wait(request.id, wait, std::nullopt, stop);
+    }
     if (found || found.error().code != "no_such_process") {
       return found;
     }
@@ -326,6 +359,9 @@ Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_
     const auto chunk = bytes.substr(0, k_input_chunk_bytes);
     const bool last = chunk.size() == bytes.size();
     auto answer = call_process(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, k_answer_patience, {});
+    if (!answer && answer.error().code == "keeper_busy" && accepted > 0) {
+      break;  // the rest was not taken, and the caller is told how much was
+    }
     if (!answer) {
       return fail(answer.error());
     }

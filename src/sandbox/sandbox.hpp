@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -67,7 +68,7 @@ class Sandbox {
   [[nodiscard]] const std::string& workdir() const { return m_settings.workdir; }
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
 
-  Result<std::string> new_process_id();
+  Result<std::string> new_process_id(const std::stop_token& stop = {});
   /// Returns when the process has ended or `wait` is over, whichever comes first.
   Result<Snapshot> start(const StartRequest& request, milliseconds wait, const std::stop_token& stop);
   /// Likewise; with `known` (totals of both streams) also when there is more output than that.
@@ -87,15 +88,16 @@ class Sandbox {
     std::shared_ptr<Connection> connection;
   };
 
-  /// A live connection, made if there is none.
-  Result<Session> session();
+  /// A live connection, made if there is none. One caller makes it; those who come meanwhile share what becomes of it.
+  Result<Session> session(const std::stop_token& stop = {});
+  Result<Session> connect(bool again);
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience,
                            const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
   /// After a loss: an error if the container is not in the same run any more. The engine may have said "running" for a
   /// moment after it was killed, and reconnecting then has started it again.
-  Result<void> expect_run(const ContainerRun& run);
+  Result<void> expect_run(const ContainerRun& run, const std::stop_token& stop);
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
   void forget(const std::shared_ptr<Connection>& connection);
@@ -106,8 +108,10 @@ class Sandbox {
   Channel& m_channel;
   Settings m_settings;
   Log& m_log;
-  std::mutex m_mutex;  // guards m_session; held while connecting, so that one call connects and the others wait
+  std::mutex m_mutex;  // guards everything below
   std::optional<Session> m_session;
+  std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end
+  std::condition_variable_any m_attempt_ended;
 };
 
 }  // namespace dockbridge::sandbox

@@ -204,17 +204,19 @@ ToolResult call(const SandboxResolver& resolve, const Settings& settings, const 
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  auto id = sandbox.new_process_id();
+  auto id = sandbox.new_process_id(context.interruption.token());
   if (!id) {
     return mcp::error_result(id.error());
   }
   order.start.id = *id;
   order.start.owner = context.owner;
   auto outcome = follow(sandbox, order, context);
-  if (!outcome && context.interruption.reason() == StopReason::cancelled) {
+  // Nobody waits for it any more, but it was sent.
+  const bool left_alone = !outcome && outcome.error().code == "cancelled";
+  if (left_alone && context.interruption.reason() == StopReason::cancelled) {
     (void)sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
-  if (!outcome && context.interruption.reason() == StopReason::detached) {
+  if (left_alone && context.interruption.reason() == StopReason::detached) {
     return tell_detached(*id);
   }
   if (!outcome) {

@@ -115,6 +115,8 @@ TEST_CASE("a command can run as another user of the container") {
     CHECK(out("games") == "5\n60\n/usr/games games\n");
     CHECK(out("4242:4343") == "4242\n4343\n/\n");
     CHECK(out("games:daemon") == "5\n1\n/usr/games games\n");
+    CHECK(fields_of(server.execute("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin",
+                                   {{"user", "nobody"}, {"cwd", "/"}, {"stdin", "c"}}))["stdout"] == "a\nc");
     const json nobody = server.execute("true", {{"user", "no-such-user"}});
     CHECK(nobody["isError"] == true);
     CHECK(fields_of(nobody)["error"]["code"] == "no_such_user");

@@ -54,7 +54,7 @@ TEST_CASE("many short commands in a row: no error, no growth on either side, no 
   run_some(commands);
   const auto check_growth = [](const std::string& who, const Footprint& before, const Footprint& after) {
     CAPTURE(who);
-    CHECK(after.resident_kib - before.resident_kib < 1024);
+    CHECK((!k_memory_tells || after.resident_kib - before.resident_kib < 1024));
     CHECK(after.descriptors - before.descriptors <= 2);
   };
   check_growth("server", server_before, footprint(server.pid()));

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/keeper/control.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::agent {
@@ -21,7 +20,7 @@ namespace dockbridge::agent {
 namespace {
 
 /// What goes into the packet itself. Keepers stay small.
-constexpr std::size_t k_most_inline = 8 * 1024;
+constexpr std::size_t k_most_inline = 4 * 1024;
 /// More than the kernel takes as the arguments and the environment of a program.
 constexpr std::size_t k_most_content = 64 * 1024 * 1024;
 
@@ -134,9 +133,7 @@ struct Packet {
   std::array<Fd, k_most_passed> descriptors;
 };
 
-/// None when the other side is gone.
-std::optional<Packet> receive_packet(int socket) {
-  Packet packet;
+Received receive_packet(int socket, Packet& packet) {
   packet.payload.resize(k_most_inline);
   std::array<iovec, 2> parts = {iovec{&packet.header, sizeof packet.header},
                                 iovec{packet.payload.data(), packet.payload.size()}};
@@ -146,27 +143,53 @@ std::optional<Packet> receive_packet(int socket) {
   message.msg_iovlen = parts.size();
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  ssize_t got = 0;
-  while ((got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0 && errno == ECONNRESET) {
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);  // as in receive_control
+  }
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return Received::nothing;
   }
   if (got < static_cast<ssize_t>(sizeof packet.header)) {
-    return std::nullopt;
+    return Received::hangup;
   }
   packet.payload.resize(static_cast<std::size_t>(got) - sizeof packet.header);
   const cmsghdr* rights = CMSG_FIRSTHDR(&message);
   if (rights == nullptr || rights->cmsg_type != SCM_RIGHTS) {
-    return packet;
+    return Received::packet;
   }
   const unsigned char* next = CMSG_DATA(rights);
+  const unsigned char* end = next + rights->cmsg_len - CMSG_LEN(0);
   for (std::size_t i = 0; i < k_most_passed; ++i) {
-    if ((packet.header.value & (1U << i)) != 0 && next < CMSG_DATA(rights) + rights->cmsg_len - CMSG_LEN(0)) {
+    if ((packet.header.value & (1U << i)) != 0 && next < end) {
       int number = -1;
       std::memcpy(&number, next, sizeof number);
       packet.descriptors.at(i).reset(number);
       next += sizeof number;
     }
   }
-  return packet;
+  return Received::packet;
+}
+
+Result<Assignment> read_assignment(Packet packet) {
+  for (std::size_t i = 0; i < k_most_passed; ++i) {
+    if ((packet.header.value & (1U << i)) != 0 && !packet.descriptors.at(i)) {
+      return fail("cannot_start", "the container has no file descriptors left for another process");
+    }
+  }
+  if (const Fd& file = packet.descriptors[k_content]; file) {
+    auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_most_content);
+    if (!content) {
+      return fail(content.error().within("the keeper could not read what it should start"));
+    }
+    packet.payload = std::move(*content);
+  }
+  auto assignment = decode_assignment(packet.payload);
+  if (assignment) {
+    assignment->journal = std::move(packet.descriptors[k_journal]);
+    assignment->stdin_file = std::move(packet.descriptors[k_stdin_file]);
+  }
+  return assignment;
 }
 
 }  // namespace
@@ -210,27 +233,17 @@ Result<void> send_assignment(int socket, const Assignment& assignment) {
   return {};
 }
 
-Result<std::optional<Assignment>> receive_assignment(int socket) {
-  while (auto packet = receive_packet(socket)) {
-    if (packet->header.type != static_cast<std::uint8_t>(Order::start)) {
-      continue;
-    }
-    if (const Fd& file = packet->descriptors[k_content]; file) {
-      auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_most_content);
-      if (!content) {
-        return fail(content.error().within("the keeper could not read what it should start"));
-      }
-      packet->payload = std::move(*content);
-    }
-    auto assignment = decode_assignment(packet->payload);
-    if (!assignment) {
-      return fail(assignment.error());
-    }
-    assignment->journal = std::move(packet->descriptors[k_journal]);
-    assignment->stdin_file = std::move(packet->descriptors[k_stdin_file]);
-    return std::optional(std::move(*assignment));
+Received receive_assignment(int socket, Result<Assignment>& assignment) {
+  Packet packet;
+  const Received received = receive_packet(socket, packet);
+  if (received != Received::packet) {
+    return received;
   }
-  return std::optional<Assignment>();
+  if (packet.header.type != static_cast<std::uint8_t>(Order::start)) {
+    return Received::nothing;
+  }
+  assignment = read_assignment(std::move(packet));
+  return Received::packet;
 }
 
 }  // namespace dockbridge::agent

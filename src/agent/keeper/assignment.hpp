@@ -1,10 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "agent/keeper/child.hpp"
+#include "agent/keeper/control.hpp"
 #include "agent/spool.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
@@ -26,7 +26,7 @@ struct Assignment {
 
 /// Error k_keeper_gone if there is nobody any more to take it.
 Result<void> send_assignment(int socket, const Assignment& assignment);
-/// Waits for the next one, and drops what is meant for a process that has ended. None if the session is gone.
-Result<std::optional<Assignment>> receive_assignment(int socket);
+/// Does not wait. What is meant for a process that has ended is dropped, and counts as nothing.
+Received receive_assignment(int socket, Result<Assignment>& assignment);
 
 }  // namespace dockbridge::agent

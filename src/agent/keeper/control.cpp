@@ -36,7 +36,11 @@ bool send_state(int socket, const StatePacket& state) {
 
 Received receive_control(int socket, ControlPacket& packet) {
   std::array<char, sizeof(ControlHeader) + k_max_control_payload> buffer;
-  const ssize_t got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  ssize_t got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got < 0 && errno == ECONNRESET) {
+    // Told once, ahead of what the other side had sent before it went.
+    got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  }
   if (got < 0) {
     return errno == EAGAIN || errno == EINTR ? Received::nothing : Received::hangup;
   }

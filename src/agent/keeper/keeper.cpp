@@ -25,6 +25,7 @@ constexpr std::size_t k_drain_bytes = 1024 * 1024;
 constexpr std::size_t k_max_links = 64;
 constexpr milliseconds k_kill_again{50};
 constexpr milliseconds k_timeout_grace{2000};
+constexpr milliseconds k_kill_patience{1000};
 
 struct Pipe {
   Fd read_end;
@@ -63,6 +64,12 @@ Result<void> Keeper::start() {
   child.stdin_fd = in->read_end.get();
   child.stdout_fd = out->write_end.get();
   child.stderr_fd = err->write_end.get();
+  if (child.identity) {
+    // So that the command may open /dev/stdin, /dev/stdout and /dev/stderr.
+    for (const int fd : {child.stdin_fd, child.stdout_fd, child.stderr_fd}) {
+      [[maybe_unused]] const int given = ::fchown(fd, child.identity->uid, child.identity->gid);
+    }
+  }
   auto pid = start_child(child);
   if (!pid) {
     return fail(pid.error());
@@ -81,12 +88,23 @@ Result<void> Keeper::start() {
   }
   if (auto written = append(m_assignment.journal.get(), m_assignment.process, Kept{m_pid, m_surroundings.socket});
       !written) {
-    do {
-      signal_descendants(SIGKILL);
-    } while (::waitpid(-1, nullptr, 0) > 0);
+    kill_all();
     return fail("state_not_writable", written.error().message, "Free some disk space in the container");
   }
   return {};
+}
+
+/// What was started has no record, and must not stay.
+void Keeper::kill_all() {
+  for (const auto deadline = Deadline::after(k_kill_patience); !deadline.passed();) {
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    pollfd ended{m_surroundings.signals, POLLIN, 0};
+    if (errno == ECHILD || ::poll(&ended, 1, static_cast<int>(k_kill_again.count())) < 0) {
+      return;
+    }
+  }
 }
 
 Fd Keeper::run(Fd first_link) {
@@ -249,7 +267,8 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
       return false;
     case Order::query:
       link.sent = state();
-      return send_state(link.socket.get(), link.sent);
+      send_state(link.socket.get(), link.sent);  // who does not read asks again
+      return true;
     case Order::watch_growth:
       link.watches_growth = true;
       return true;

@@ -23,8 +23,9 @@ class Keeper {
   struct Surroundings {
     int directory = -1;    ///< the state directory
     int signals = -1;      ///< a signalfd for SIGCHLD
-    int listener = -1;     ///< where sessions connect; -1: nowhere
+    int listener = -1;     ///< where sessions connect
     std::string socket{};  ///< the listener's name in the directory
+    std::string own_oom_score{};
   };
 
   Keeper(Assignment assignment, const Surroundings& surroundings);
@@ -42,6 +43,7 @@ class Keeper {
     StatePacket sent{};
   };
 
+  void kill_all();
   void loop();
   [[nodiscard]] int poll_timeout_ms() const;
 

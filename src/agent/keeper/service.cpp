@@ -7,8 +7,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <string>
 #include <string_view>
@@ -22,12 +24,14 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr int k_backlog = 16;
-constexpr std::size_t k_score_bytes = 16;
 /// Makes commands the first victims when the container runs out of memory, not their keepers.
 constexpr std::string_view k_command_oom_score = "500";
 
 std::string oom_score() {
-  return read_file_at(AT_FDCWD, "/proc/self/oom_score_adj", k_score_bytes).value_or("0");
+  const Fd file(::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC));
+  std::array<char, 16> text{};
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  return got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "0";
 }
 
 /// Where this may not be set, the kernel's own choice is as good.
@@ -36,10 +40,11 @@ void set_oom_score(std::string_view score) {
   (void)write_all(file.get(), score);
 }
 
-/// All signals wait, and none is ignored: a command would inherit that. SIGCHLD is read from the descriptor.
+/// All signals wait, and none is ignored, whoever started us: a command would inherit that. SIGCHLD is read from the
+/// descriptor.
 Fd block_signals() {
-  for (const int ignored_by_session : {SIGPIPE, SIGCHLD}) {
-    ::signal(ignored_by_session, SIG_DFL);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    ::signal(signal, SIG_DFL);
   }
   sigset_t all;
   sigfillset(&all);
@@ -55,22 +60,10 @@ void tell_failure(int link, const Error& error) {
                fmt::format("{}\n{}\n{}", error.code, error.message, error.next_step));
 }
 
-/// Where other sessions than the keeper's own reach it, for as long as it lives. Without one its commands run and are
-/// recorded all the same; only other sessions cannot reach them.
+/// Where other sessions than the keeper's own reach it, for as long as it lives.
 class Listener {
  public:
-  explicit Listener(int directory_fd)
-      : m_directory_fd(directory_fd),
-        m_name(fmt::format("{}{}_{}", k_keeper_prefix, ::getpid(), unix_milliseconds_now())) {
-    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const sockaddr_un address = socket_address(directory_fd, m_name);
-    if (socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-        ::listen(socket.get(), k_backlog) == 0) {
-      m_socket = std::move(socket);
-    } else {
-      m_name.clear();
-    }
-  }
+  explicit Listener(int directory_fd) : m_directory_fd(directory_fd) { open(); }
   ~Listener() {
     if (m_socket) {
       ::unlinkat(m_directory_fd, m_name.c_str(), 0);
@@ -79,6 +72,20 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  /// Tries again if it could not be opened before (the disk was full).
+  bool open() {
+    if (m_socket) {
+      return true;
+    }
+    m_name = fmt::format("{}{}_{}", k_keeper_prefix, ::getpid(), unix_milliseconds_now());
+    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const sockaddr_un address = socket_address(m_directory_fd, m_name);
+    if (socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::listen(socket.get(), k_backlog) == 0) {
+      m_socket = std::move(socket);
+    }
+    return static_cast<bool>(m_socket);
+  }
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] const std::string& name() const { return m_name; }
 
@@ -99,6 +106,31 @@ class Listener {
   Fd m_socket;
 };
 
+/// Looks after one command to its end, if it can be started. Returns the link, if there can be another.
+Fd keep(Result<Assignment> assignment, const Keeper::Surroundings& surroundings, Fd link) {
+  if (!assignment) {
+    tell_failure(link.get(), assignment.error());
+    return link;
+  }
+  if (surroundings.listener < 0) {
+    tell_failure(link.get(), {"state_not_writable", "no socket could be made in the state directory",
+                              "See with `df` and `df -i` whether the container's disk is full"});
+    return link;
+  }
+  Keeper keeper(std::move(*assignment), surroundings);
+  if (const auto started = keeper.start(); !started) {
+    tell_failure(link.get(), started.error());
+    const bool is_free = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+    return is_free ? std::move(link) : Fd();
+  }
+  set_oom_score(surroundings.own_oom_score);
+  link = keeper.run(std::move(link));
+  if (link) {
+    send_control(link.get(), static_cast<std::uint8_t>(Answer::free), 0);
+  }
+  return link;
+}
+
 }  // namespace
 
 int serve_as_keeper(Fd link, const char* state_path) {
@@ -111,32 +143,23 @@ int serve_as_keeper(Fd link, const char* state_path) {
   if (!directory || !signals) {
     return 1;
   }
-  const Listener listener(directory.get());
-  const Keeper::Surroundings surroundings{directory.get(), signals.get(), listener.fd(), listener.name()};
+  Listener listener(directory.get());
   const std::string own_score = oom_score();
   while (link) {
     // Set before there is anything to do, and inherited: a command's start is not held up by it.
     set_oom_score(k_command_oom_score);
-    listener.send_away_until_readable(link.get());
-    auto assignment = receive_assignment(link.get());
-    if (assignment && !*assignment) {
+    Result<Assignment> assignment;
+    Received received = Received::nothing;
+    while (received == Received::nothing) {
+      listener.send_away_until_readable(link.get());
+      received = receive_assignment(link.get(), assignment);
+    }
+    if (received == Received::hangup) {
       break;
     }
-    if (!assignment) {
-      tell_failure(link.get(), assignment.error());
-      continue;
-    }
-    Keeper keeper(std::move(**assignment), surroundings);
-    const auto started = keeper.start();
-    if (!started) {
-      tell_failure(link.get(), started.error());
-      continue;
-    }
-    set_oom_score(own_score);
-    link = keeper.run(std::move(link));
-    if (link) {
-      send_control(link.get(), static_cast<std::uint8_t>(Answer::free), 0);
-    }
+    listener.open();
+    link = keep(std::move(assignment), {directory.get(), signals.get(), listener.fd(), listener.name(), own_score},
+                std::move(link));
   }
   return 0;
 }

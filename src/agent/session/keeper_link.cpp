@@ -5,11 +5,15 @@
 
 #include <cerrno>
 
+#include "util/clock.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
+
+/// How long a command may take from its first line in the journal to its keeper's.
+constexpr milliseconds k_start_span{5000};
 
 Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -26,14 +30,23 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
 
 }  // namespace
 
-Result<KeeperLink> KeeperLink::connect(int directory_fd, const std::string& keeper, const std::string& process) {
-  auto socket = connect_to(directory_fd, keeper);
+Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::string& process, const Record& record) {
+  if (!record.kept) {
+    const milliseconds age(unix_milliseconds_now() - record.meta.started_at_ms);
+    return age < k_start_span ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
+                              : Result<std::optional<KeeperLink>>(std::nullopt);
+  }
+  if (record.status && record.status->closed) {
+    return std::nullopt;
+  }
+  auto socket = connect_to(directory_fd, record.kept->keeper);
   if (!socket) {
-    return fail(socket.error());
+    return socket.error().code == k_keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt)
+                                                : fail(socket.error());
   }
   KeeperLink link(std::move(*socket));
-  link.send(Order::attach, 0, process);
-  return link;
+  (void)link.send(Order::attach, 0, process);  // if it is gone, the link says so when it is read
+  return std::optional(std::move(link));
 }
 
 bool KeeperLink::is_listening(int directory_fd, const std::string& keeper) {
@@ -45,31 +58,38 @@ Received KeeperLink::receive(ControlPacket& packet) {
   return receive_control(m_socket.get(), packet);
 }
 
-bool KeeperLink::send(Order order, std::uint32_t value, std::string_view payload) {
-  return send_control(m_socket.get(), static_cast<std::uint8_t>(order), value, payload);
+Result<void> KeeperLink::send(Order order, std::uint32_t value, std::string_view payload) {
+  if (send_control(m_socket.get(), static_cast<std::uint8_t>(order), value, payload)) {
+    return {};
+  }
+  if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
+    return fail("process_ended", "the process has ended already",
+                "check_process tells how it ended and what it printed");
+  }
+  return fail("keeper_busy", "the process's keeper has more to do than it can take", "Try again in a moment");
 }
 
 Result<void> KeeperLink::assign(const Assignment& assignment) {
   return send_assignment(m_socket.get(), assignment);
 }
 
-bool KeeperLink::query() {
+Result<void> KeeperLink::query() {
   return send(Order::query, 0);
 }
 
-bool KeeperLink::watch_growth() {
+Result<void> KeeperLink::watch_growth() {
   return send(Order::watch_growth, 0);
 }
 
-bool KeeperLink::input(std::string_view bytes, bool then_end) {
+Result<void> KeeperLink::input(std::string_view bytes, bool then_end) {
   return send(Order::input, then_end ? 1 : 0, bytes);
 }
 
-bool KeeperLink::signal(int number) {
+Result<void> KeeperLink::signal(int number) {
   return send(Order::signal, static_cast<std::uint32_t>(number));
 }
 
-bool KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {
+Result<void> KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {
   const char byte = static_cast<char>(cause);
   return send(Order::end, grace_ms, {&byte, 1});
 }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
+#include "agent/record.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
@@ -15,8 +17,9 @@ namespace dockbridge::agent {
 /// A session's connection to a keeper. Sends orders; what comes back is read by the caller from `fd()`.
 class KeeperLink {
  public:
-  /// To the keeper of a process; k_keeper_gone if it is no more. One that has another process by now hangs up.
-  static Result<KeeperLink> connect(int directory_fd, const std::string& keeper, const std::string& process);
+  /// To the keeper of a process, none if that is gone; error `keeper_busy` if it cannot be told just now. One that has
+  /// another process by now hangs up.
+  static Result<std::optional<KeeperLink>> find(int directory_fd, const std::string& process, const Record& record);
   /// Whether there is a keeper of that name, or may be.
   static bool is_listening(int directory_fd, const std::string& keeper);
   /// From the session's end of the socket pair that a new keeper was started with.
@@ -26,15 +29,16 @@ class KeeperLink {
   Received receive(ControlPacket& packet);
 
   Result<void> assign(const Assignment& assignment);
-  bool query();
+  // What cannot be sent is the error `process_ended` if the keeper is gone, `keeper_busy` if it does not read.
+  Result<void> query();
   /// Asks to be told, once, when there is more output. A change of phase is always told.
-  bool watch_growth();
-  bool input(std::string_view bytes, bool then_end);
-  bool signal(int number);
-  bool end_tree(wire::Cause cause, std::uint32_t grace_ms);
+  Result<void> watch_growth();
+  Result<void> input(std::string_view bytes, bool then_end);
+  Result<void> signal(int number);
+  Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
 
  private:
-  bool send(Order order, std::uint32_t value, std::string_view payload = {});
+  Result<void> send(Order order, std::uint32_t value, std::string_view payload = {});
 
   Fd m_socket;
 };

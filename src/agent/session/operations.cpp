@@ -55,7 +55,7 @@ Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
   }
   Waiter waiter = read_waiter(request, *id, head);
   if ((*process)->link) {
-    (*process)->link->query();
+    (void)(*process)->link->query();  // a keeper that is gone hangs up, and one that is busy is asked again later
     m_waiters.push_back(std::move(waiter));
   } else {
     answer_wait(waiter, **process);
@@ -96,9 +96,8 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
   if (frame.body.size() > k_max_control_payload) {
     return fail("bad_request", "too much input for one request");
   }
-  if (!(*process)->link->input(frame.body, frame.head.at("eof").get<bool>())) {
-    return fail("process_ended", "the process has ended and takes no input",
-                "check_process tells how it ended and what it printed");
+  if (auto sent = (*process)->link->input(frame.body, frame.head.at("eof").get<bool>()); !sent) {
+    return sent;
   }
   (*process)->input_requests.push_back(request);
   return {};
@@ -114,8 +113,8 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   if (number < 1 || number > SIGRTMAX) {
     return fail("bad_request", "not a signal number");
   }
-  if (!(*process)->link->signal(number)) {
-    return fail("process_ended", "the process has ended already");
+  if (auto sent = (*process)->link->signal(number); !sent) {
+    return sent;
   }
   answer(request, json::object());
   return {};
@@ -130,8 +129,8 @@ Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
   const auto cause = frame.head.at("cause").get<std::string>() == name_of(wire::Cause::cancelled)
                          ? wire::Cause::cancelled
                          : wire::Cause::terminated;
-  if (!(*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>())) {
-    return fail("process_ended", "the process has ended already");
+  if (auto sent = (*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>()); !sent) {
+    return sent;
   }
   answer(request, json::object());
   return {};
@@ -171,7 +170,7 @@ Result<Process*> Session::find(const std::string& id) {
   if (!record) {
     return fail(record.error());
   }
-  auto link = connect_keeper(m_state, id, *record);
+  auto link = KeeperLink::find(m_state.fd(), id, *record);
   if (!link) {
     return fail(link.error());
   }
@@ -308,7 +307,7 @@ void Session::serve_waiters(Process& process) {
     answer_wait(waiter, process);
   }
   if (growth_wanted && process.link) {
-    process.link->watch_growth();
+    (void)process.link->watch_growth();
   }
 }
 
@@ -328,7 +327,7 @@ void Session::expire_waiters() {
     waiter.expired = true;
     waiter.deadline = now + k_keeper_patience;
     if (const auto known = m_processes.find(waiter.process); known != m_processes.end() && known->second->link) {
-      known->second->link->query();
+      (void)known->second->link->query();
     }
     return false;
   });

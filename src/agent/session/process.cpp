@@ -11,9 +11,6 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// How long a command may take from its record to its keeper's first line in it.
-constexpr milliseconds k_start_span{5000};
-
 Result<wire::StreamState> stream_state(int directory_fd, const std::string& name) {
   const auto spool = SpoolReader::open(directory_fd, name);
   return spool ? spool->state() : fail(spool.error());
@@ -106,27 +103,17 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
   return state;
 }
 
-Result<std::optional<KeeperLink>> connect_keeper(const StateDirectory& directory, const std::string& id,
-                                                 const Record& record) {
-  if (!record.kept) {
-    const milliseconds age(unix_milliseconds_now() - record.meta.started_at_ms);
-    return age < k_start_span ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
-                              : Result<std::optional<KeeperLink>>(std::nullopt);
-  }
-  if (record.status && record.status->closed) {
-    return std::nullopt;
-  }
-  auto link = KeeperLink::connect(directory.fd(), record.kept->keeper, id);
-  if (!link) {
-    return link.error().code == k_keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt) : fail(link.error());
-  }
-  return std::optional(std::move(*link));
-}
-
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id,
-                                              const Record& record) {
-  const auto link = connect_keeper(directory, id, record);
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record) {
+  const auto link = KeeperLink::find(directory.fd(), id, record);
   const bool has_keeper = !link || *link;
+  if (!has_keeper && !record.status) {
+    // It may have written its last line after this record was read.
+    auto again = directory.read(id);
+    if (!again) {
+      return fail(again.error());
+    }
+    record = std::move(*again);
+  }
   const auto out = stream_state(directory.fd(), out_name(id));
   const auto err = stream_state(directory.fd(), err_name(id));
   if (!out || !err) {

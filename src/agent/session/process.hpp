@@ -25,12 +25,7 @@ struct Process {
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;
 };
 
-/// A link to the process's keeper, none if that is gone; error `keeper_busy` if it cannot be told just now.
-Result<std::optional<KeeperLink>> connect_keeper(const StateDirectory& directory, const std::string& id,
-                                                 const Record& record);
-
 /// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there.
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id,
-                                              const Record& record);
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record);
 
 }  // namespace dockbridge::agent

@@ -44,7 +44,7 @@ int Session::run() {
     const auto now = Clock::now();
     // Only when nothing is there to be read: after the container was paused, the host's pings are still in the pipe.
     if (!something && now - m_last_heard > wire::k_session_silence_limit) {
-      return 1;
+      m_done = true;
     }
     expire_waiters();
     if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {

@@ -101,30 +101,34 @@ void StateDirectory::let_go_of_journal() {
 
 Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) {
   const auto exists = [] { return fail("process_exists", "a process with this id exists already"); };
+  const auto refuse = [&](const Error& error) {
+    return fail("state_not_writable", fmt::format("cannot store a process in {}: {}", m_path, error.message),
+                "See with `df` and `df -i` whether the container's disk is full");
+  };
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) == 0) {
     return exists();  // before a line of it gets into the journal
   }
   struct stat info {};
-  // Without its first name if another session took it for a leftover.
-  if (!m_journal || ::fstatat(m_fd.get(), m_journal_name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-      info.st_size > k_journal_turn_bytes) {
+  if (!m_journal || (::fstat(m_journal.get(), &info) == 0 && info.st_size > k_journal_turn_bytes)) {
     prepare();
   }
-  const auto refuse = [&](const Error& error) {
-    return fail("state_not_writable", fmt::format("cannot store a process in {}: {}", m_path, error.message),
-                "Free some disk space in the container");
-  };
-  Fd journal(m_journal ? ::fcntl(m_journal.get(), F_DUPFD_CLOEXEC, 0) : -1);
-  if (!journal) {
-    return refuse(errno_error("journal"));
+  while (m_journal) {
+    Fd journal(::fcntl(m_journal.get(), F_DUPFD_CLOEXEC, 0));
+    if (!journal) {
+      return refuse(errno_error("journal"));
+    }
+    if (auto written = append(journal.get(), process, meta); !written) {
+      return refuse(written.error());
+    }
+    if (::linkat(m_fd.get(), m_journal_name.c_str(), m_fd.get(), process.c_str(), 0) == 0) {
+      return journal;
+    }
+    if (errno != ENOENT) {
+      return errno == EEXIST ? exists() : refuse(errno_error("journal"));
+    }
+    prepare();  // another session took the name for a leftover
   }
-  if (auto written = append(journal.get(), process, meta); !written) {
-    return refuse(written.error());
-  }
-  if (::linkat(m_fd.get(), m_journal_name.c_str(), m_fd.get(), process.c_str(), 0) != 0) {
-    return errno == EEXIST ? exists() : refuse(errno_error("journal"));
-  }
-  return journal;
+  return refuse(errno_error("journal"));
 }
 
 Result<Record> StateDirectory::read(const std::string& process) const {
@@ -146,14 +150,19 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
     }
   }
   for (auto& [inode, processes] : journals) {
-    const auto journal = read_file_at(m_fd.get(), *processes.begin(), k_max_journal_bytes);
+    Result<std::string> journal = fail("no_such_process", "");
+    // By any of its names that is still there.
+    for (auto name = processes.begin(); name != processes.end() && !journal; ++name) {
+      journal = read_file_at(m_fd.get(), *name, k_max_journal_bytes);
+    }
     visit_records(journal.value_or(""), [&](const std::string& process, const Result<Record>& record) {
       if (processes.erase(process) > 0) {  // not one that has expired
         visitor(process, record);
       }
     });
     for (const std::string& process : processes) {
-      visitor(process, fail("record_damaged", "the journal does not know the process"));
+      visitor(process,
+              journal ? fail("record_damaged", "the journal does not know the process") : fail(journal.error()));
     }
   }
 }
@@ -164,12 +173,31 @@ void StateDirectory::remove(const std::string& process) const {
   }
 }
 
-bool StateDirectory::is_finished(const std::string& process, const Result<Record>& record) const {
-  if (!record || (record->status && record->status->closed) || !record->kept) {
-    return true;
+/// When a process ended, as far as can be told; none if it may still run.
+std::optional<std::int64_t> StateDirectory::finished_at(const std::string& process,
+                                                        const Result<Record>& record) const {
+  if (!record) {
+    return record.error().code == "record_damaged" ? std::optional<std::int64_t>(0) : std::nullopt;
   }
-  const auto link = KeeperLink::connect(m_fd.get(), record->kept->keeper, process);
-  return !link && link.error().code == k_keeper_gone;
+  if (record->status && record->status->closed) {
+    return record->status->ended_at_ms;
+  }
+  const auto link = KeeperLink::find(m_fd.get(), process, *record);
+  if (!link || *link) {
+    return std::nullopt;
+  }
+  // It may have written its last line after this record was read.
+  if (const auto again = read(process); again && again->status) {
+    return again->status->ended_at_ms;
+  }
+  std::int64_t last = record->meta.started_at_ms;
+  for (const std::string& name : {out_name(process), err_name(process)}) {
+    struct stat info {};
+    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+      last = std::max<std::int64_t>(last, info.st_mtime * 1000);
+    }
+  }
+  return last;
 }
 
 void StateDirectory::prune(const Retention& retention) const {
@@ -183,11 +211,8 @@ void StateDirectory::prune(const Retention& retention) const {
   };
   std::vector<Finished> finished;
   visit([&](const std::string& process, const Result<Record>& record) {
-    if (is_finished(process, record)) {
-      finished.push_back({!record          ? 0
-                          : record->status ? record->status->ended_at_ms
-                                           : record->meta.started_at_ms,
-                          process});
+    if (const auto when = finished_at(process, record)) {
+      finished.push_back({*when, process});
     }
   });
   std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.at_ms > b.at_ms; });

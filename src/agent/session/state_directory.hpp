@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "agent/record.hpp"
@@ -43,7 +45,7 @@ class StateDirectory {
 
  private:
   void remove_leftovers(std::int64_t oldest) const;
-  [[nodiscard]] bool is_finished(const std::string& process, const Result<Record>& record) const;
+  [[nodiscard]] std::optional<std::int64_t> finished_at(const std::string& process, const Result<Record>& record) const;
 
   std::string m_path;
   Fd m_fd;

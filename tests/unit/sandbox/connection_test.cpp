@@ -473,6 +473,24 @@ TEST_CASE("an agent that does not even answer a ping is silent, long before the 
   CHECK(outcome(later));
 }
 
+TEST_CASE("an agent that never stops talking keeps no call from its deadline, and no connection from its end") {
+  Connected c;
+  std::jthread talker([&](const std::stop_token& stop) {
+    std::string flood;
+    for (int i = 0; i < 1000; ++i) {
+      flood += raw_frame(R"({"id":1})");
+    }
+    while (!stop.stop_requested() && c.agent.say(flood)) {
+    }
+  });
+  REQUIRE(c.connection->call({{"op", "first"}}, {}, Deadline::after(k_patience), {}));
+  const auto late = c.connection->call({{"op", "wait"}}, {}, Deadline::after(milliseconds(100)), {});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == "timed_out");
+  CHECK(c.connection->alive());
+  c.connection.reset();
+}
+
 TEST_CASE("a connection that is let go of ends the stream for the agent") {
   Connected c;
   c.connection.reset();

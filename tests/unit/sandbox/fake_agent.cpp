@@ -154,7 +154,11 @@ FakeContainer::~FakeContainer() {
 }
 
 Result<sandbox::ContainerRun> FakeContainer::prepare(Deadline) {
-  const std::lock_guard lock(m_mutex);
+  std::unique_lock lock(m_mutex);
+  const auto hook = m_before_prepare;
+  lock.unlock();
+  hook();
+  lock.lock();
   ++m_prepared;
   return m_prepare_error ? Result<sandbox::ContainerRun>(fail(*m_prepare_error)) : m_run;
 }
@@ -204,6 +208,11 @@ void FakeContainer::set_condition(Result<sandbox::Condition> condition) {
 void FakeContainer::set_prepare_error(std::optional<Error> error) {
   const std::lock_guard lock(m_mutex);
   m_prepare_error = std::move(error);
+}
+
+void FakeContainer::set_before_prepare(std::function<void()> hook) {
+  const std::lock_guard lock(m_mutex);
+  m_before_prepare = std::move(hook);
 }
 
 void FakeContainer::set_usable_bases(std::vector<std::string> bases) {

@@ -86,6 +86,8 @@ class FakeContainer : public sandbox::Channel {
   void set_run(sandbox::ContainerRun run);
   void set_condition(Result<sandbox::Condition> condition);
   void set_prepare_error(std::optional<Error> error);
+  /// Called by every `prepare` before it answers.
+  void set_before_prepare(std::function<void()> hook);
   /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
   void set_usable_bases(std::vector<std::string> bases);
   /// What a session says first, in place of a good greeting.
@@ -106,6 +108,7 @@ class FakeContainer : public sandbox::Channel {
   sandbox::ContainerRun m_run{"0123456789abcdef", "2026-01-01T00:00:00Z"};
   Result<sandbox::Condition> m_condition = sandbox::Condition::running;
   std::optional<Error> m_prepare_error;
+  std::function<void()> m_before_prepare = [] {};
   std::optional<std::vector<std::string>> m_usable_bases;
   std::vector<std::string> m_placed;
   std::string m_greeting = greeting(hello_head());

@@ -108,6 +108,59 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
   CHECK(code_of_wait(world.sandbox) == "success");
 }
 
+TEST_CASE("while a call connects, another that is cancelled does not wait for it") {
+  World world;
+  std::promise<void> connecting;
+  std::promise<void> released;
+  world.container.set_before_prepare([&] {
+    connecting.set_value();
+    released.get_future().wait();
+  });
+  auto first = std::async(std::launch::async, [&] { return code_of_wait(world.sandbox); });
+  connecting.get_future().wait();
+  std::stop_source source;
+  source.request_stop();
+  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), std::nullopt, source.get_token())) == "cancelled");
+  released.set_value();
+  CHECK(first.get() == "success");
+}
+
+TEST_CASE("a channel that throws fails the call and not those after it") {
+  World world;
+  world.container.set_before_prepare([] { throw std::runtime_error("no threads left"); });
+  const auto failed = world.sandbox.hello();
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == "internal_error");
+  CHECK(failed.error().message.find("no threads left") != std::string::npos);
+  world.container.set_before_prepare([] {});
+  CHECK(world.sandbox.hello());
+}
+
+TEST_CASE("calls connect one at a time, and those who wait share the failure") {
+  World world;
+  world.container.set_prepare_error(Error{"engine_hung", "the engine does not answer", ""});
+  constexpr int k_threads = 8;
+  std::latch together(k_threads);
+  std::atomic<int> at_once = 0;
+  std::atomic<int> most_at_once = 0;
+  world.container.set_before_prepare([&] {
+    most_at_once = std::max(most_at_once.load(), ++at_once);
+    together.wait();
+    --at_once;
+  });
+  std::vector<std::future<std::string>> calls;
+  for (int i = 0; i < k_threads; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] {
+      together.count_down();
+      return code_of_wait(world.sandbox);
+    }));
+  }
+  for (auto& call : calls) {
+    CHECK(call.get() == "engine_hung");
+  }
+  CHECK(most_at_once == 1);
+}
+
 TEST_CASE("an agent that is in none of its places is put into the first that takes it") {
   World world;
   SUBCASE("the image's own folder") {

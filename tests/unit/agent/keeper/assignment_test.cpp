@@ -13,6 +13,7 @@
 using namespace dockbridge;
 using agent::Assignment;
 using agent::receive_assignment;
+using agent::Received;
 using agent::send_assignment;
 
 namespace {
@@ -40,10 +41,10 @@ Assignment assignment(std::string command) {
 }
 
 Assignment received(const Link& link) {
-  auto order = receive_assignment(link.keeper.get());
+  Result<Assignment> order;
+  REQUIRE(receive_assignment(link.keeper.get(), order) == Received::packet);
   REQUIRE(order);
-  REQUIRE(*order);
-  return std::move(**order);
+  return std::move(*order);
 }
 
 bool same_file(int a, int b) {
@@ -95,23 +96,46 @@ TEST_CASE("orders for a process that has ended are dropped") {
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::query), 0));
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::input), 1, "late"));
   REQUIRE(send_assignment(link.session.get(), assignment("true")));
+  Result<Assignment> order;
+  CHECK(receive_assignment(link.keeper.get(), order) == Received::nothing);
+  CHECK(receive_assignment(link.keeper.get(), order) == Received::nothing);
   CHECK(received(link).process == "proc_1_a");
+  CHECK(receive_assignment(link.keeper.get(), order) == Received::nothing);
 }
 
 TEST_CASE("an assignment that is cut short is an error") {
   const Link link;
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::start), 0, "\x05"));
-  const auto order = receive_assignment(link.keeper.get());
+  Result<Assignment> order;
+  REQUIRE(receive_assignment(link.keeper.get(), order) == Received::packet);
   REQUIRE_FALSE(order);
   CHECK(order.error().code == "cannot_start");
+}
+
+TEST_CASE("an assignment whose descriptors got lost on the way is an error") {
+  const Link link;
+  REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::start), 3, "x"));
+  Result<Assignment> order;
+  REQUIRE(receive_assignment(link.keeper.get(), order) == Received::packet);
+  REQUIRE_FALSE(order);
+  CHECK(order.error().message.find("descriptors") != std::string::npos);
+}
+
+TEST_CASE("what was sent before the other side went is heard, also if it had not read everything") {
+  Link link;
+  REQUIRE(agent::send_control(link.keeper.get(), static_cast<std::uint8_t>(agent::Answer::free), 0));
+  REQUIRE(send_assignment(link.session.get(), assignment("true")));
+  link.session.reset();
+  CHECK(received(link).process == "proc_1_a");
+  Result<Assignment> order;
+  CHECK(receive_assignment(link.keeper.get(), order) == Received::hangup);
 }
 
 TEST_CASE("the end of the session and the end of the keeper are noticed") {
   Link link;
   link.session.reset();
-  const auto order = receive_assignment(link.keeper.get());
-  REQUIRE(order);
-  CHECK_FALSE(*order);
+  Result<Assignment> order;
+  CHECK(receive_assignment(link.keeper.get(), order) == Received::hangup);
   Link other;
   other.keeper.reset();
   const auto sent = send_assignment(other.session.get(), assignment("true"));
