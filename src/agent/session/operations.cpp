@@ -266,6 +266,7 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
   m_state.remove(id);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the caller's may be the id of the process that goes
 void Session::on_keeper_free(std::string id) {
   Process& process = *m_processes.at(id);
   m_keepers.give_back(*detach(process));

@@ -149,7 +149,8 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
       journals[info.st_ino].insert(std::move(name));
     }
   }
-  for (auto& [inode, processes] : journals) {
+  for (auto& journal_names : journals) {
+    std::set<std::string>& processes = journal_names.second;
     Result<std::string> journal = fail("no_such_process", "");
     // By any of its names that is still there.
     for (auto name = processes.begin(); name != processes.end() && !journal; ++name) {
