@@ -248,7 +248,7 @@ void Connection::take_turn(Lock& lock, milliseconds at_most) {
 }
 
 Result<Connection::Exchanged> Connection::exchange(milliseconds at_most, bool more_to_write) {
-  const auto exchanged = write_some();
+  auto exchanged = write_some();
   if (!exchanged) {
     return exchanged;
   }

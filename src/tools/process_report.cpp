@@ -154,10 +154,10 @@ void add_output_schema(ordered_json& properties) {
   properties["cursor"] = {{"type", "string"}, {"description", "pass as since to check_process to read on from here"}};
 }
 
-ordered_json object_schema(ordered_json properties, std::vector<std::string> required) {
+ordered_json object_schema(ordered_json properties, const std::vector<std::string>& required) {
   ordered_json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   if (!required.empty()) {
-    schema["required"] = std::move(required);
+    schema["required"] = required;
   }
   return schema;
 }
@@ -175,7 +175,7 @@ ordered_json arguments_schema(ordered_json properties, std::vector<std::string> 
   if (settings.rationale_required) {
     required.emplace_back("rationale");
   }
-  return object_schema(std::move(properties), std::move(required));
+  return object_schema(std::move(properties), required);
 }
 
 void add_output_arguments(ordered_json& properties) {

@@ -30,7 +30,7 @@ mcp::ordered_json process_schema();
 void add_output_schema(mcp::ordered_json& properties);
 
 /// An object schema.
-mcp::ordered_json object_schema(mcp::ordered_json properties, std::vector<std::string> required);
+mcp::ordered_json object_schema(mcp::ordered_json properties, const std::vector<std::string>& required);
 /// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
 mcp::ordered_json result_schema(mcp::ordered_json properties);
 /// The schema of a tool's arguments, the rationale added.
