@@ -377,3 +377,21 @@ TEST_CASE("help names every setting, and needs no good surroundings") {
   }
   CHECK(machine.run({"--version"})->command == Command::version);
 }
+
+TEST_CASE("--no-start=false does not forbid starting") {
+  const auto invocation = Machine().run({"--no-start=false"});
+  CHECK((!invocation || invocation->options.container.may_start));
+}
+
+TEST_CASE("a config value that is a list, an object or null is refused") {
+  for (const std::string value : {"null", "[\"x\"]", "{}"}) {
+    CAPTURE(value);
+    CHECK_FALSE(with_config("{\"container-name\": " + value + "}").run({}));
+  }
+}
+
+TEST_CASE("an empty XDG_CONFIG_HOME counts as none") {
+  Machine machine = with_config(R"({"container-name":"box"})");
+  machine.environment["XDG_CONFIG_HOME"] = "";
+  CHECK(machine.options().container.name == "box");
+}

@@ -270,3 +270,11 @@ TEST_CASE("a file where a socket should be is no engine") {
     CHECK(address.error().message.find(s.home("/.docker/run/docker.sock")) != std::string::npos);
   }
 }
+
+TEST_CASE("an empty DOCKER_CONFIG counts as none") {
+  Surroundings s;
+  s.put_context("aaa", "remote", "tcp://there:1");
+  s.use_context("remote");
+  s.environment["DOCKER_CONFIG"] = "";
+  CHECK(s.found().host_port == "there:1");
+}

@@ -140,6 +140,12 @@ class Client {
     return {tool("echo", [](const json& arguments, const CallContext&) { return text_result(arguments.dump()); }),
             tool("gate",
                  [this](const json&, const CallContext& context) { return text_result(name_of(gate.pass(context))); }),
+            tool("late progress",
+                 [this](const json&, const CallContext& context) {
+                   gate.pass(context);  // until it is cancelled
+                   context.report_progress("late");
+                   return text_result("");
+                 }),
             tool("owner", [](const json&, const CallContext& context) { return text_result(context.owner); }),
             tool("throw", [](const json&, const CallContext&) -> ToolResult { throw std::runtime_error("a secret"); }),
             tool("refuse",
@@ -574,4 +580,12 @@ TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced
   REQUIRE(sent[0].size() == 2);
   CHECK(sent[0][0]["id"] == 1);
   CHECK(sent[0][1]["error"]["code"] == k_internal_error);
+}
+
+TEST_CASE("no progress is sent after a cancel") {
+  Client client;
+  client.call(1, "late progress", json::object(), {{"progressToken", 1}});
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1);
+  client.expect_nothing_more();
 }

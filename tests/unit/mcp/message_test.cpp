@@ -143,3 +143,8 @@ TEST_CASE("a message is dumped on one line, with what is no UTF-8 replaced") {
   const std::string text = dump({{"text", "two\nlines ä \xff"}});
   CHECK(text == "{\"text\":\"two\\nlines ä \xEF\xBF\xBD\"}");
 }
+
+TEST_CASE("a notification with positional params is not answered") {
+  const Message message = message_of(R"({"jsonrpc":"2.0","method":"notifications/x","params":[1]})");
+  CHECK_FALSE(std::holds_alternative<Malformed>(message));
+}

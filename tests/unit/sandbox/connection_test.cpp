@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <future>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,28 @@ Error error_of(std::future<Answer>& call) {
   REQUIRE_FALSE(answer);
   return answer.error();
 }
+
+/// A stream that hands out exactly these pieces, one for each read, and then has nothing more.
+class Pieces : public sandbox::ByteStream {
+ public:
+  explicit Pieces(std::vector<std::string> pieces) : m_pieces(std::move(pieces)) {}
+  [[nodiscard]] int read_fd() const override { return -1; }
+  [[nodiscard]] int write_fd() const override { return -1; }
+  Result<std::size_t> read(std::span<char> buffer) override {
+    if (m_next == m_pieces.size()) {
+      return 0;
+    }
+    const std::string& piece = m_pieces[m_next++];
+    REQUIRE(piece.size() <= buffer.size());
+    return piece.copy(buffer.data(), piece.size());
+  }
+  Result<std::size_t> write(std::string_view) override { return 0; }
+  [[nodiscard]] std::string complaint() override { return {}; }
+
+ private:
+  std::vector<std::string> m_pieces;
+  std::size_t m_next = 0;
+};
 
 /// What opening a connection says to an agent that begins like this and then goes.
 Error error_of_opening(const std::string& first_bytes, const std::string& complaint = {}) {
@@ -495,4 +518,35 @@ TEST_CASE("a connection that is let go of ends the stream for the agent") {
   Connected c;
   c.connection.reset();
   CHECK_FALSE(c.agent.next_request());
+}
+
+TEST_CASE("a greeting whose numbers are none is refused") {
+  for (const json& head : {hello_with("protocol", true), hello_with("protocol", 1.9), hello_with("uid", -1)}) {
+    CAPTURE(head);
+    CHECK(error_of_opening(greeting(head)).code == "protocol_violation");
+  }
+}
+
+TEST_CASE("a backlog beyond 64 MiB is refused") {
+  Connected c;  // whose agent never reads
+  const std::string body(8 * 1024 * 1024, 'x');
+  std::string code;
+  for (int i = 0; i < 12; ++i) {
+    code = c.connection->call({{"op", "start"}}, body, Deadline::after(milliseconds(30)), {}).error().code;
+  }
+  CHECK(code == "agent_busy");
+}
+
+TEST_CASE("a short failure text is told even if the stream does not end") {
+  Streams streams = make_streams();
+  streams.agent.say("exec failed");
+  const auto opened = Connection::open(std::move(streams.host), Deadline::after(milliseconds(50)));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().message.find("exec failed") != std::string::npos);
+}
+
+TEST_CASE("a large greeting may come in pieces") {
+  const std::string whole = greeting(hello_with("version", std::string(5000, 'v')));
+  auto stream = std::make_unique<Pieces>(std::vector{whole.substr(0, 18), whole.substr(18, 4096), whole.substr(4114)});
+  CHECK(Connection::open(std::move(stream), Deadline::after(k_patience)).has_value());
 }

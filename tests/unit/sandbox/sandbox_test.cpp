@@ -634,3 +634,30 @@ TEST_CASE("a process of another run is gone, one of this run does not exist") {
   CHECK(code_of_wait(world.sandbox, *own) == "no_such_process");
   CHECK(code_of_wait(world.sandbox, "proc_1_abc") == "process_gone");
 }
+
+TEST_CASE("an answer to a read with impossible numbers is a violation") {
+  for (const json& head :
+       {json{{"offset", -1}, {"stream", {100, 100, 100}}}, json{{"offset", 10.5}, {"stream", {100, 100, 100}}},
+        json{{"offset", 10}, {"stream", {1, 3, 2}}}, json{{"offset", 10}, {"stream", {-1, 3, 2}}},
+        json{{"offset", 10}, {"stream", {3, 3, 3, 3}}}}) {
+    CAPTURE(head);
+    World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, head, "abc"); });
+    CHECK(code_of(world.sandbox.read(k_process, Stream::out, 10, 100)) == "protocol_violation");
+  }
+}
+
+TEST_CASE("the state of another process than asked for is a violation") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}});
+  });
+  CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+}
+
+TEST_CASE("a violation in an answer drops the connection") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", 5}, {"carried", false}});
+  });
+  CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+  CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+  CHECK(world.container.opened() == 2);
+}

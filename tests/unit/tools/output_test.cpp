@@ -446,3 +446,49 @@ TEST_CASE("a read that fails is the caller's error") {
     CHECK(output.error().code == "spool_damaged");
   }
 }
+
+TEST_CASE("reading on gets past a character that the gap cut in two") {
+  const std::string out = std::string(10, 'h') + "\xE2" + std::string(50, '-') + "tail";
+  Spool spool(out, 11, 61);
+  Cursor cursor{0, 0};
+  for (int i = 0; i < 5; ++i) {
+    const auto output = spool.try_collect(since(cursor));
+    REQUIRE(output);
+    cursor = output->cursor();
+  }
+  CHECK(cursor.out == out.size());
+}
+
+TEST_CASE("a running process's output keeps half a character for later") {
+  Snapshot snapshot = carried("abc\xE2\x82");
+  snapshot.state.phase = wire::Phase::running;
+  for (const OutputRequest& request : {OutputRequest{}, last_lines(5)}) {
+    const ShownOutput output = collect(snapshot, request);
+    CHECK(output.out.replaced == 0);
+    CHECK(output.out.next == 3);
+  }
+}
+
+TEST_CASE("last lines cut by the budget begin at a character and say so") {
+  std::string line;
+  for (int i = 0; i < 100; ++i) {
+    line += "€";
+  }
+  line += "x";
+  for (std::size_t max = 100; max < 103; ++max) {
+    const ShownOutput output = collect(carried(line), last_lines(1, max));
+    CHECK(output.out.replaced == 0);
+    CHECK(output.out.text.find('[') != std::string::npos);
+  }
+}
+
+TEST_CASE("bytes that are overwritten while they are read count as not kept") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6400);
+  spool.snapshot.state.phase = wire::Phase::running;
+  spool.snapshot.state.out = {7000, 1000, 6000};  // as it was told, before 400 more bytes were lost
+  const auto output = spool.try_collect(at_most(10'000));
+  REQUIRE(output);
+  CHECK(output->out.left_out == 5400);
+  CHECK(output->out.not_kept == 5400);
+}

@@ -173,3 +173,11 @@ TEST_CASE("a log that cannot be written is no reason to fail") {
   Log log(-1, LogLevel::info, LogFormat::text);
   log.error("nobody hears this");
 }
+
+TEST_CASE("the quotes of a log field cannot be broken out of") {
+  const std::string line = written(LogLevel::info, LogFormat::text, [](Log& log) {
+    log.info("call", {{"rationale", "x\\\" outcome=ok"}});
+  });
+  CHECK(line.find("rationale=") != std::string::npos);
+  CHECK(line.find("\"x\\\\\" outcome") == std::string::npos);
+}

@@ -245,3 +245,20 @@ TEST_CASE("sizes are told in the unit a person would choose") {
   }
   CHECK(human_bytes(std::numeric_limits<std::uint64_t>::max()) == "18446744.1 TB");
 }
+
+TEST_CASE("C1 control characters are escaped in log lines") {
+  const std::string line = printable_line(
+      "a\xC2\x9B"
+      "31mred",
+      100);
+  CHECK(line.find('\x9b') == std::string::npos);
+  CHECK(line.find("31mred") != std::string::npos);
+}
+
+TEST_CASE("an unterminated OSC does not eat the rest of the output") {
+  CHECK(plain_terminal_text("a\x1b]oops\nline 2\nline 3\n").find("line 3") != std::string::npos);
+}
+
+TEST_CASE("an unfinished CSI does not eat a newline") {
+  CHECK(plain_terminal_text("a\x1b[\nline 2\n") == "a\nline 2\n");
+}
