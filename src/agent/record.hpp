@@ -32,7 +32,7 @@ struct Meta {
 /// The second: the command runs.
 struct Kept {
   std::int64_t pid = 0;
-  std::string keeper;  ///< the name of its keeper's socket; empty: it has none
+  std::string keeper;  ///< the name of its keeper's socket
 };
 
 /// The third when the command has ended, and once more when nothing of it is left.

@@ -73,9 +73,9 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   /// Tries again if it could not be opened before (the disk was full).
-  bool open() {
+  void open() {
     if (m_socket) {
-      return true;
+      return;
     }
     m_name = fmt::format("{}{}_{}", k_keeper_prefix, ::getpid(), unix_milliseconds_now());
     Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -84,7 +84,6 @@ class Listener {
         ::listen(socket.get(), k_backlog) == 0) {
       m_socket = std::move(socket);
     }
-    return static_cast<bool>(m_socket);
   }
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] const std::string& name() const { return m_name; }

@@ -63,7 +63,7 @@ Result<Fd> input_file(int directory_fd, const std::string& name, std::string_vie
   return file;
 }
 
-/// A start request, read as a whole before anything is made: a bad one leaves no folder and no process behind.
+/// A start request, read as a whole before anything is made: a bad one leaves no record and no process behind.
 struct StartOrder {
   std::string command;
   std::optional<std::string> input;
