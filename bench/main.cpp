@@ -7,6 +7,7 @@
 
 #include "figures.hpp"
 #include "interruption.hpp"
+#include "proc.hpp"
 
 using namespace dockbridge::bench;
 
@@ -51,8 +52,12 @@ bool bench(const std::string& program, const std::string& bare_spawn, const std:
   container.copy_in(bare_spawn, k_bare_spawn_path);
   const Setting setting{
       container, {program, {"--container-name", container.name(), "--no-create", "--via", via}}, k_bare_spawn_path};
+  const ProcessorTime before = processor_time();
   const auto figures = measure_all(setting);
+  const ProcessorTime after = processor_time();
   print_table(figures);
+  fmt::print("\nThe hypervisor took {:.1f} % of the processors' time for other machines.\n",
+             100.0 * static_cast<double>(after.stolen - before.stolen) / static_cast<double>(after.all - before.all));
   return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; });
 }
 

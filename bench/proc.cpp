@@ -60,6 +60,19 @@ std::size_t open_descriptors(pid_t pid) {
   return count;
 }
 
+ProcessorTime processor_time() {
+  // user nice system idle iowait irq softirq steal
+  constexpr int k_columns = 8;
+  std::ifstream file("/proc/stat");
+  std::string name;
+  file >> name;
+  ProcessorTime time;
+  for (int column = 0; column < k_columns && file >> time.stolen; ++column) {
+    time.all += time.stolen;
+  }
+  return time;
+}
+
 std::string in_mebibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
 }

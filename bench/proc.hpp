@@ -16,6 +16,13 @@ std::uint64_t peak_resident_bytes(pid_t pid);
 std::uint64_t private_bytes(pid_t pid);
 std::size_t open_descriptors(pid_t pid);
 
+/// What this machine's processors have done since it was started.
+struct ProcessorTime {
+  std::uint64_t all = 0;
+  std::uint64_t stolen = 0;  ///< what the hypervisor gave to other machines while this one had work
+};
+ProcessorTime processor_time();
+
 /// 1536 KiB as "1.50 MiB".
 std::string in_mebibytes(std::uint64_t bytes);
 std::string in_kibibytes(std::int64_t bytes);

@@ -41,12 +41,8 @@ std::string outcome_of(const ToolResult& result, StopReason reason) {
 
 }  // namespace
 
-Conversation::Conversation(const Server& server, WorkerPool& pool, Log& log, std::string owner, Send send)
-    : m_server(server),
-      m_pool(pool),
-      m_log(log),
-      m_owner(std::move(owner)),
-      m_sink(std::make_shared<DirectSink>(std::move(send))) {}
+Conversation::Conversation(const Server& server, Log& log, std::string owner, Send send)
+    : m_server(server), m_log(log), m_owner(std::move(owner)), m_sink(std::make_shared<DirectSink>(std::move(send))) {}
 
 Conversation::~Conversation() {
   detach_calls();
@@ -54,28 +50,28 @@ Conversation::~Conversation() {
   m_call_ended.wait(lock, [&] { return m_running == 0; });
 }
 
-void Conversation::receive(std::string_view text) {
+Conversation::Calls Conversation::receive(std::string_view text) {
   auto parsed = parse_json(text);
   if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
     refuse(*malformed);
-    return;
+    return {};
   }
   json& value = std::get<json>(parsed);
   if (value.is_array() && m_negotiated == Revision::v2025_03_26) {
-    receive_batch(std::move(value));
-    return;
+    return receive_batch(std::move(value));
   }
-  dispatch(to_message(std::move(value)), m_sink);
+  auto call = dispatch(to_message(std::move(value)), m_sink);
+  return call ? Calls{std::move(call)} : Calls{};
 }
 
 void Conversation::refuse(const Malformed& malformed) {
   m_sink->answer(error_message(malformed.id, malformed.code, malformed.reason));
 }
 
-void Conversation::receive_batch(json batch) {
+Conversation::Calls Conversation::receive_batch(json batch) {
   if (batch.empty() || batch.size() > k_max_batch) {
     refuse({nullptr, k_invalid_request, fmt::format("a batch has to hold 1 to {} messages", k_max_batch)});
-    return;
+    return {};
   }
   std::vector<Message> messages;
   for (json& entry : batch) {
@@ -86,57 +82,61 @@ void Conversation::receive_batch(json batch) {
   });
   const auto send = static_cast<const DirectSink&>(*m_sink).send();
   const auto sink = std::make_shared<BatchSink>(static_cast<std::size_t>(answered), send);
+  Calls calls;
   for (Message& message : messages) {
-    dispatch(std::move(message), sink);
+    if (auto call = dispatch(std::move(message), sink)) {
+      calls.push_back(std::move(call));
+    }
   }
+  return calls;
 }
 
-void Conversation::dispatch(Message message, const std::shared_ptr<ReplySink>& sink) {
+std::shared_ptr<Conversation::Call> Conversation::dispatch(Message message, const std::shared_ptr<ReplySink>& sink) {
   if (auto* request = std::get_if<Request>(&message)) {
     Reply reply(request->id, sink);
-    handle_request(std::move(*request), std::move(reply));
-  } else if (const auto* notification = std::get_if<Notification>(&message)) {
+    return handle_request(std::move(*request), std::move(reply));
+  }
+  if (const auto* notification = std::get_if<Notification>(&message)) {
     handle_notification(*notification);
   } else if (const auto* malformed = std::get_if<Malformed>(&message)) {
     sink->answer(error_message(malformed->id, malformed->code, malformed->reason));
   }
+  return nullptr;
 }
 
-void Conversation::handle_request(Request request, Reply reply) {
+std::shared_ptr<Conversation::Call> Conversation::handle_request(Request request, Reply reply) {
   const json version = meta_field(request.params, k_meta_version);
-  if (version.is_null()) {
-    handle_handshake_era(request, std::move(reply));
-  } else {
-    handle_stateless(request, std::move(reply), version);
-  }
+  return version.is_null() ? handle_handshake_era(request, std::move(reply))
+                           : handle_stateless(request, std::move(reply), version);
 }
 
-void Conversation::handle_stateless(Request& request, Reply reply, const json& version) {
+std::shared_ptr<Conversation::Call> Conversation::handle_stateless(Request& request, Reply reply, const json& version) {
   if (!version.is_string()) {
     reply.error(k_invalid_params, fmt::format("_meta['{}'] has to be a string", k_meta_version));
-    return;
+    return nullptr;
   }
   if (version != name_of(Revision::v2026_07_28)) {
     reply.error(k_unsupported_version, "unsupported protocol version",
                 {{"supported", {name_of(Revision::v2026_07_28)}}, {"requested", version}});
-    return;
+    return nullptr;
   }
   if (!meta_field(request.params, k_meta_capabilities).is_object()) {
     reply.error(k_invalid_params, fmt::format("_meta['{}'] is required and has to be an object", k_meta_capabilities));
-    return;
+    return nullptr;
   }
   if (request.method == "server/discover") {
     reply.result(m_server.discover_result());
   } else if (request.method == "tools/list") {
     reply.result(m_server.tools_list_result(Revision::v2026_07_28));
   } else if (request.method == "tools/call") {
-    call_tool(std::move(request), std::move(reply), Revision::v2026_07_28);
+    return take_call(std::move(request), std::move(reply), Revision::v2026_07_28);
   } else {
     reply.error(k_method_not_found, "unknown method: " + printable_line(request.method, 100));
   }
+  return nullptr;
 }
 
-void Conversation::handle_handshake_era(Request& request, Reply reply) {
+std::shared_ptr<Conversation::Call> Conversation::handle_handshake_era(Request& request, Reply reply) {
   const Revision revision = m_negotiated.value_or(k_newest_handshake);
   if (request.method == "initialize") {
     initialize(request, std::move(reply));
@@ -148,10 +148,11 @@ void Conversation::handle_handshake_era(Request& request, Reply reply) {
   } else if (request.method == "tools/list") {
     reply.result(m_server.tools_list_result(revision));
   } else if (request.method == "tools/call") {
-    call_tool(std::move(request), std::move(reply), revision);
+    return take_call(std::move(request), std::move(reply), revision);
   } else {
     reply.error(k_method_not_found, "unknown method: " + printable_line(request.method, 100));
   }
+  return nullptr;
 }
 
 void Conversation::initialize(const Request& request, Reply reply) {
@@ -178,65 +179,71 @@ void Conversation::handle_notification(const Notification& notification) {
   }
 }
 
-void Conversation::call_tool(Request request, Reply reply, Revision revision) {
+std::shared_ptr<Conversation::Call> Conversation::take_call(Request request, Reply reply, Revision revision) {
   const auto name = request.params.find("name");
   if (name == request.params.end() || !name->is_string()) {
     reply.error(k_invalid_params, "tools/call needs a 'name' that is a string");
-    return;
+    return nullptr;
   }
   const Tool* tool = m_server.find_tool(name->get<std::string>());
   if (tool == nullptr) {
     reply.error(k_invalid_params, "unknown tool: " + printable_line(name->get<std::string>(), 100));
-    return;
+    return nullptr;
   }
   const auto given = request.params.find("arguments");
   json arguments = given == request.params.end() || given->is_null() ? json::object() : std::move(*given);
   if (!arguments.is_object()) {
     reply.error(k_invalid_params, "'arguments' has to be an object");
-    return;
+    return nullptr;
   }
-  auto interruption = std::make_shared<Interruption>();
-  {
-    const std::lock_guard lock(m_mutex);
-    if (!m_calls.emplace(request.id, interruption).second) {
-      reply.error(k_invalid_request, "a request with this id is still running");
-      return;
-    }
-    ++m_running;
+  if (is_running(request.id)) {
+    reply.error(k_invalid_request, "a request with this id is still running");
+    return nullptr;
   }
   json progress_token = meta_field(request.params, "progressToken");
-  // The pool takes jobs that can be copied, and a reply cannot be.
-  auto shared_reply = std::make_shared<Reply>(std::move(reply));
-  const bool taken = m_pool.submit([this, tool, revision, interruption, shared_reply, id = request.id,
-                                    arguments = std::move(arguments), progress_token = std::move(progress_token)] {
-    ToolResult result = run_tool(*tool, arguments, progress_token, *interruption);
-    end_call(id);
-    if (interruption->reason() == StopReason::cancelled) {
-      shared_reply->silence();
-    } else {
-      shared_reply->result(m_server.call_result(std::move(result), revision));
-    }
-    const std::lock_guard lock(m_mutex);
-    --m_running;
-    m_call_ended.notify_all();
-  });
-  if (!taken) {
-    end_call(request.id);
-    {
-      const std::lock_guard lock(m_mutex);
-      --m_running;
-    }
-    shared_reply->result(
-        m_server.call_result(error_result({"too_many_calls", "too many calls are running at once",
-                                           "Wait for some of them, or start long commands with background: true"}),
-                             revision));
-  }
+  return std::make_shared<Call>(
+      *this, Call::Asked{std::move(request.id), *tool, std::move(arguments), std::move(progress_token), revision},
+      std::move(reply));
 }
 
-/// Before the answer goes out, so that the client may use the id again as soon as it has it.
-void Conversation::end_call(const json& id) {
+bool Conversation::is_running(const json& id) {
   const std::lock_guard lock(m_mutex);
-  m_calls.erase(id);
+  return m_calls.contains(id);
+}
+
+Conversation::Call::Call(Conversation& conversation, Asked asked, Reply reply)
+    : m_conversation(conversation), m_asked(std::move(asked)), m_reply(std::move(reply)) {
+  const std::lock_guard lock(m_conversation.m_mutex);
+  m_conversation.m_calls.emplace(m_asked.id, &m_interruption);
+  ++m_conversation.m_running;
+}
+
+Conversation::Call::~Call() {
+  const std::lock_guard lock(m_conversation.m_mutex);
+  --m_conversation.m_running;
+  m_conversation.m_call_ended.notify_all();
+}
+
+void Conversation::Call::make() {
+  answer(m_conversation.run_tool(m_asked.tool, m_asked.arguments, m_asked.progress_token, m_interruption));
+}
+
+void Conversation::Call::refuse() {
+  answer(error_result({"too_many_calls", "too many calls are running at once",
+                       "Wait for some of them, or start long commands with background: true"}));
+}
+
+void Conversation::Call::answer(ToolResult result) {
+  {
+    // Before the answer goes out, so that the client may use the id again as soon as it has it.
+    const std::lock_guard lock(m_conversation.m_mutex);
+    m_conversation.m_calls.erase(m_asked.id);
+  }
+  if (m_interruption.reason() == StopReason::cancelled) {
+    m_reply.silence();
+  } else {
+    m_reply.result(m_conversation.m_server.call_result(std::move(result), m_asked.revision));
+  }
 }
 
 ToolResult Conversation::run_tool(const Tool& tool, const json& arguments, const json& progress_token,

@@ -39,11 +39,13 @@ enum class Order : std::uint8_t {
 
 /// Keeper to session.
 enum class Answer : std::uint8_t {
-  state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes
+  state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes; value: 0 or k_keeper_is_free
   accepted = 2,      ///< value: how many bytes of input were taken
   start_failed = 3,  ///< payload: the reason; the keeper is free again
-  free = 4,          ///< to the session that started this keeper: nothing is left of the process, it can have another
 };
+
+/// To the session that started this keeper: nothing is left of the process, it can have another.
+inline constexpr std::uint32_t k_keeper_is_free = 1;
 
 struct ControlHeader {
   std::uint8_t version = k_control_version;

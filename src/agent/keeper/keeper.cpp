@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -111,8 +110,9 @@ Fd Keeper::run(Fd first_link) {
   // That it runs is not told unasked: who only waits for the end is not woken before it.
   m_links.push_back(Link{std::move(first_link), true, true, false, {}});
   loop();
-  const auto kept = std::find_if(m_links.begin(), m_links.end(), [](const Link& link) { return link.first; });
-  return kept == m_links.end() || !m_end_recorded ? Fd() : std::move(kept->socket);
+  const auto kept = std::find_if(m_links.begin(), m_links.end(),
+                                 [](const Link& link) { return link.sent.header.value == k_keeper_is_free; });
+  return kept == m_links.end() ? Fd() : std::move(kept->socket);
 }
 
 void Keeper::loop() {
@@ -227,10 +227,7 @@ void Keeper::record_end(bool closed) {
   if (closed) {
     m_stdin_pipe.reset();
   }
-  // Told before it is written, because someone waits for it, and who was woken goes first. If it cannot be written
-  // (disk full), sessions that are connected have heard it; later ones will say "unknown".
-  tell_watchers();
-  ::sched_yield();
+  // If it cannot be written (disk full), sessions that are connected hear it; later ones will say "unknown".
   m_end_recorded = append(m_assignment.journal.get(), m_assignment.process, m_status).has_value();
 }
 
@@ -343,10 +340,12 @@ StatePacket Keeper::state() const {
 }
 
 void Keeper::tell_watchers() {
-  const StatePacket now = state();
+  StatePacket now = state();
   for (Link& link : m_links) {
     const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
     const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew));
+    const bool free = link.first && m_phase == wire::Phase::closed && m_end_recorded;
+    now.header.value = free ? k_keeper_is_free : 0;
     if (due && send_state(link.socket.get(), now)) {
       link.sent = now;
       link.watches_growth = false;

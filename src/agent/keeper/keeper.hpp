@@ -30,8 +30,8 @@ class Keeper {
 
   Keeper(Assignment assignment, const Surroundings& surroundings);
   Result<void> start();
-  /// Serves `first_link`, and whoever connects, until the whole tree is gone. Returns that link, if it is still there
-  /// and the end is on record.
+  /// Serves `first_link`, and whoever connects, until the whole tree is gone. Returns that link if its peer
+  /// knows that this keeper can have another command.
   Fd run(Fd first_link);
 
  private:

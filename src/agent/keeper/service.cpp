@@ -123,11 +123,7 @@ Fd keep(Result<Assignment> assignment, const Keeper::Surroundings& surroundings,
     return is_free ? std::move(link) : Fd();
   }
   set_oom_score(surroundings.own_oom_score);
-  link = keeper.run(std::move(link));
-  if (link) {
-    send_control(link.get(), static_cast<std::uint8_t>(Answer::free), 0);
-  }
-  return link;
+  return keeper.run(std::move(link));
 }
 
 }  // namespace

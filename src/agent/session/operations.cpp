@@ -231,6 +231,9 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       std::copy_n(packet.payload.data(), rest, reinterpret_cast<char*>(&state) + sizeof state.header);
       process.last = state;
       serve_waiters(process);
+      if (state.header.value == k_keeper_is_free) {
+        take_back_keeper(process.id);
+      }
       return;
     }
     case Answer::accepted:
@@ -241,9 +244,6 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       return;
     case Answer::start_failed:
       on_start_failed(process.id, packet.payload);
-      return;
-    case Answer::free:
-      on_keeper_free(process.id);
       return;
   }
 }
@@ -262,15 +262,13 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
     }
   }
   std::erase_if(m_waiters, mine);
-  on_keeper_free(id);
+  take_back_keeper(id);
   m_state.remove(id);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the caller's may be the id of the process that goes
-void Session::on_keeper_free(std::string id) {
-  Process& process = *m_processes.at(id);
-  m_keepers.give_back(*detach(process));
-  serve_waiters(process);
+void Session::take_back_keeper(std::string id) {
+  m_keepers.give_back(*detach(*m_processes.at(id)));
   m_processes.erase(id);
 }
 

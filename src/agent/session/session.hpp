@@ -73,7 +73,7 @@ class Session {
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);
   void on_start_failed(std::string id, std::string_view reason);
-  void on_keeper_free(std::string id);
+  void take_back_keeper(std::string id);
   /// The link, if there was one; it is no longer listened to.
   std::optional<KeeperLink> detach(Process& process);
   void serve_waiters(Process& process);

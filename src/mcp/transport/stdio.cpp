@@ -42,7 +42,7 @@ int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& p
       log.debug("the client does not read any more");
     }
   };
-  Conversation conversation(server, pool, log, "local", send);
+  Conversation conversation(server, log, "local", send);
   LineSplitter lines(k_max_message_bytes);
   const Fd signals = stop_signals();
   std::array<char, 64 * 1024> buffer;
@@ -66,7 +66,14 @@ int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& p
       break;
     }
     lines.feed(
-        {buffer.data(), static_cast<std::size_t>(got)}, [&](std::string_view line) { conversation.receive(line); },
+        {buffer.data(), static_cast<std::size_t>(got)},
+        [&](std::string_view line) {
+          for (const auto& call : conversation.receive(line)) {
+            if (!pool.submit([call] { call->make(); })) {
+              call->refuse();
+            }
+          }
+        },
         [&] {
           conversation.refuse(
               {nullptr, k_invalid_request, fmt::format("the message is longer than {} bytes", k_max_message_bytes)});

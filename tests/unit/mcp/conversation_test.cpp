@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "util/worker_pool.hpp"
+
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 
@@ -100,11 +102,17 @@ class Client {
   explicit Client(std::size_t max_calls = 16)
       : m_pool(max_calls),
         m_server({"test", "Test", "1", "Be kind."}, tools()),
-        m_conversation(std::make_unique<Conversation>(m_server, m_pool, m_log, "alice",
+        m_conversation(std::make_unique<Conversation>(m_server, m_log, "alice",
                                                       [this](const json& message) { inbox.put(message); })) {}
 
-  void send(const json& message) { m_conversation->receive(message.dump()); }
-  void send_text(const std::string& text) { m_conversation->receive(text); }
+  void send(const json& message) { send_text(message.dump()); }
+  void send_text(const std::string& text) {
+    for (auto& call : m_conversation->receive(text)) {
+      if (!m_pool.submit([call] { call->make(); })) {
+        call->refuse();
+      }
+    }
+  }
   void request(const json& id, const std::string& method, const json& params = json::object()) {
     send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}});
   }

@@ -123,7 +123,7 @@ TEST_CASE("an assignment whose descriptors got lost on the way is an error") {
 
 TEST_CASE("what was sent before the other side went is heard, also if it had not read everything") {
   Link link;
-  REQUIRE(agent::send_control(link.keeper.get(), static_cast<std::uint8_t>(agent::Answer::free), 0));
+  REQUIRE(agent::send_control(link.keeper.get(), static_cast<std::uint8_t>(agent::Answer::accepted), 0));
   REQUIRE(send_assignment(link.session.get(), assignment("true")));
   link.session.reset();
   CHECK(received(link).process == "proc_1_a");
