@@ -4,30 +4,44 @@ add_executable(dockbridge-agent
   src/agent/keeper/assignment.cpp
   src/agent/keeper/child.cpp
   src/agent/keeper/control.cpp
+  src/agent/keeper/input_wait.cpp
   src/agent/keeper/keeper.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/keeper/service.cpp
+  src/agent/keeper/streams.cpp
+  src/agent/keeper/terminal.cpp
+  src/agent/launch.cpp
   src/agent/record.cpp
+  src/agent/screen/emulator.cpp
+  src/agent/screen/service.cpp
   src/agent/session/event_loop.cpp
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp
   src/agent/session/operations.cpp
+  src/agent/session/pattern_watch.cpp
+  src/agent/session/ports.cpp
   src/agent/session/process.cpp
   src/agent/session/session.cpp
   src/agent/session/shell.cpp
   src/agent/session/start.cpp
   src/agent/session/state_directory.cpp
+  src/agent/session/waiting.cpp
   src/agent/spool.cpp
   src/wire/frame.cpp
+  src/wire/terminal.cpp
   src/wire/process_state.cpp
   src/util/file.cpp
-  src/util/json_depth.cpp)
+  src/util/json_depth.cpp
+  src/util/text.cpp)
 target_include_directories(dockbridge-agent PRIVATE src)
 target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
 target_compile_options(dockbridge-agent PRIVATE -O2 -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
-target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(RE2 REQUIRED re2)
+pkg_check_modules(VTERM REQUIRED vterm)
+target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings ${RE2_STATIC_LDFLAGS} ${VTERM_STATIC_LDFLAGS})
 
 # The agent travels inside dockbridge: stripped, and named by the hash of its content.
 set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)

@@ -32,17 +32,21 @@ add_library(dockbridge_core STATIC
   src/sandbox/sandbox.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
+  src/tools/control_process.cpp
   src/tools/execute_command.cpp
+  src/tools/following.cpp
   src/tools/output.cpp
   src/tools/process_report.cpp
   src/tools/send_input.cpp
   src/tools/toolbox.cpp
+  src/tools/view.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
   src/util/log.cpp
   src/util/text.cpp
   src/util/worker_pool.cpp
   src/wire/frame.cpp
+  src/wire/terminal.cpp
   src/wire/process_state.cpp
   ${agent_image_source})
 target_include_directories(dockbridge_core PUBLIC src)

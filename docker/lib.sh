@@ -23,7 +23,8 @@ readonly k_engine_start_seconds=60  # dockerd from start to first answer
 readonly k_pull_seconds=900         # an unreachable registry fails far sooner; this bounds one that stalls
 
 k_build_packages=(g++ cmake ninja-build git pkg-config libcurl4-openssl-dev nlohmann-json3-dev libboost-dev
-  libboost-filesystem-dev libfmt-dev libcli11-dev libexpected-dev doctest-dev)
+  libboost-filesystem-dev libfmt-dev libcli11-dev libexpected-dev doctest-dev
+  libre2-dev libvterm-dev)
 readonly k_build_packages
 
 say() { printf 'dockbridge: %s\n' "$*" >&2; }

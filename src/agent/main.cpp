@@ -2,10 +2,12 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "agent/keeper/service.hpp"
-#include "agent/session/keeper_pool.hpp"
+#include "agent/launch.hpp"
+#include "agent/screen/service.hpp"
 #include "agent/session/session.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/file.hpp"
@@ -21,6 +23,10 @@ int main(int argc, char** argv) {
   }
   if (role == agent::k_keeper_role && argc > 2) {
     return agent::serve_as_keeper(Fd(STDIN_FILENO), argv[2]);
+  }
+  if (role == agent::k_screen_role && argc > 4) {
+    return agent::serve_as_screen(
+        argv[2], {static_cast<std::uint16_t>(std::atoi(argv[3])), static_cast<std::uint16_t>(std::atoi(argv[4]))});
   }
   if (role != "session") {
     fmt::print(stderr,

@@ -57,6 +57,9 @@ inline std::string out_name(const std::string& process) {
 inline std::string err_name(const std::string& process) {
   return process + ".err";
 }
+inline std::string screen_name(const std::string& process) {
+  return process + ".screen";
+}
 inline std::string script_name(const std::string& process) {
   return process + ".script";
 }

@@ -57,6 +57,63 @@ Error violation() {
   return {"protocol_violation", "the agent's answer is not well formed"};
 }
 
+std::optional<Offsets> offsets_from(const json& value) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return Offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
+}
+
+json to_json(const Until& until) {
+  json fields = json::object();
+  if (until.known) {
+    fields["known"] = *until.known;
+  }
+  if (until.pattern) {
+    fields["pattern"] = *until.pattern;
+    fields["from"] = until.search_from;
+  }
+  if (until.port) {
+    fields["port"] = *until.port;
+  }
+  if (until.idle) {
+    fields["idleMs"] = until.idle->count();
+  }
+  if (until.input) {
+    fields["input"] = true;
+  }
+  return fields;
+}
+
+json to_json(wire::TerminalSize size) {
+  return json::array({size.columns, size.rows});
+}
+
+bool read_small_number(const json& value, std::uint16_t& to) {
+  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= wire::k_largest_terminal_side;
+  to = fits ? value.get<std::uint16_t>() : to;
+  return fits;
+}
+
+Result<Screen> screen_of(wire::Frame frame) {
+  Screen screen;
+  screen.text = std::move(frame.body);
+  json about = frame.head.value("screen", json::object());
+  about = about.is_object() ? std::move(about) : json::object();
+  const json cursor = about.value("cursor", json::array());
+  const json visible = about.value("cursorVisible", json());
+  const json alternate = about.value("alternate", json());
+  if (!read_small_number(about.value("columns", json()), screen.size.columns) ||
+      !read_small_number(about.value("rows", json()), screen.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
+      !read_small_number(cursor[0], screen.cursor_row) || !read_small_number(cursor[1], screen.cursor_column) ||
+      !visible.is_boolean() || !alternate.is_boolean()) {
+    return fail("protocol_violation", "the agent sent a screen that is not well formed");
+  }
+  screen.cursor_visible = visible.get<bool>();
+  screen.alternate = alternate.get<bool>();
+  return screen;
+}
+
 Result<Snapshot> snapshot_of(wire::Frame frame) {
   const auto process = frame.head.find("process");
   const auto carried = frame.head.find("carried");
@@ -67,8 +124,24 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   if (!state) {
     return fail(state.error());
   }
+  const auto happened = frame.head.find("happened");
+  const auto what = happened == frame.head.end() ? std::nullopt : wire::happened_from(*happened);
+  if (!what) {
+    return fail("protocol_violation", "the agent's answer does not say why it came");
+  }
   Snapshot snapshot;
   snapshot.state = std::move(*state);
+  snapshot.happened = *what;
+  if (const auto searched = frame.head.find("searched"); searched != frame.head.end()) {
+    const auto offsets = offsets_from(*searched);
+    if (!offsets) {
+      return fail("protocol_violation", "the agent's answer does not say how far it searched");
+    }
+    snapshot.searched = *offsets;
+  }
+  if (const auto line = frame.head.find("line"); line != frame.head.end() && line->is_string()) {
+    snapshot.line = line->get<std::string>();
+  }
   snapshot.whole = carried->get<bool>();
   if (snapshot.whole) {
     const auto out = snapshot.state.out.total;
@@ -218,7 +291,8 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
                 "Ids look like proc_123_abc and come from execute_command; check_process without one lists them");
   }
   head["process"] = process;
-  const bool repeatable = head.at("op") != "input";
+  // What was done twice would be seen.
+  const bool repeatable = head.at("op") != "input" && head.at("op") != "keys" && head.at("op") != "signal";
   const auto before = session(stop);
   if (!before) {
     return fail(before.error());
@@ -256,7 +330,8 @@ Result<std::string> Sandbox::new_process_id(const std::stop_token& stop) {
   return fmt::format("proc_{}_{}", current->run.generation(), random_token());
 }
 
-Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, const std::stop_token& stop) {
+Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeout, const Until& until,
+                                const std::stop_token& stop) {
   std::string environment;
   for (const auto& [name, value] : request.environment) {
     environment.append(name).append("=").append(value).push_back('\0');
@@ -270,8 +345,12 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
                {"owner", request.owner},
                {"rationale", request.rationale},
                {"maxRuntimeMs", request.max_runtime.count()},
-               {"timeoutMs", wait.count()},
-               {"carry", k_carry_bytes}};
+               {"timeoutMs", timeout.count()},
+               {"carry", k_carry_bytes},
+               {"until", to_json(until)}};
+  if (request.terminal) {
+    head["terminal"] = to_json(*request.terminal);
+  }
   if (request.user) {
     head["user"] = *request.user;
   }
@@ -281,35 +360,32 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds wait, 
     return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
                                               : fail(before.error());
   }
-  auto answer = call(head, body, wait + k_answer_patience, stop);
+  auto answer = call(head, body, timeout + k_answer_patience, stop);
   if (!answer && answer.error().code == "connection_lost") {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
     if (auto same = expect_run(before->run, stop); !same) {
       return fail(same.error());
     }
-    auto found = this->wait(request.id, wait, std::nullopt, stop);
+    auto found = wait(request.id, timeout, until, stop);
     const auto patience = Deadline::after(k_start_patience);
     while (!found && found.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
       std::this_thread::sleep_for(k_start_interval);
-      found = this->wait(request.id, wait, std::nullopt, stop);
+      found = wait(request.id, timeout, until, stop);
     }
     if (found || found.error().code != "no_such_process") {
       return found;
     }
-    answer = call(head, body, wait + k_answer_patience, stop);
+    answer = call(head, body, timeout + k_answer_patience, stop);
   }
   return answer ? checked_snapshot(std::move(*answer), request.id) : fail(answer.error());
 }
 
-Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds wait,
-                               std::optional<std::pair<std::uint64_t, std::uint64_t>> known,
+Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const Until& until,
                                const std::stop_token& stop) {
-  json head = {{"op", "wait"}, {"timeoutMs", wait.count()}, {"carry", k_carry_bytes}};
-  if (known) {
-    head["known"] = {known->first, known->second};
-  }
-  auto answer = call_process(process, std::move(head), {}, wait + k_answer_patience, stop);
+  const json head = {
+      {"op", "wait"}, {"timeoutMs", timeout.count()}, {"carry", k_carry_bytes}, {"until", to_json(until)}};
+  auto answer = call_process(process, head, {}, timeout + k_answer_patience, stop);
   return answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
 }
 
@@ -378,8 +454,40 @@ Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_
   return accepted;
 }
 
+Result<std::size_t> Sandbox::press_keys(const std::string& process, const std::vector<std::string>& keys) {
+  const auto answer = call_process(process, {{"op", "keys"}, {"keys", keys}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto taken = answer->head.find("accepted");
+  if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > keys.size()) {
+    return drop_session(violation());
+  }
+  return taken->get<std::size_t>();
+}
+
+Result<Screen> Sandbox::screen(const std::string& process) {
+  auto answer = call_process(process, {{"op", "screen"}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  auto screen = screen_of(std::move(*answer));
+  return screen ? std::move(screen) : drop_session(screen.error());
+}
+
+Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size) {
+  return order(process, {{"op", "resize"}, {"terminal", to_json(size)}});
+}
+
+Result<void> Sandbox::signal(const std::string& process, int number) {
+  return order(process, {{"op", "signal"}, {"signal", number}});
+}
+
 Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace) {
-  const json head = {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}};
+  return order(process, {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}});
+}
+
+Result<void> Sandbox::order(const std::string& process, const json& head) {
   const auto answer = call_process(process, head, {}, k_answer_patience, {});
   return answer ? Result<void>() : fail(answer.error());
 }

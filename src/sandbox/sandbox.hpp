@@ -17,6 +17,7 @@
 #include "util/error.hpp"
 #include "util/log.hpp"
 #include "wire/process_state.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -29,15 +30,32 @@ struct StartRequest {
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::string> input;  ///< the whole of stdin; none: stdin stays open
   milliseconds max_runtime{0};
-  std::optional<std::string> user;  ///< none: the container's own
+  std::optional<wire::TerminalSize> terminal;  ///< none: pipes
+  std::optional<std::string> user;             ///< none: the container's own
   std::string owner;
   std::string rationale;
+};
+
+/// Bytes of stdout and of stderr.
+using Offsets = std::pair<std::uint64_t, std::uint64_t>;
+
+/// What a wait returns at, beside the end of the process and of the time.
+struct Until {
+  std::optional<Offsets> known{};        ///< more output than this
+  std::optional<std::string> pattern{};  ///< a line of output that matches, in RE2 syntax
+  Offsets search_from{};                 ///< where the lines begin that the pattern is held against
+  std::optional<std::uint16_t> port{};   ///< something listens on it in the container
+  std::optional<milliseconds> idle{};    ///< neither output nor input for so long
+  bool input = false;                    ///< the process waits for input
 };
 
 /// A process as it is, and its whole output if that was short.
 struct Snapshot {
   wire::ProcessState state;
-  bool whole = false;  ///< `out` and `err` hold everything the process wrote so far
+  wire::Happened happened = wire::Happened::nothing;  ///< why the wait is over
+  std::string line;                                   ///< the one that matches the pattern
+  Offsets searched{};                                 ///< where to search on if none did
+  bool whole = false;                                 ///< `out` and `err` hold everything the process wrote so far
   std::string out;
   std::string err;
 };
@@ -46,6 +64,16 @@ struct OutputSlice {
   std::uint64_t offset = 0;
   std::string bytes;
   wire::StreamState stream;
+};
+
+/// What a person would see on a process's terminal. Rows and columns count from 0.
+struct Screen {
+  std::string text;
+  wire::TerminalSize size;
+  std::uint16_t cursor_row = 0;
+  std::uint16_t cursor_column = 0;
+  bool cursor_visible = true;
+  bool alternate = false;  ///< a full-screen program has taken it over
 };
 
 struct ProcessList {
@@ -69,16 +97,22 @@ class Sandbox {
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
 
   Result<std::string> new_process_id(const std::stop_token& stop = {});
-  /// Returns when the process has ended or `wait` is over, whichever comes first.
-  Result<Snapshot> start(const StartRequest& request, milliseconds wait, const std::stop_token& stop);
-  /// Likewise; with `known` (totals of both streams) also when there is more output than that.
-  Result<Snapshot> wait(const std::string& process, milliseconds wait,
-                        std::optional<std::pair<std::uint64_t, std::uint64_t>> known, const std::stop_token& stop);
+  /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
+  Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until,
+                         const std::stop_token& stop);
+  Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until,
+                        const std::stop_token& stop);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
   Result<ProcessList> list();
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<std::size_t> send_input(const std::string& process, std::string_view bytes, bool then_end);
+  /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
+  Result<std::size_t> press_keys(const std::string& process, const std::vector<std::string>& keys);
+  Result<Screen> screen(const std::string& process);
+  Result<void> resize(const std::string& process, wire::TerminalSize size);
+  /// To every process of the tree.
+  Result<void> signal(const std::string& process, int number);
   /// TERM to the whole tree, KILL after `grace`.
   Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace);
 
@@ -104,6 +138,8 @@ class Sandbox {
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const std::stop_token& stop);
+  /// A request whose answer says nothing.
+  Result<void> order(const std::string& process, const nlohmann::json& head);
 
   Channel& m_channel;
   Settings m_settings;

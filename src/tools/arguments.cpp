@@ -18,7 +18,7 @@ const json* Arguments::find(const std::string& name) {
 
 void Arguments::reject(const std::string& name, const std::string& problem) {
   if (!m_error) {
-    m_error = Error{"bad_arguments", fmt::format("argument '{}' {}", name, problem),
+    m_error = Error{"bad_arguments", fmt::format("argument '{}{}' {}", m_prefix, name, problem),
                     "Correct it and call again; tools/list has the schema"};
   }
 }
@@ -108,11 +108,59 @@ std::vector<std::pair<std::string, std::string>> Arguments::environment(const st
   return variables;
 }
 
+std::vector<std::string> Arguments::texts(const std::string& name) {
+  std::vector<std::string> values;
+  const json* value = find(name);
+  if (value != nullptr && !value->is_array()) {
+    reject(name, fmt::format("has to be an array of strings, not {}", value->type_name()));
+    return values;
+  }
+  for (std::size_t i = 0; value != nullptr && i < value->size(); ++i) {
+    if (!value->at(i).is_string()) {
+      reject(name, "has to be an array of strings");
+      return {};
+    }
+    values.push_back(value->at(i).get<std::string>());
+  }
+  return values;
+}
+
+std::optional<Arguments> Arguments::object(const std::string& name) {
+  const json* value = find(name);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (!value->is_object()) {
+    reject(name, fmt::format("has to be an object, not {}", value->type_name()));
+    return std::nullopt;
+  }
+  return Arguments(*value, m_prefix + name + ".");
+}
+
+bool Arguments::has(const std::string& name) const {
+  const auto found = m_values.find(name);
+  return found != m_values.end() && !found->is_null();
+}
+
+bool Arguments::is_object(const std::string& name) const {
+  const auto found = m_values.find(name);
+  return found != m_values.end() && found->is_object();
+}
+
+void Arguments::adopt(const Arguments& nested) {
+  if (!m_error) {
+    m_error = nested.m_error;
+  }
+  for (const std::string& name : nested.unknown()) {
+    m_nested_unknown.push_back(name);
+  }
+}
+
 std::vector<std::string> Arguments::unknown() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names = m_nested_unknown;
   for (const auto& [name, value] : m_values.items()) {
     if (m_read.count(name) == 0) {
-      names.push_back(name);
+      names.push_back(m_prefix + name);
     }
   }
   return names;

@@ -17,7 +17,9 @@ namespace dockbridge::tools {
 /// Call `error` when all have been read; names that nobody read are then `unknown`.
 class Arguments {
  public:
-  explicit Arguments(const mcp::json& values) : m_values(values) {}
+  /// `prefix` stands before the names in errors.
+  explicit Arguments(const mcp::json& values, std::string prefix = "")
+      : m_values(values), m_prefix(std::move(prefix)) {}
 
   std::string required_text(const std::string& name);
   std::optional<std::string> text(const std::string& name);
@@ -28,6 +30,13 @@ class Arguments {
   /// An object of strings, as environment variables are given.
   std::vector<std::pair<std::string, std::string>> environment(const std::string& name);
 
+  std::vector<std::string> texts(const std::string& name);
+  /// The arguments in an object; none if it is not there. What is wrong with them has to be handed on with `adopt`.
+  std::optional<Arguments> object(const std::string& name);
+  void adopt(const Arguments& nested);
+  [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] bool is_object(const std::string& name) const;
+
   void reject(const std::string& name, const std::string& problem);
   [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
   [[nodiscard]] std::vector<std::string> unknown() const;
@@ -36,7 +45,9 @@ class Arguments {
   const mcp::json* find(const std::string& name);
 
   const mcp::json& m_values;
+  std::string m_prefix;
   std::set<std::string> m_read;
+  std::vector<std::string> m_nested_unknown;
   std::optional<Error> m_error;
 };
 

@@ -3,31 +3,34 @@
 #include <algorithm>
 #include <limits>
 
-#include "sandbox/patience.hpp"
+#include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
+#include "tools/view.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-using mcp::CallContext;
 using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 constexpr double k_longest_timeout_seconds = 3600;
-constexpr milliseconds k_progress_interval{2000};
+constexpr milliseconds k_usual_timeout{60'000};
+constexpr std::int64_t k_largest_port = 65535;
 constexpr std::size_t k_shown_in_list = 50;
 
 constexpr const char* k_description =
     "See how a process in the container is doing: status, exit code or signal, and output. Without processId it lists "
-    "all processes, newest first. timeout waits up to so many seconds for the process to end, so that you need not "
-    "poll. since takes the cursor of an earlier reply and returns only what is new; tail returns the last lines. "
+    "all processes, newest first. Do not poll: waitFor returns as soon as the process ends, prints a line that matches "
+    "a pattern, listens on a port, is silent for a while, or waits for input, whichever comes first, or after timeout "
+    "seconds. since takes the cursor of an earlier reply and returns only what is new; tail returns the last lines. "
     "Finished processes stay readable for about an hour.\n"
-    "Example: {\"processId\": \"proc_123_abc\", \"timeout\": 60, \"rationale\": \"wait for the build\"}";
+    "Example: {\"processId\": \"proc_123_abc\", \"waitFor\": {\"pattern\": \"listening on\"}, \"timeout\": 60, "
+    "\"rationale\": \"wait for the server\"}";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -36,16 +39,39 @@ ordered_json input_schema(const Settings& settings) {
        {{"type", "number"},
         {"minimum", 0},
         {"maximum", k_longest_timeout_seconds},
-        {"description", "Seconds to wait for the process to end (default 0: report at once)."}}},
+        {"description", "Seconds to wait for the process to end, or for waitFor (default 60 with waitFor, else 0)."}}},
+      {"waitFor",
+       object_schema({{"exit", {{"type", "boolean"}, {"description", "Its end; always one of the reasons."}}},
+                      {"pattern",
+                       {{"type", "string"},
+                        {"description",
+                         "A line of output that matches this regular expression (RE2), from since on or from the "
+                         "beginning."}}},
+                      {"port",
+                       {{"type", "integer"},
+                        {"minimum", 1},
+                        {"maximum", k_largest_port},
+                        {"description", "Something in the container listens on this TCP port."}}},
+                      {"idle",
+                       {{"type", "number"},
+                        {"minimum", 0},
+                        {"maximum", k_longest_timeout_seconds},
+                        {"description", "No output and no input for so many seconds."}}},
+                      {"input", {{"type", "boolean"}, {"description", "It waits for input."}}}},
+                     {})},
       {"since", {{"type", "string"}, {"description", "The cursor of an earlier reply: only output after it."}}},
       {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}}};
-  add_output_arguments(properties);
+  add_view_arguments(properties);
   return arguments_schema(std::move(properties), {}, settings);
 }
 
 ordered_json output_schema() {
   ordered_json properties = process_schema();
-  add_output_schema(properties);
+  add_view_schema(properties);
+  properties["happened"] = {{"type", "string"},
+                            {"enum", {"exit", "pattern", "port", "idle", "input", "timeout"}},
+                            {"description", "which of the things waited for it was"}};
+  properties["matchedLine"] = {{"type", "string"}};
   properties["processes"] = {{"type", "array"}, {"items", object_schema(process_schema(), {})}};
   properties["leftOut"] = {{"type", "integer"}, {"description", "processes that are not in the list"}};
   return result_schema(std::move(properties));
@@ -57,7 +83,7 @@ std::string one_line(const wire::ProcessState& state) {
   return fmt::format("{}  {}  {}", state.id, status, printable_line(state.command, 80));
 }
 
-ToolResult list(Sandbox& sandbox, const std::string& owner, const std::vector<std::string>& notes) {
+ToolResult list(Sandbox& sandbox, const std::string& owner) {
   auto found = sandbox.list();
   if (!found) {
     return mcp::error_result(found.error());
@@ -75,106 +101,150 @@ ToolResult list(Sandbox& sandbox, const std::string& owner, const std::vector<st
   if (left_out > 0) {
     text += fmt::format("\n[{} older processes are not listed]", left_out);
   }
-  result.text = with_notes(std::move(text), notes);
+  result.text = std::move(text);
   return result;
 }
 
-/// Waits for the end, in slices if the client wants to see progress.
-Result<Snapshot> wait_for_end(Sandbox& sandbox, Snapshot snapshot, milliseconds timeout, const CallContext& context) {
-  const auto began = Clock::now();
-  const sandbox::Patience patience{milliseconds::max(), timeout};
-  while (snapshot.state.running()) {
-    const auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
-    const auto step = judge(patience, waited, milliseconds{0});
-    if (step.verdict != sandbox::Verdict::keep_waiting) {
-      break;
-    }
-    const auto next = context.report_progress ? std::min(step.next, k_progress_interval) : step.next;
-    auto later = sandbox.wait(snapshot.state.id, next, std::nullopt, context.interruption.token());
-    if (!later && later.error().code == "cancelled") {
-      break;  // who waited is gone; the process was not theirs to end
-    }
-    if (!later) {
-      return fail(later.error());
-    }
-    snapshot = std::move(*later);
-    if (context.report_progress && snapshot.state.running()) {
-      context.report_progress(fmt::format("waiting for {} s", (waited + next).count() / 1000));
-    }
+struct Question {
+  std::optional<std::string> process;
+  sandbox::Until until;
+  milliseconds timeout{0};
+  ViewRequest view;
+};
+
+/// True if something is to be waited for.
+bool read_wait_for(Arguments& arguments, sandbox::Until& until) {
+  auto wanted = arguments.object("waitFor");
+  if (!wanted) {
+    return false;
   }
-  return snapshot;
+  wanted->flag("exit", true);
+  until.pattern = wanted->text("pattern");
+  if (const auto port = wanted->integer("port", 1, k_largest_port)) {
+    until.port = static_cast<std::uint16_t>(*port);
+  }
+  until.idle = wanted->duration("idle", 0, k_longest_timeout_seconds);
+  until.input = wanted->flag("input", false);
+  arguments.adopt(*wanted);
+  return true;
 }
 
-ToolResult tell(const wire::ProcessState& state, const ShownOutput& output, std::vector<std::string> notes) {
-  for (std::string& note : output_notes(output)) {
-    notes.push_back(std::move(note));
+Question read_question(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  Question question;
+  read_rationale(arguments, call.settings);
+  question.process = arguments.text("processId");
+  const bool waits = read_wait_for(arguments, question.until);
+  question.timeout =
+      arguments.duration("timeout", 0, k_longest_timeout_seconds).value_or(waits ? k_usual_timeout : milliseconds{0});
+  question.view = read_view_arguments(arguments);
+  if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
+    question.view.output.tail_lines = static_cast<std::size_t>(*lines);
   }
-  std::string text = fmt::format("Process Status: {}\nProcess ID: {}\nCommand: {}\n",
-                                 state.running()                    ? "RUNNING"
-                                 : state.phase == wire::Phase::lost ? "LOST"
-                                                                    : "COMPLETED",
-                                 state.id, printable_line(state.command, 200));
-  if (state.running()) {
-    text += fmt::format("No output for: {:.1f} s\n", static_cast<double>(state.idle_ms) / 1000);
-  } else {
-    text += end_text(state) + "\n";
+  if (const auto since = arguments.text("since")) {
+    const auto cursor = Cursor::parse(*since);
+    if (!cursor) {
+      arguments.reject("since", "is not a cursor; it looks like \"123:0\" and comes from an earlier reply");
+    }
+    question.view.output.since = cursor;
+    question.until.search_from = cursor ? sandbox::Offsets{cursor->out, cursor->err} : sandbox::Offsets{};
+  }
+  return question;
+}
+
+/// Which of the things waited for it was; empty if nothing was.
+std::string happened_word(wire::Happened happened) {
+  switch (happened) {
+    case wire::Happened::ended:
+      return "exit";
+    case wire::Happened::nothing:
+      return "timeout";
+    case wire::Happened::grew:
+    case wire::Happened::pattern:
+    case wire::Happened::port:
+    case wire::Happened::idle:
+    case wire::Happened::input:
+      break;
+  }
+  return std::string(name_of(happened));
+}
+
+std::string happened_text(const Snapshot& snapshot, const Question& question) {
+  switch (snapshot.happened) {
+    case wire::Happened::pattern:
+      return "Matched line: " + printable_line(snapshot.line, 300) + "\n";
+    case wire::Happened::port:
+      return fmt::format("Port {} is open\n", question.until.port.value_or(0));
+    case wire::Happened::idle:
+      return "It has been silent for that long\n";
+    case wire::Happened::nothing:
+      return fmt::format("Nothing of what was waited for happened in {} s\n", question.timeout.count() / 1000);
+    case wire::Happened::ended:
+    case wire::Happened::grew:
+    case wire::Happened::input:
+      break;
+  }
+  return "";
+}
+
+ToolResult tell(const Snapshot& snapshot, const View& view, const Question& question, std::vector<std::string> notes) {
+  const wire::ProcessState& state = snapshot.state;
+  for (std::string& note : view_notes(view)) {
+    notes.push_back(std::move(note));
   }
   if (state.phase == wire::Phase::exited) {
     notes.emplace_back("something the command started still runs");
   }
-  const std::string shown = output_text(output);
-  text += fmt::format("Cursor: {}\n\n{}", output.cursor().text(), shown.empty() ? "(no output)" : shown);
+  const bool waited = question.timeout.count() > 0;
+  const std::string shown = view_text(view);
+  const std::string text =
+      fmt::format("{}\nProcess ID: {}\nCommand: {}\n{}{}\nCursor: {}\n\n{}", status_line(state), state.id,
+                  printable_line(state.command, 200), waited ? happened_text(snapshot, question) : "",
+                  status_text(state), view.output.cursor().text(), shown.empty() ? "(no output)" : shown);
   ToolResult result;
-  result.text = with_notes(std::move(text), notes);
+  result.text = with_notes(text, notes);
   result.structured = process_fields(state);
-  add_output_fields(result.structured, output);
+  add_view_fields(result.structured, view);
+  if (waited) {
+    result.structured["happened"] = happened_word(snapshot.happened);
+  }
+  if (snapshot.happened == wire::Happened::pattern) {
+    result.structured["matchedLine"] = snapshot.line;
+  }
   return result;
 }
 
-ToolResult call(const SandboxResolver& resolve, const Settings& settings, const mcp::json& values,
-                const CallContext& context) {
-  Arguments arguments(values);
-  read_rationale(arguments, settings);
-  const auto process = arguments.text("processId");
-  auto timeout = arguments.duration("timeout", 0, k_longest_timeout_seconds).value_or(milliseconds{0});
-  OutputRequest request = read_output_arguments(arguments);
-  if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
-    request.tail_lines = static_cast<std::size_t>(*lines);
+ToolResult check(const ToolCall& call) {
+  Question question = read_question(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
   }
-  if (const auto since = arguments.text("since")) {
-    request.since = Cursor::parse(*since);
-    if (!request.since) {
-      arguments.reject("since", "is not a cursor; it looks like \"123:0\" and comes from an earlier reply");
-    }
+  if (!question.process) {
+    return list(call.sandbox, call.context.owner);
   }
-  if (arguments.error()) {
-    return mcp::error_result(*arguments.error());
-  }
-  Sandbox& sandbox = resolve(context);
-  std::vector<std::string> notes = unknown_argument_notes(arguments);
-  if (!process) {
-    return list(sandbox, context.owner, notes);
-  }
-  const auto longest =
-      context.report_progress ? settings.max_wait : std::min(settings.max_wait, settings.client_timeout);
-  if (timeout > longest) {
-    timeout = longest;
+  std::vector<std::string> notes;
+  if (const auto longest = longest_wait(call); question.timeout > longest) {
+    question.timeout = longest;
     notes.push_back(fmt::format("waited at most {} s", longest.count() / 1000));
   }
-  auto snapshot = find_own(sandbox, *process, context.owner);
-  if (snapshot) {
-    snapshot = wait_for_end(sandbox, std::move(*snapshot), timeout, context);
+  auto snapshot = find_own(call.sandbox, *question.process, call.context.owner);
+  if (snapshot && question.timeout.count() > 0) {
+    auto later = Following(call, question.until, question.timeout).join(*question.process);
+    // Who waited is gone; the process was not theirs to end.
+    if (later || later.error().code != "cancelled") {
+      snapshot = std::move(later);
+    }
   }
   if (!snapshot) {
     return mcp::error_result(snapshot.error());
   }
-  const auto output = collect_output(sandbox, *snapshot, request);
-  return output ? tell(snapshot->state, *output, std::move(notes)) : mcp::error_result(output.error());
+  const auto view = look_at(call.sandbox, *snapshot, question.view);
+  return view ? tell(*snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());
 }
 
 }  // namespace
 
-mcp::Tool check_process(SandboxResolver resolve, Settings settings) {
+ToolPlan check_process(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "check_process";
   tool.title = "Check on a process";
@@ -182,10 +252,7 @@ mcp::Tool check_process(SandboxResolver resolve, Settings settings) {
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  tool.call = [resolve = std::move(resolve), settings](const mcp::json& values, const CallContext& context) {
-    return call(resolve, settings, values, context);
-  };
-  return tool;
+  return {std::move(tool), check};
 }
 
 }  // namespace dockbridge::tools

@@ -1,33 +1,35 @@
 #include <fmt/format.h>
 
-#include "sandbox/patience.hpp"
+#include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
-#include "util/text.hpp"
+#include "tools/view.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-using mcp::CallContext;
 using mcp::ordered_json;
 using mcp::StopReason;
 using mcp::ToolResult;
-using sandbox::Sandbox;
 using sandbox::Snapshot;
-using sandbox::Verdict;
+using wire::Happened;
 
 constexpr double k_longest_wait_seconds = 3600;
 constexpr double k_longest_runtime_seconds = 30.0 * 24 * 3600;
-constexpr milliseconds k_progress_interval{2000};
+constexpr std::int64_t k_largest_columns = 500;
+constexpr std::int64_t k_largest_rows = 200;
+constexpr wire::TerminalSize k_usual_terminal{80, 24};
 constexpr milliseconds k_cancel_grace{2000};
 
 constexpr const char* k_description =
     "Run a shell command in the container and get its output and exit code. The command is a bash script (sh where the "
     "image has no bash): pipes, quotes, heredocs, && and several lines work as in a file. It returns when the command "
-    "ends. A command that is silent for maxWaitTime seconds, or takes very long, is not stopped: it goes on in the "
-    "background and you get its processId for check_process (status, more output) and send_input (answer a prompt). "
-    "Start servers and watchers with background: true. A non-zero exit code is a result, not an error.\n"
+    "ends, or waits for input. A command that is silent for maxWaitTime seconds, or takes very long, is not stopped: "
+    "it "
+    "goes on in the background and you get its processId for check_process (status, more output), send_input (answer a "
+    "prompt) and control_process (stop it). Start servers and watchers with background: true, and programs that need a "
+    "terminal (vim, less, a REPL with line editing) with tty. A non-zero exit code is a result, not an error.\n"
     "Example: {\"command\": \"npm test 2>&1 | tail -40\", \"cwd\": \"/app\", \"rationale\": \"check that the fix "
     "works\"}";
 
@@ -48,6 +50,13 @@ ordered_json input_schema(const Settings& settings) {
         {"description", fmt::format("Seconds without output after which the command is left running in the background "
                                     "(default {}).",
                                     settings.inactivity_timeout.count() / 1000)}}},
+      {"tty",
+       {{"description", "Run it on a terminal, of this size if an object {cols, rows} is given (default 80 x 24)."},
+        {"anyOf",
+         {{{"type", "boolean"}},
+          object_schema({{"cols", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_columns}}},
+                         {"rows", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_rows}}}},
+                        {})}}}},
       {"background", {{"type", "boolean"}, {"description", "Return at once and leave the command running."}}},
       {"maxRuntime",
        {{"type", "number"},
@@ -58,45 +67,59 @@ ordered_json input_schema(const Settings& settings) {
        {{"type", "string"},
         {"description",
          "Run as this user of the container (name, uid, or uid:gid); needs a container that runs as root."}}}};
-  add_output_arguments(properties);
+  add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"command"}, settings);
 }
 
 ordered_json output_schema() {
   ordered_json properties = process_schema();
-  add_output_schema(properties);
+  add_view_schema(properties);
   properties["returned"] = {{"type", "string"},
-                            {"enum", {"ended", "quiet", "waited_enough", "background", "detached"}},
+                            {"enum", {"ended", "waits_for_input", "quiet", "waited_enough", "background", "detached"}},
                             {"description", "why the call returned"}};
   return result_schema(std::move(properties));
 }
 
 struct Order {
   sandbox::StartRequest start;
-  sandbox::Patience patience;
+  milliseconds inactivity{0};
   bool background = false;
-  OutputRequest output;
+  ViewRequest view;
 };
 
 std::string absolute(const std::string& path, const std::string& workdir) {
   return path.starts_with('/') ? path : workdir + "/" + path;
 }
 
-Order read_order(Arguments& arguments, const Settings& settings, const std::string& workdir, bool can_show_progress) {
+std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
+  if (!arguments.is_object("tty")) {
+    return arguments.flag("tty", false) ? std::optional(k_usual_terminal) : std::nullopt;
+  }
+  auto size = arguments.object("tty");
+  const auto columns = size->integer("cols", 1, k_largest_columns).value_or(k_usual_terminal.columns);
+  const auto rows = size->integer("rows", 1, k_largest_rows).value_or(k_usual_terminal.rows);
+  arguments.adopt(*size);
+  return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
+}
+
+Order read_order(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  const std::string& workdir = call.sandbox.workdir();
   Order order;
   order.start.command = arguments.required_text("command");
-  order.start.rationale = read_rationale(arguments, settings);
+  order.start.rationale = read_rationale(arguments, call.settings);
   order.start.cwd = absolute(arguments.text("cwd").value_or(workdir), workdir);
   order.start.environment = arguments.environment("env");
   order.start.input = arguments.text("stdin");
   order.start.user = arguments.text("user");
+  order.start.terminal = read_terminal(arguments);
   order.start.max_runtime =
-      arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(settings.max_runtime);
+      arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(call.settings.max_runtime);
+  order.start.owner = call.context.owner;
   order.background = arguments.flag("background", false);
-  order.output = read_output_arguments(arguments);
-  order.patience.inactivity =
-      arguments.duration("maxWaitTime", 0, k_longest_wait_seconds).value_or(settings.inactivity_timeout);
-  order.patience.total = can_show_progress ? settings.max_wait : std::min(settings.max_wait, settings.client_timeout);
+  order.view = read_view_arguments(arguments);
+  order.inactivity =
+      arguments.duration("maxWaitTime", 0, k_longest_wait_seconds).value_or(call.settings.inactivity_timeout);
   if (order.start.command.find_first_not_of(" \t\r\n") == std::string::npos) {
     arguments.reject("command", "is empty");
   }
@@ -109,69 +132,59 @@ Order read_order(Arguments& arguments, const Settings& settings, const std::stri
   return order;
 }
 
-struct Outcome {
-  Snapshot snapshot;
-  const char* returned = "ended";
-};
-
-std::string progress_message(const wire::ProcessState& state, milliseconds waited) {
-  return fmt::format("running for {} s, {} of output", waited.count() / 1000,
-                     human_bytes(state.out.total + state.err.total));
+/// Stays with the process until it ends, waits for input, falls silent, or the time is up.
+Result<Snapshot> run(const ToolCall& call, const Order& order) {
+  if (order.background) {
+    return call.sandbox.start(order.start, milliseconds{0}, {}, call.context.interruption.token());
+  }
+  const sandbox::Until until{.idle = order.inactivity, .input = true};
+  return Following(call, until, longest_wait(call)).start(order.start);
 }
 
-/// Stays with the process until it ends or patience does.
-Result<Outcome> follow(Sandbox& sandbox, const Order& order, const CallContext& context) {
-  const auto stop = context.interruption.token();
-  const auto began = Clock::now();
-  const auto slice = [&](milliseconds next) {
-    return context.report_progress ? std::min(next, k_progress_interval) : next;
-  };
-  const milliseconds first = order.background ? milliseconds{0} : slice(judge(order.patience, {}, {}).next);
-  auto snapshot = sandbox.start(order.start, first, stop);
-  while (snapshot && snapshot->state.running()) {
-    if (order.background) {
-      return Outcome{std::move(*snapshot), "background"};
-    }
-    const auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
-    const auto step = judge(order.patience, waited, milliseconds(snapshot->state.idle_ms));
-    if (step.verdict != Verdict::keep_waiting) {
-      return Outcome{std::move(*snapshot), step.verdict == Verdict::quiet ? "quiet" : "waited_enough"};
-    }
-    if (context.report_progress) {
-      context.report_progress(progress_message(snapshot->state, waited));
-    }
-    snapshot = sandbox.wait(order.start.id, slice(step.next), std::nullopt, stop);
+const char* why_returned(const Snapshot& snapshot, bool background) {
+  switch (snapshot.happened) {
+    case Happened::ended:
+      return "ended";
+    case Happened::input:
+      return "waits_for_input";
+    case Happened::idle:
+      return "quiet";
+    case Happened::grew:
+    case Happened::pattern:
+    case Happened::port:
+    case Happened::nothing:
+      break;
   }
-  if (!snapshot) {
-    return fail(snapshot.error());
-  }
-  return Outcome{std::move(*snapshot), "ended"};
+  return background ? "background" : "waited_enough";
 }
 
-std::string hint_for(const Outcome& outcome) {
-  const std::string id = outcome.snapshot.state.id;
-  const std::string_view returned = outcome.returned;
+std::string hint_for(const std::string& id, std::string_view returned) {
+  if (returned == "waits_for_input") {
+    return fmt::format(
+        "The command waits for input. Process ID: {}\nAnswer it with send_input (eof: true to end its input), or stop "
+        "it "
+        "with control_process.",
+        id);
+  }
   const std::string why = returned == "background" ? "Started in the background."
                           : returned == "quiet"    ? "No output for a while: left running in the background."
                                                    : "Still running: left in the background.";
   return fmt::format(
-      "{} Process ID: {}\nUse check_process with this id for its status and further output, and "
-      "send_input to answer a prompt.",
+      "{} Process ID: {}\nUse check_process with this id for its status and further output, send_input to answer a "
+      "prompt, control_process to stop it.",
       why, id);
 }
 
-ToolResult tell(const Outcome& outcome, const ShownOutput& output, std::vector<std::string> notes) {
-  const wire::ProcessState& state = outcome.snapshot.state;
-  for (std::string& note : output_notes(output)) {
-    notes.push_back(std::move(note));
-  }
+ToolResult tell(const Snapshot& snapshot, const View& view, std::string_view returned) {
+  const wire::ProcessState& state = snapshot.state;
+  std::vector<std::string> notes = view_notes(view);
   if (state.phase == wire::Phase::exited) {
     notes.push_back(
         fmt::format("something the command started still runs; check_process {} reads its output", state.id));
   }
-  std::string text = output_text(output);
+  std::string text = view_text(view);
   if (state.running()) {
-    text += (text.empty() ? "" : "\n\n") + hint_for(outcome);
+    text += (text.empty() ? "" : "\n\n") + hint_for(state.id, returned);
   } else if (text.empty() && state.end == wire::EndKind::exit && state.end_code == 0) {
     text = "Command executed successfully (no output)\nExit code: 0";
   } else {
@@ -180,8 +193,8 @@ ToolResult tell(const Outcome& outcome, const ShownOutput& output, std::vector<s
   ToolResult result;
   result.text = with_notes(std::move(text), notes);
   result.structured = process_fields(state);
-  add_output_fields(result.structured, output);
-  result.structured["returned"] = outcome.returned;
+  add_view_fields(result.structured, view);
+  result.structured["returned"] = returned;
   return result;
 }
 
@@ -196,42 +209,36 @@ ToolResult tell_detached(const std::string& process) {
   return result;
 }
 
-ToolResult call(const SandboxResolver& resolve, const Settings& settings, const mcp::json& values,
-                const CallContext& context) {
-  Sandbox& sandbox = resolve(context);
-  Arguments arguments(values);
-  Order order = read_order(arguments, settings, sandbox.workdir(), static_cast<bool>(context.report_progress));
-  if (arguments.error()) {
-    return mcp::error_result(*arguments.error());
+ToolResult execute(const ToolCall& call) {
+  Order order = read_order(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
   }
-  auto id = sandbox.new_process_id(context.interruption.token());
+  const mcp::Interruption& interruption = call.context.interruption;
+  auto id = call.sandbox.new_process_id(interruption.token());
   if (!id) {
     return mcp::error_result(id.error());
   }
   order.start.id = *id;
-  order.start.owner = context.owner;
-  auto outcome = follow(sandbox, order, context);
+  const auto snapshot = run(call, order);
   // Nobody waits for it any more, but it was sent.
-  const bool left_alone = !outcome && outcome.error().code == "cancelled";
-  if (left_alone && context.interruption.reason() == StopReason::cancelled) {
-    (void)sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
+  const bool left_alone = !snapshot && snapshot.error().code == "cancelled";
+  if (left_alone && interruption.reason() == StopReason::cancelled) {
+    (void)call.sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
-  if (left_alone && context.interruption.reason() == StopReason::detached) {
+  if (left_alone && interruption.reason() == StopReason::detached) {
     return tell_detached(*id);
   }
-  if (!outcome) {
-    return mcp::error_result(outcome.error());
+  if (!snapshot) {
+    return mcp::error_result(snapshot.error());
   }
-  const auto output = collect_output(sandbox, outcome->snapshot, order.output);
-  if (!output) {
-    return mcp::error_result(output.error());
-  }
-  return tell(*outcome, *output, unknown_argument_notes(arguments));
+  const auto view = look_at(call.sandbox, *snapshot, order.view);
+  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background)) : mcp::error_result(view.error());
 }
 
 }  // namespace
 
-mcp::Tool execute_command(SandboxResolver resolve, Settings settings) {
+ToolPlan execute_command(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "execute_command";
   tool.title = "Run a command in the container";
@@ -239,10 +246,7 @@ mcp::Tool execute_command(SandboxResolver resolve, Settings settings) {
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
-  tool.call = [resolve = std::move(resolve), settings](const mcp::json& values, const CallContext& context) {
-    return call(resolve, settings, values, context);
-  };
-  return tool;
+  return {std::move(tool), execute};
 }
 
 }  // namespace dockbridge::tools

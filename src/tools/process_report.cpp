@@ -58,22 +58,24 @@ std::string iso_time(std::int64_t unix_ms) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, unix_ms % 1000);
 }
 
-std::string without_final_newline(std::string text) {
-  if (text.ends_with('\n')) {
-    text.pop_back();
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string output_text(const ShownOutput& output) {
-  const std::string out = without_final_newline(output.out.text);
-  const std::string err = without_final_newline(output.err.text);
-  if (!out.empty() && !err.empty()) {
-    return fmt::format("STDOUT:\n{}\n\nSTDERR:\n{}", out, err);
+std::string status_text(const wire::ProcessState& state) {
+  if (!state.running()) {
+    return end_text(state);
   }
-  return err.empty() ? out : "STDERR:\n" + err;
+  if (state.paused) {
+    return "Paused";
+  }
+  return state.waits_for_input == wire::WaitsForInput::yes
+             ? "Waits for input: answer it with send_input"
+             : fmt::format("No output for: {:.1f} s", static_cast<double>(state.idle_ms) / 1000);
+}
+
+std::string status_line(const wire::ProcessState& state) {
+  return fmt::format("Process Status: {}", state.running()              ? "RUNNING"
+                                           : state.phase == Phase::lost ? "LOST"
+                                                                        : "COMPLETED");
 }
 
 std::string end_text(const wire::ProcessState& state) {
@@ -89,15 +91,6 @@ std::string end_text(const wire::ProcessState& state) {
       return "Exit code: unknown (the container stopped, or the process's keeper was killed)";
   }
   return "";
-}
-
-std::vector<std::string> output_notes(const ShownOutput& output) {
-  std::vector<std::string> notes;
-  const std::size_t replaced = output.out.replaced + output.err.replaced;
-  if (replaced > 0) {
-    notes.push_back(fmt::format("{} bytes that are not UTF-8 are shown as U+FFFD", replaced));
-  }
-  return notes;
 }
 
 json process_fields(const wire::ProcessState& state) {
@@ -120,38 +113,37 @@ json process_fields(const wire::ProcessState& state) {
     fields["durationMs"] = std::max<std::int64_t>(0, state.ended_at_ms - state.started_at_ms);
   }
   fields["idleMs"] = state.running() ? state.idle_ms : 0;
+  if (state.running()) {
+    fields["waitsForInput"] = name_of(state.waits_for_input);
+    fields["paused"] = state.paused;
+  }
+  fields["tty"] = state.terminal;
   fields["stdoutBytes"] = state.out.total;
   fields["stderrBytes"] = state.err.total;
   return fields;
 }
 
-void add_output_fields(json& fields, const ShownOutput& output) {
-  fields["stdout"] = output.out.text;
-  fields["stderr"] = output.err.text;
-  fields["stdoutLeftOut"] = output.out.left_out;
-  fields["stderrLeftOut"] = output.err.left_out;
-  fields["cursor"] = output.cursor().text();
-}
-
 ordered_json process_schema() {
   const ordered_json text = {{"type", "string"}};
   const ordered_json number = {{"type", "integer"}};
-  return {{"processId", text},    {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
-          {"exitCode", number},   {"signal", text},
-          {"cause", text},        {"childrenRunning", {{"type", "boolean"}}},
-          {"command", text},      {"cwd", text},
-          {"pid", number},        {"startedAt", text},
-          {"endedAt", text},      {"durationMs", number},
-          {"idleMs", number},     {"stdoutBytes", number},
-          {"stderrBytes", number}};
-}
-
-void add_output_schema(ordered_json& properties) {
-  properties["stdout"] = {{"type", "string"}};
-  properties["stderr"] = {{"type", "string"}};
-  properties["stdoutLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stdout"}};
-  properties["stderrLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stderr"}};
-  properties["cursor"] = {{"type", "string"}, {"description", "pass as since to check_process to read on from here"}};
+  return {{"processId", text},
+          {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
+          {"exitCode", number},
+          {"signal", text},
+          {"cause", text},
+          {"childrenRunning", {{"type", "boolean"}}},
+          {"command", text},
+          {"cwd", text},
+          {"pid", number},
+          {"startedAt", text},
+          {"endedAt", text},
+          {"durationMs", number},
+          {"idleMs", number},
+          {"stdoutBytes", number},
+          {"stderrBytes", number},
+          {"waitsForInput", {{"type", "string"}, {"enum", {"yes", "no", "unknown"}}}},
+          {"paused", {{"type", "boolean"}}},
+          {"tty", {{"type", "boolean"}}}};
 }
 
 ordered_json object_schema(ordered_json properties, const std::vector<std::string>& required) {
@@ -178,37 +170,8 @@ ordered_json arguments_schema(ordered_json properties, std::vector<std::string> 
   return object_schema(std::move(properties), required);
 }
 
-void add_output_arguments(ordered_json& properties) {
-  properties["maxOutput"] = {
-      {"type", "integer"},
-      {"minimum", k_least_max_output},
-      {"maximum", k_largest_max_output},
-      {"description",
-       fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and can "
-                   "be read with check_process and since.",
-                   k_default_max_output)}};
-  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}};
-}
-
-OutputRequest read_output_arguments(Arguments& arguments) {
-  OutputRequest request;
-  request.raw = arguments.flag("raw", false);
-  request.max_bytes = static_cast<std::size_t>(
-      arguments.integer("maxOutput", k_least_max_output, k_largest_max_output).value_or(k_default_max_output));
-  return request;
-}
-
 std::string read_rationale(Arguments& arguments, const Settings& settings) {
   return settings.rationale_required ? arguments.required_text("rationale") : arguments.text("rationale").value_or("");
-}
-
-std::vector<std::string> unknown_argument_notes(const Arguments& arguments) {
-  std::string names;
-  for (const std::string& name : arguments.unknown()) {
-    names += (names.empty() ? "" : ", ") + printable_line(name, 60);
-  }
-  return names.empty() ? std::vector<std::string>{}
-                       : std::vector{"ignored arguments this tool does not know: " + names};
 }
 
 std::string with_notes(std::string text, const std::vector<std::string>& notes) {
@@ -219,7 +182,7 @@ std::string with_notes(std::string text, const std::vector<std::string>& notes) 
 }
 
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner) {
-  auto snapshot = sandbox.wait(process, milliseconds{0}, std::nullopt, {});
+  auto snapshot = sandbox.wait(process, milliseconds{0}, {}, {});
   if (snapshot && snapshot->state.owner != owner) {
     return fail("no_such_process", "there is no process " + process,
                 "check_process without a processId lists those that can be read");

@@ -1,19 +1,24 @@
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
+#include "tools/view.hpp"
+#include "util/text.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-using mcp::CallContext;
 using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 /// How long an answer to the input is waited for, and how long a pause ends it.
+constexpr std::size_t k_most_keys = 100;
 constexpr milliseconds k_first_answer{500};
 constexpr milliseconds k_pause{100};
 constexpr milliseconds k_whole_answer{1500};
@@ -21,21 +26,29 @@ constexpr milliseconds k_whole_answer{1500};
 constexpr const char* k_description =
     "Write to the standard input of a running process, for example to answer a prompt, and get what it printed within "
     "a moment. A newline is added unless autoNewline is false; eof: true closes the input afterwards (what ctrl-D "
-    "does).\n"
+    "does). For a command started with tty, keys types keys by name after the input, and the reply shows the screen.\n"
     "Example: {\"processId\": \"proc_123_abc\", \"input\": \"yes\", \"rationale\": \"confirm the installation\"}";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
       {"processId", {{"type", "string"}, {"description", "From execute_command."}}},
-      {"input", {{"type", "string"}, {"description", "The text to write; may be empty with eof."}}},
+      {"input", {{"type", "string"}, {"description", "The text to write; not needed with keys or eof."}}},
+      {"keys",
+       {{"type", "array"},
+        {"items", {{"type", "string"}}},
+        {"maxItems", k_most_keys},
+        {"description", fmt::format("Keys to press on a terminal, one after the other: {}. Without a terminal, ctrl-c "
+                                    "interrupts and ctrl-d ends the input.",
+                                    wire::k_key_names)}}},
       {"autoNewline", {{"type", "boolean"}, {"description", "Add a newline at the end (default true)."}}},
       {"eof", {{"type", "boolean"}, {"description", "Close the input after this."}}}};
-  return arguments_schema(std::move(properties), {"processId", "input"}, settings);
+  add_view_arguments(properties);
+  return arguments_schema(std::move(properties), {"processId"}, settings);
 }
 
 ordered_json output_schema() {
   ordered_json properties = process_schema();
-  add_output_schema(properties);
+  add_view_schema(properties);
   properties["accepted"] = {{"type", "integer"}, {"description", "bytes of input the process was given"}};
   return result_schema(std::move(properties));
 }
@@ -46,37 +59,113 @@ Result<Snapshot> hear_answer(Sandbox& sandbox, const Snapshot& before, const std
   Snapshot latest = before;
   milliseconds patience = k_first_answer;
   while (true) {
-    const std::pair known(latest.state.out.total, latest.state.err.total);
-    auto snapshot = sandbox.wait(before.state.id, std::min(patience, deadline.remaining()), known, stop);
+    const sandbox::Until until{.known = sandbox::Offsets{latest.state.out.total, latest.state.err.total}};
+    auto snapshot = sandbox.wait(before.state.id, std::min(patience, deadline.remaining()), until, stop);
     if (!snapshot) {
       return fail(snapshot.error());
     }
-    const bool grew = known != std::pair(snapshot->state.out.total, snapshot->state.err.total);
     latest = std::move(*snapshot);
-    if (!latest.state.running() || !grew || deadline.passed()) {
+    if (latest.happened != wire::Happened::grew || deadline.passed()) {
       return latest;
     }
     patience = k_pause;
   }
 }
 
-ToolResult call(const SandboxResolver& resolve, const Settings& settings, const mcp::json& values,
-                const CallContext& context) {
-  Arguments arguments(values);
-  read_rationale(arguments, settings);
-  const std::string process = arguments.required_text("processId");
-  std::string input = arguments.required_text("input");
-  const bool eof = arguments.flag("eof", false);
-  // Closing the input is often all that is wanted; an empty line before it is not.
-  const bool newline = arguments.flag("autoNewline", true) && !(eof && input.empty());
-  if (arguments.error()) {
-    return mcp::error_result(*arguments.error());
+struct Order {
+  std::string process;
+  std::string input;
+  std::vector<std::string> keys;
+  bool eof = false;
+  ViewRequest view;
+};
+
+Order read_order(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  Order order;
+  read_rationale(arguments, call.settings);
+  order.process = arguments.required_text("processId");
+  order.input = arguments.text("input").value_or("");
+  order.keys = arguments.texts("keys");
+  order.eof = arguments.flag("eof", false);
+  order.view = read_view_arguments(arguments);
+  // Closing the input, or a key, is often all that is wanted; an empty line before it is not.
+  const bool only_more = order.input.empty() && (order.eof || !order.keys.empty());
+  if (arguments.flag("autoNewline", order.keys.empty()) && !only_more) {
+    order.input.push_back('\n');
   }
-  if (newline) {
-    input.push_back('\n');
+  if (!arguments.has("input") && order.keys.empty() && !order.eof) {
+    arguments.reject("input", "is required, unless keys or eof are given");
   }
-  Sandbox& sandbox = resolve(context);
-  const auto before = find_own(sandbox, process, context.owner);
+  if (order.keys.size() > k_most_keys) {
+    arguments.reject("keys", fmt::format("has more than {} entries", k_most_keys));
+  }
+  for (const std::string& key : order.keys) {
+    if (!wire::parse_key(key)) {
+      arguments.reject(
+          "keys", fmt::format("has '{}', which is no key; keys are {}", printable_line(key, 40), wire::k_key_names));
+    }
+  }
+  return order;
+}
+
+/// Without a terminal, two keys have a meaning all the same.
+Result<void> press_without_terminal(Sandbox& sandbox, const Order& order) {
+  for (const std::string& key : order.keys) {
+    if (key == "ctrl-c") {
+      if (auto done = sandbox.signal(order.process, SIGINT); !done) {
+        return done;
+      }
+    } else if (key == "ctrl-d") {
+      if (auto done = sandbox.send_input(order.process, "", true); !done) {
+        return fail(done.error());
+      }
+    } else {
+      return fail("no_terminal", fmt::format("the process has no terminal to press '{}' on", key),
+                  "Start the command with tty: true, or send text with input");
+    }
+  }
+  return {};
+}
+
+Result<void> press(Sandbox& sandbox, const Order& order, bool on_terminal) {
+  if (order.keys.empty()) {
+    return {};
+  }
+  if (!on_terminal) {
+    return press_without_terminal(sandbox, order);
+  }
+  const auto pressed = sandbox.press_keys(order.process, order.keys);
+  return pressed ? Result<void>() : fail(pressed.error());
+}
+
+ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, std::size_t accepted) {
+  std::vector<std::string> notes = view_notes(view);
+  if (accepted < order.input.size()) {
+    notes.push_back(
+        fmt::format("only {} of {} bytes were taken: the process does not read its input; send the rest later",
+                    accepted, order.input.size()));
+  }
+  const std::string shown = view_text(view);
+  std::string status = status_line(snapshot.state);
+  if (!snapshot.state.running() || snapshot.state.waits_for_input == wire::WaitsForInput::yes) {
+    status += "\n" + status_text(snapshot.state);
+  }
+  ToolResult result;
+  result.text = with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status), notes);
+  result.structured = process_fields(snapshot.state);
+  add_view_fields(result.structured, view);
+  result.structured["accepted"] = accepted;
+  return result;
+}
+
+ToolResult send(const ToolCall& call) {
+  Order order = read_order(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
+  }
+  Sandbox& sandbox = call.sandbox;
+  const auto before = find_own(sandbox, order.process, call.context.owner);
   if (!before) {
     return mcp::error_result(before.error());
   }
@@ -84,44 +173,38 @@ ToolResult call(const SandboxResolver& resolve, const Settings& settings, const 
     return mcp::error_result({"process_ended", "the process has ended and takes no input: " + end_text(before->state),
                               "check_process shows what it printed"});
   }
-  if (!before->state.stdin_open) {
+  if (!before->state.stdin_open && (!order.input.empty() || order.eof)) {
     return mcp::error_result({"stdin_closed", "the input of this process is closed",
                               "Start the command again without stdin, and send no eof before the last input"});
   }
-  const auto accepted = sandbox.send_input(process, input, eof);
-  if (!accepted) {
-    return mcp::error_result(accepted.error());
+  std::size_t accepted = 0;
+  if (!order.input.empty() || order.eof) {
+    const auto taken = sandbox.send_input(order.process, order.input, order.eof && order.keys.empty());
+    if (!taken) {
+      return mcp::error_result(taken.error());
+    }
+    accepted = *taken;
   }
-  const auto after = hear_answer(sandbox, *before, context.interruption.token());
+  if (const auto pressed = press(sandbox, order, before->state.terminal); !pressed) {
+    return mcp::error_result(pressed.error());
+  }
+  if (order.eof && !order.keys.empty()) {
+    if (const auto ended = sandbox.send_input(order.process, "", true); !ended) {
+      return mcp::error_result(ended.error());
+    }
+  }
+  const auto after = hear_answer(sandbox, *before, call.context.interruption.token());
   if (!after) {
     return mcp::error_result(after.error());
   }
-  OutputRequest request;
-  request.since = Cursor{before->state.out.total, before->state.err.total};
-  const auto output = collect_output(sandbox, *after, request);
-  if (!output) {
-    return mcp::error_result(output.error());
-  }
-  std::vector<std::string> notes = unknown_argument_notes(arguments);
-  if (*accepted < input.size()) {
-    notes.push_back(
-        fmt::format("only {} of {} bytes were taken: the process does not read its input; send the rest later",
-                    *accepted, input.size()));
-  }
-  const std::string shown = output_text(*output);
-  const std::string status =
-      after->state.running() ? "Process Status: RUNNING" : "Process Status: COMPLETED\n" + end_text(after->state);
-  ToolResult result;
-  result.text = with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status), notes);
-  result.structured = process_fields(after->state);
-  add_output_fields(result.structured, *output);
-  result.structured["accepted"] = *accepted;
-  return result;
+  order.view.output.since = Cursor{before->state.out.total, before->state.err.total};
+  const auto view = look_at(sandbox, *after, order.view);
+  return view ? tell(*after, *view, order, accepted) : mcp::error_result(view.error());
 }
 
 }  // namespace
 
-mcp::Tool send_input(SandboxResolver resolve, Settings settings) {
+ToolPlan send_input(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "send_input";
   tool.title = "Send input to a process";
@@ -129,10 +212,7 @@ mcp::Tool send_input(SandboxResolver resolve, Settings settings) {
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
-  tool.call = [resolve = std::move(resolve), settings](const mcp::json& values, const CallContext& context) {
-    return call(resolve, settings, values, context);
-  };
-  return tool;
+  return {std::move(tool), send};
 }
 
 }  // namespace dockbridge::tools

@@ -1,16 +1,37 @@
 #include "tools/toolbox.hpp"
 
+#include "util/text.hpp"
+
 namespace dockbridge::tools {
 
+namespace {
+
+void note_unknown(const Arguments& arguments, mcp::ToolResult& result) {
+  std::string names;
+  for (const std::string& name : arguments.unknown()) {
+    names += (names.empty() ? "" : ", ") + printable_line(name, 60);
+  }
+  if (!names.empty() && !result.is_error) {
+    result.text += "\nNote: ignored arguments this tool does not know: " + names;
+  }
+}
+
+}  // namespace
+
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings) {
-  std::vector<mcp::Tool> tools = {execute_command(resolve, settings), check_process(resolve, settings),
-                                  send_input(resolve, settings)};
-  for (mcp::Tool& tool : tools) {
-    tool.call = [call = std::move(tool.call), resolve](const mcp::json& values, const mcp::CallContext& context) {
-      mcp::ToolResult result = call(values, context);
-      result.subject = resolve(context).container_name();
+  std::vector<mcp::Tool> tools;
+  for (ToolPlan& plan : std::vector{execute_command(settings), check_process(settings), send_input(settings),
+                                    control_process(settings)}) {
+    plan.description.call = [resolve, settings, call = plan.call](const mcp::json& values,
+                                                                  const mcp::CallContext& context) {
+      sandbox::Sandbox& sandbox = resolve(context);
+      Arguments arguments(values);
+      mcp::ToolResult result = call({sandbox, settings, arguments, context});
+      note_unknown(arguments, result);
+      result.subject = sandbox.container_name();
       return result;
     };
+    tools.push_back(std::move(plan.description));
   }
   return tools;
 }

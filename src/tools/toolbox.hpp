@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
+#include "tools/arguments.hpp"
 #include "util/clock.hpp"
 
 namespace dockbridge::tools {
@@ -21,11 +21,26 @@ struct Settings {
 /// Which container a call is about; asked once per call.
 using SandboxResolver = std::function<sandbox::Sandbox&(const mcp::CallContext& context)>;
 
-mcp::Tool execute_command(SandboxResolver resolve, Settings settings);
-mcp::Tool check_process(SandboxResolver resolve, Settings settings);
-mcp::Tool send_input(SandboxResolver resolve, Settings settings);
+/// What a tool gets for one call. It reads all its arguments before it does anything.
+struct ToolCall {
+  sandbox::Sandbox& sandbox;
+  const Settings& settings;
+  Arguments& arguments;
+  const mcp::CallContext& context;
+};
 
-/// All of them, in the order in which they are listed.
+/// A tool without its container: `description.call` is empty.
+struct ToolPlan {
+  mcp::Tool description;
+  mcp::ToolResult (*call)(const ToolCall& call) = nullptr;
+};
+
+ToolPlan execute_command(const Settings& settings);
+ToolPlan check_process(const Settings& settings);
+ToolPlan send_input(const Settings& settings);
+ToolPlan control_process(const Settings& settings);
+
+/// All of them, in the order in which they are listed. Arguments that a tool does not know are noted in its result.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);
 
 }  // namespace dockbridge::tools

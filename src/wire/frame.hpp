@@ -21,6 +21,8 @@ inline constexpr std::size_t k_max_head_bytes = 64 * 1024;
 inline constexpr int k_max_head_depth = 8;
 inline constexpr std::size_t k_max_body_to_agent = 20 * 1024 * 1024;
 inline constexpr std::size_t k_max_body_to_host = 1024 * 1024;
+/// The most output that one answer carries.
+inline constexpr std::size_t k_max_read_bytes = 256 * 1024;
 /// What a `list` answers at the most; the rest is counted.
 inline constexpr std::size_t k_max_listed_processes = 5000;
 

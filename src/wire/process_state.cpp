@@ -14,18 +14,25 @@ constexpr std::array<std::string_view, 4> k_phases = {"running", "exited", "clos
 constexpr std::array<std::string_view, 4> k_end_kinds = {"none", "exit", "signal", "unknown"};
 constexpr std::array<std::string_view, 4> k_causes = {"none", "timeout", "cancelled", "terminated"};
 
+constexpr std::array<std::string_view, 3> k_facts = {"no", "yes", "unknown"};
+constexpr std::array<std::string_view, 7> k_happenings = {"ended", "grew",  "pattern", "port",
+                                                          "idle",  "input", "nothing"};
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> enum_from(const json& value, const std::array<std::string_view, N>& names) {
+  if (!value.is_string()) {
+    return std::nullopt;
+  }
+  const auto at = std::find(names.begin(), names.end(), value.get_ref<const std::string&>());
+  return at == names.end() ? std::nullopt : std::optional(static_cast<Enum>(at - names.begin()));
+}
+
 template <typename Enum, std::size_t N>
 bool parse_enum(const json& value, const char* key, const std::array<std::string_view, N>& names, Enum& out) {
   const auto found = value.find(key);
-  if (found == value.end() || !found->is_string()) {
-    return false;
-  }
-  const auto at = std::find(names.begin(), names.end(), found->get_ref<const std::string&>());
-  if (at == names.end()) {
-    return false;
-  }
-  out = static_cast<Enum>(at - names.begin());
-  return true;
+  const auto parsed = found == value.end() ? std::nullopt : enum_from<Enum>(*found, names);
+  out = parsed.value_or(out);
+  return parsed.has_value();
 }
 
 template <typename Number>
@@ -38,6 +45,15 @@ bool parse_number(const json& value, const char* key, Number& out) {
                                                 : std::in_range<Number>(found->get<std::int64_t>());
   out = found->get<Number>();
   return fits;
+}
+
+bool parse_flag(const json& value, const char* key, bool& out) {
+  const auto found = value.find(key);
+  if (found == value.end() || !found->is_boolean()) {
+    return false;
+  }
+  out = found->get<bool>();
+  return true;
 }
 
 bool parse_string(const json& value, const char* key, std::string& out) {
@@ -85,35 +101,55 @@ std::string_view name_of(EndKind kind) {
 std::string_view name_of(Cause cause) {
   return k_causes.at(static_cast<std::size_t>(cause));
 }
+std::string_view name_of(WaitsForInput fact) {
+  return k_facts.at(static_cast<std::size_t>(fact));
+}
+std::string_view name_of(Happened what) {
+  return k_happenings.at(static_cast<std::size_t>(what));
+}
+
+std::optional<Happened> happened_from(const json& value) {
+  return enum_from<Happened>(value, k_happenings);
+}
 
 json to_json(const ProcessState& state) {
-  return {{"id", state.id},
-          {"phase", name_of(state.phase)},
-          {"end", name_of(state.end)},
-          {"endCode", state.end_code},
-          {"cause", name_of(state.cause)},
-          {"out", to_json(state.out)},
-          {"err", to_json(state.err)},
-          {"idleMs", state.idle_ms},
-          {"stdinOpen", state.stdin_open},
-          {"pid", state.pid},
-          {"startedAtMs", state.started_at_ms},
-          {"endedAtMs", state.ended_at_ms},
-          {"command", state.command},
-          {"cwd", state.cwd},
-          {"owner", state.owner},
-          {"path", state.path}};
+  json fields = {{"id", state.id},
+                 {"phase", name_of(state.phase)},
+                 {"end", name_of(state.end)},
+                 {"endCode", state.end_code},
+                 {"cause", name_of(state.cause)},
+                 {"out", to_json(state.out)},
+                 {"err", to_json(state.err)},
+                 {"idleMs", state.idle_ms},
+                 {"stdinOpen", state.stdin_open},
+                 {"pid", state.pid},
+                 {"startedAtMs", state.started_at_ms},
+                 {"endedAtMs", state.ended_at_ms},
+                 {"command", state.command},
+                 {"cwd", state.cwd},
+                 {"owner", state.owner},
+                 {"path", state.path}};
+  if (state.running()) {
+    fields["waitsForInput"] = name_of(state.waits_for_input);
+    fields["paused"] = state.paused;
+  }
+  if (state.terminal) {
+    fields["terminal"] = true;
+  }
+  return fields;
 }
 
 Result<ProcessState> process_state_from_json(const json& value) {
   ProcessState state;
-  const auto stdin_open = value.find("stdinOpen");
   const bool good =
       value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
       parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
       parse_number(value, "endCode", state.end_code) && parse_enum(value, "cause", k_causes, state.cause) &&
       parse_stream(value, "out", state.out) && parse_stream(value, "err", state.err) &&
-      parse_number(value, "idleMs", state.idle_ms) && stdin_open != value.end() && stdin_open->is_boolean() &&
+      parse_number(value, "idleMs", state.idle_ms) && parse_flag(value, "stdinOpen", state.stdin_open) &&
+      (!value.contains("waitsForInput") || parse_enum(value, "waitsForInput", k_facts, state.waits_for_input)) &&
+      (!value.contains("paused") || parse_flag(value, "paused", state.paused)) &&
+      (!value.contains("terminal") || parse_flag(value, "terminal", state.terminal)) &&
       parse_number(value, "pid", state.pid) && parse_number(value, "startedAtMs", state.started_at_ms) &&
       parse_number(value, "endedAtMs", state.ended_at_ms) && parse_string(value, "command", state.command) &&
       parse_string(value, "cwd", state.cwd) && parse_string(value, "owner", state.owner) &&
@@ -121,7 +157,6 @@ Result<ProcessState> process_state_from_json(const json& value) {
   if (!good) {
     return fail("protocol_violation", "the agent sent a process state that is not well formed");
   }
-  state.stdin_open = stdin_open->get<bool>();
   return state;
 }
 

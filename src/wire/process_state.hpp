@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "util/error.hpp"
 
@@ -20,6 +22,20 @@ enum class EndKind : std::uint8_t { none, exit, signal, unknown };
 
 /// Why dockbridge itself ended a process, if it did.
 enum class Cause : std::uint8_t { none, timeout, cancelled, terminated };
+
+/// Whether something in a process's tree waits for input, as a fact from the kernel.
+enum class WaitsForInput : std::uint8_t { no, yes, unknown };
+
+/// What a wait for a process came to.
+enum class Happened : std::uint8_t {
+  ended,    ///< the command ended
+  grew,     ///< there is more output than the waiter knew
+  pattern,  ///< a line of output matches
+  port,     ///< something listens on the port
+  idle,     ///< no output and no input for so long
+  input,    ///< it waits for input
+  nothing,  ///< time was up
+};
 
 /// What the spool holds of one stream: bytes [0, head_end) and [tail_start, total).
 /// Between head_end and tail_start lies the gap, counted exactly.
@@ -40,6 +56,9 @@ struct ProcessState {
   StreamState err;
   std::uint64_t idle_ms = 0;  ///< since the last output or input
   bool stdin_open = false;
+  WaitsForInput waits_for_input = WaitsForInput::no;
+  bool paused = false;    ///< stopped by a signal
+  bool terminal = false;  ///< it has one; what it prints is all in `out`
   std::int64_t pid = 0;
   std::int64_t started_at_ms = 0;  ///< wall clock, for people
   std::int64_t ended_at_ms = 0;
@@ -60,6 +79,9 @@ Result<ProcessState> process_state_from_json(const nlohmann::json& value);
 std::string_view name_of(Phase phase);
 std::string_view name_of(EndKind kind);
 std::string_view name_of(Cause cause);
+std::string_view name_of(WaitsForInput fact);
+std::string_view name_of(Happened what);
+std::optional<Happened> happened_from(const nlohmann::json& value);
 
 /// `proc_<digits>_<letters and digits>`, at most 64 characters: safe as a file name.
 bool is_process_id(std::string_view id);

@@ -5,8 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "support/container.hpp"
-#include "support/program.hpp"
+#include "support/connected.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -23,25 +22,6 @@ void on_both_channels(const std::function<void(Server& server, const Container& 
     server.initialize();
     body(server, container);
   }
-}
-
-std::string text_of(const json& result) {
-  return result["content"][0]["text"].get<std::string>();
-}
-const json& fields_of(const json& result) {
-  return result["structuredContent"];
-}
-
-json check(Server& server, const std::string& process, json more = json::object()) {
-  more["processId"] = process;
-  return server.call("check_process", std::move(more));
-}
-
-std::string start_in_background(Server& server, const std::string& command) {
-  const json result = server.execute(command, {{"background", true}});
-  CAPTURE(result.dump());
-  REQUIRE(fields_of(result)["status"] == "running");
-  return fields_of(result)["processId"];
 }
 
 }  // namespace

@@ -6,44 +6,13 @@
 
 #include <csignal>
 
-#include "support/container.hpp"
-#include "support/program.hpp"
+#include "support/connected.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
 
 namespace {
-
-std::string text_of(const json& result) {
-  return result["content"][0]["text"].get<std::string>();
-}
-const json& fields_of(const json& result) {
-  return result["structuredContent"];
-}
-/// What a session is called; a keeper, which is forked from one, calls itself otherwise.
-constexpr const char* k_session = "dockbridge-sess";
-constexpr const char* k_keeper = "dockbridge-keep";
-
-const json& error_of(const json& result) {
-  CHECK(result["isError"] == true);
-  CHECK(text_of(result).find("Next step:") != std::string::npos);
-  return fields_of(result)["error"];
-}
-
-struct Connected {
-  Container container;
-  Server server;
-
-  explicit Connected(const std::vector<std::string>& options = {"--init"},
-                     const std::string& image = "dockbridge-test:slim", const std::vector<std::string>& arguments = {})
-      : container(image, options), server(with_name(arguments)) {
-    server.initialize();
-  }
-  std::vector<std::string> with_name(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"-c", container.name()});
-    return arguments;
-  }
-};
 
 json wait_for_end(Server& server, const std::string& process) {
   return server.call("check_process",
@@ -297,13 +266,9 @@ TEST_CASE("an image without any shell runs plain programs and says why it runs n
 }
 
 TEST_CASE("a container with a read-only root works from its bind mount, or says what it needs") {
-  std::string workspace = "/tmp/dockbridge-test-ro-XXXXXX";
-  REQUIRE(::mkdtemp(workspace.data()) != nullptr);
-  {
-    Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", workspace + ":/app"});
-    CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
-  }
-  run_ok({"rm", "-rf", workspace});
+  const TemporaryDirectory workspace;
+  Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", workspace.path().string() + ":/app"});
+  CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
   Connected bare({"--init", "--read-only"});
   const json error = error_of(bare.server.execute("true"));
   CHECK(error["code"] == "agent_not_placed");

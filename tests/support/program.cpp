@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -181,10 +182,18 @@ json Server::receive(milliseconds patience) {
 }
 
 json Server::receive_answer(const json& id, milliseconds patience) {
+  const auto is_it = [&](const json& message) {
+    return message.contains("id") && message.at("id") == id && !message.contains("method");
+  };
+  if (const auto earlier = std::find_if(seen.begin(), seen.end(), is_it); earlier != seen.end()) {
+    json message = std::move(*earlier);
+    seen.erase(earlier);
+    return message;
+  }
   const auto deadline = Deadline::after(patience);
   while (true) {
     json message = receive(deadline.remaining());
-    if (message.contains("id") && message.at("id") == id && !message.contains("method")) {
+    if (is_it(message)) {
       return message;
     }
     seen.push_back(std::move(message));

@@ -44,7 +44,7 @@ class Server {
   void send_raw(std::string_view bytes);
   /// The next message; fails the test if none comes in time.
   json receive(milliseconds patience = seconds(30));
-  /// The next message with this id; others (progress, other answers) are kept in `seen`.
+  /// The answer to this id, which may have come already; others (progress, other answers) are kept in `seen`.
   json receive_answer(const json& id, milliseconds patience = seconds(30));
   /// Whether nothing at all arrives for so long.
   bool stays_silent(milliseconds span);

@@ -95,6 +95,10 @@ std::string encode(const Assignment& assignment) {
   to.number(static_cast<std::uint64_t>(assignment.max_runtime.count()));
   to.number(assignment.caps.head);
   to.number(assignment.caps.tail);
+  const wire::TerminalSize size = assignment.terminal.value_or(wire::TerminalSize{});
+  to.number(size.columns);
+  to.number(size.rows);
+  to.number(assignment.watch_input ? 1 : 0);
   return to.take();
 }
 
@@ -117,6 +121,12 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   assignment.max_runtime = milliseconds(from.number());
   assignment.caps.head = from.number();
   assignment.caps.tail = from.number();
+  const auto columns = static_cast<std::uint16_t>(from.number());
+  const auto rows = static_cast<std::uint16_t>(from.number());
+  if (columns > 0 && rows > 0) {
+    assignment.terminal = wire::TerminalSize{columns, rows};
+  }
+  assignment.watch_input = from.number() != 0;
   if (!from.good() || child.argv.empty()) {
     return fail("cannot_start", "the keeper did not understand what it should start");
   }

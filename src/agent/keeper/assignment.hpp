@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "agent/keeper/child.hpp"
@@ -9,6 +10,7 @@
 #include "util/clock.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::agent {
 
@@ -18,8 +20,10 @@ struct Assignment {
   ChildSpec child;              ///< without its three descriptors, which the keeper makes
   milliseconds max_runtime{0};  ///< 0: no limit
   SpoolCaps caps;
-  Fd journal;     ///< where to append what becomes known
-  Fd stdin_file;  ///< what the command reads as its input; none: a pipe, for send_input
+  std::optional<wire::TerminalSize> terminal;  ///< none: pipes
+  bool watch_input = false;                    ///< as if the order had come on the first link
+  Fd journal;                                  ///< where to append what becomes known
+  Fd stdin_file;                               ///< what the command reads as its input; none: a pipe, for send_input
 };
 
 // Between a session and a keeper that it started itself, both of one build: the form has no version.

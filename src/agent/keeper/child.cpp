@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <grp.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,9 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   ::dup2(spec.stdin_fd, 0);
   ::dup2(spec.stdout_fd, 1);
   ::dup2(spec.stderr_fd, 2);
+  if (spec.on_terminal) {
+    ::ioctl(0, TIOCSCTTY, 0);
+  }
   if (spec.identity) {
     const Identity& who = *spec.identity;
     if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setgid(who.gid) != 0 || ::setuid(who.uid) != 0) {

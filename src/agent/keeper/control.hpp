@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,6 +36,10 @@ enum class Order : std::uint8_t {
   end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
   start = 6,         ///< to a keeper without a process, by the session that started it: here is one, see assignment.hpp
   attach = 7,        ///< the first on a link that was connected; payload: the id of the process that is meant
+  watch_input = 8,   ///< answer with the state, once, when the process waits for input
+  keys = 9,          ///< payload: names of keys, one space between; goes to the terminal; answered by `accepted`
+  screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
+  resize = 11,       ///< value: columns in the lower, rows in the upper half
 };
 
 /// Keeper to session.
@@ -42,6 +47,7 @@ enum class Answer : std::uint8_t {
   state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes; value: 0 or k_keeper_is_free
   accepted = 2,      ///< value: how many bytes of input were taken
   start_failed = 3,  ///< payload: the reason; the keeper is free again
+  screen = 4,        ///< the screen's file is written, or there is no terminal
 };
 
 /// To the session that started this keeper: nothing is left of the process, it can have another.
@@ -67,8 +73,14 @@ struct StatePacket {
   std::uint64_t err_total = 0;
   std::uint64_t idle_ms = 0;
   std::int64_t ended_at_ms = 0;
+  // Beyond here, a keeper of an older version has sent nothing, which reads as zeros.
+  std::uint8_t waits_for_input = 0;
+  std::uint8_t paused = 0;
+  std::uint8_t terminal = 0;
+  std::array<std::uint8_t, 5> reserved{};
 };
-static_assert(sizeof(StatePacket) == 56);
+static_assert(sizeof(StatePacket) == 64);
+inline constexpr std::size_t k_least_state_bytes = 56;
 
 struct ControlPacket {
   ControlHeader header;

@@ -1,7 +1,5 @@
 #include "agent/keeper/keeper.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -13,6 +11,8 @@
 #include <csignal>
 
 #include "agent/keeper/process_tree.hpp"
+#include "agent/keeper/streams.hpp"
+#include "agent/screen/service.hpp"
 
 namespace dockbridge::agent {
 
@@ -26,22 +26,12 @@ constexpr milliseconds k_kill_again{50};
 constexpr milliseconds k_timeout_grace{2000};
 constexpr milliseconds k_kill_patience{1000};
 
-struct Pipe {
-  Fd read_end;
-  Fd write_end;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail("cannot_start", "cannot make a pipe for the process");
-  }
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
-
-void set_nonblocking(int fd) {
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
+/// How long after the last sign of life a command is first looked at, and how seldom in the end.
+constexpr milliseconds k_first_look{100};
+constexpr milliseconds k_longest_look_interval{2000};
+/// A poll that took so much longer than it should: the container was frozen.
+constexpr milliseconds k_frozen{1000};
+constexpr char k_end_of_input_key = 4;
 
 }  // namespace
 
@@ -49,20 +39,25 @@ Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
     : m_assignment(std::move(assignment)),
       m_out(surroundings.directory, out_name(m_assignment.process), m_assignment.caps),
       m_err(surroundings.directory, err_name(m_assignment.process), m_assignment.caps),
-      m_surroundings(surroundings),
-      m_last_activity(Clock::now()) {}
+      m_surroundings(surroundings) {}
 
 Result<void> Keeper::start() {
-  auto out = make_pipe();
-  auto err = make_pipe();
-  auto in = m_assignment.stdin_file ? Result<Pipe>(Pipe{std::move(m_assignment.stdin_file), Fd()}) : make_pipe();
-  if (!out || !err || !in) {
-    return fail("cannot_start", "the container has no file descriptors left for another process");
+  if (m_assignment.terminal) {
+    auto terminal = Terminal::open(*m_assignment.terminal, m_surroundings.directory, screen_name(m_assignment.process));
+    if (!terminal) {
+      return fail(terminal.error());
+    }
+    m_terminal = std::move(*terminal);
+  }
+  auto streams = open_streams(m_terminal.get(), std::move(m_assignment.stdin_file));
+  if (!streams) {
+    return fail(streams.error());
   }
   ChildSpec& child = m_assignment.child;
-  child.stdin_fd = in->read_end.get();
-  child.stdout_fd = out->write_end.get();
-  child.stderr_fd = err->write_end.get();
+  child.stdin_fd = streams->child_in.get();
+  child.stdout_fd = streams->child_out.get();
+  child.stderr_fd = streams->child_err.get();
+  child.on_terminal = m_terminal != nullptr;
   if (child.identity) {
     // So that the command may open /dev/stdin, /dev/stdout and /dev/stderr.
     for (const int fd : {child.stdin_fd, child.stdout_fd, child.stderr_fd}) {
@@ -74,14 +69,11 @@ Result<void> Keeper::start() {
     return fail(pid.error());
   }
   m_pid = *pid;
-  m_out_pipe = std::move(out->read_end);
-  m_err_pipe = std::move(err->read_end);
-  m_stdin_pipe = std::move(in->write_end);
-  for (const Fd* pipe : {&m_out_pipe, &m_err_pipe, &m_stdin_pipe}) {
-    if (*pipe) {
-      set_nonblocking(pipe->get());
-    }
-  }
+  streams->unblock();
+  note_activity();
+  m_out_pipe = std::move(streams->out);
+  m_err_pipe = std::move(streams->err);
+  m_stdin_pipe = std::move(streams->in);
   if (m_assignment.max_runtime.count() > 0) {
     m_runtime_ends = Clock::now() + m_assignment.max_runtime;
   }
@@ -108,7 +100,7 @@ void Keeper::kill_all() {
 
 Fd Keeper::run(Fd first_link) {
   // That it runs is not told unasked: who only waits for the end is not woken before it.
-  m_links.push_back(Link{std::move(first_link), true, true, false, {}});
+  m_links.push_back(Link{std::move(first_link), true, true, false, m_assignment.watch_input, false, {}});
   loop();
   const auto kept = std::find_if(m_links.begin(), m_links.end(),
                                  [](const Link& link) { return link.sent.header.value == k_keeper_is_free; });
@@ -121,18 +113,17 @@ void Keeper::loop() {
     polled.clear();
     const auto watch = [&](const Fd& fd, short events) { polled.push_back({fd ? fd.get() : -1, events, 0}); };
     polled.push_back({m_surroundings.signals, POLLIN, 0});
-    watch(m_out_pipe, POLLIN);
+    polled.push_back({m_terminal && m_terminal->has_backlog() ? -1 : m_out_pipe.get(), POLLIN, 0});
     watch(m_err_pipe, POLLIN);
     // Who finds no room waits in the queue, and is not sent away.
     polled.push_back({m_links.size() < k_max_links ? m_surroundings.listener : -1, POLLIN, 0});
     polled.push_back({m_pending_input.empty() ? -1 : m_stdin_pipe.get(), POLLOUT, 0});
+    polled.push_back({m_terminal ? m_terminal->screen_fd() : -1, screen_events(), 0});
     const std::size_t first_link = polled.size();
     for (const Link& link : m_links) {
       watch(link.socket, POLLIN);
     }
-    if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0 && errno != EINTR) {
-      return;
-    }
+    wait_for_events(polled);
     if (polled[1].revents != 0) {
       read_output(m_out_pipe, m_out, k_chunk_bytes);
     }
@@ -141,6 +132,10 @@ void Keeper::loop() {
     }
     if (polled[4].revents != 0) {
       write_input();
+    }
+    if (polled[5].revents != 0) {
+      m_terminal->send_backlog();
+      hear_screen();
     }
     for (std::size_t i = polled.size(); i-- > first_link;) {
       if (polled[i].revents == 0) {
@@ -164,10 +159,32 @@ void Keeper::loop() {
   }
 }
 
+short Keeper::screen_events() const {
+  return static_cast<short>(m_terminal && m_terminal->has_backlog() ? POLLIN | POLLOUT : POLLIN);
+}
+
+/// Time in which nothing could run counts neither as silence nor as run time.
+void Keeper::wait_for_events(std::vector<pollfd>& polled) {
+  const int timeout = poll_timeout_ms();
+  const auto began = Clock::now();
+  ::poll(polled.data(), polled.size(), timeout);
+  const auto overslept = Clock::now() - began - milliseconds(timeout);
+  if (timeout >= 0 && overslept > k_frozen) {
+    m_last_activity += overslept;
+    if (m_runtime_ends) {
+      *m_runtime_ends += overslept;
+    }
+  }
+}
+
 int Keeper::poll_timeout_ms() const {
   std::optional<Clock::time_point> next = m_runtime_ends;
-  if (m_kill_at && (!next || *m_kill_at < *next)) {
-    next = m_kill_at;
+  const auto consider = [&](Clock::time_point when) { next = next ? std::min(*next, when) : when; };
+  if (m_kill_at) {
+    consider(*m_kill_at);
+  }
+  if (is_watched_for_input()) {
+    consider(m_last_look + m_look_interval);
   }
   if (!next) {
     return -1;
@@ -181,8 +198,12 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
   for (std::size_t done = 0; pipe && done < at_most;) {
     const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
     if (got > 0) {
-      spool.append({buffer.data(), static_cast<std::size_t>(got)});
-      m_last_activity = Clock::now();
+      const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
+      spool.append(bytes);
+      if (m_terminal) {
+        m_terminal->show(bytes);
+      }
+      note_activity();
       done += static_cast<std::size_t>(got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
       pipe.reset();
@@ -224,6 +245,10 @@ void Keeper::record_end(bool closed) {
   m_phase = closed ? wire::Phase::closed : wire::Phase::exited;
   m_status.closed = closed;
   m_runtime_ends.reset();
+  m_waits_for_input = wire::WaitsForInput::no;
+  if (m_terminal) {
+    m_terminal->store_at_end();
+  }
   if (closed) {
     m_stdin_pipe.reset();
   }
@@ -244,10 +269,17 @@ void Keeper::write_input() {
   }
 }
 
+void Keeper::note_activity() {
+  m_last_activity = Clock::now();
+  m_last_look = m_last_activity;
+  m_look_interval = k_first_look;
+  m_waits_for_input = wire::WaitsForInput::no;
+}
+
 void Keeper::accept_link() {
   Fd socket(::accept4(m_surroundings.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
-    m_links.push_back(Link{std::move(socket), false, false, false, {}});
+    m_links.push_back(Link{std::move(socket), false, false, false, false, false, {}});
   }
 }
 
@@ -263,14 +295,35 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
     case Order::attach:
       return false;
     case Order::query:
+      look();
       link.sent = state();
       send_state(link.socket.get(), link.sent);  // who does not read asks again
       return true;
     case Order::watch_growth:
       link.watches_growth = true;
       return true;
+    case Order::watch_input:
+      link.watches_input = true;
+      look();
+      return true;
     case Order::input:
       take_input(link, packet);
+      return true;
+    case Order::keys:
+      press_keys(link, packet.payload);
+      return true;
+    case Order::screen:
+      link.awaits_screen = m_terminal != nullptr;
+      if (m_terminal) {
+        m_terminal->store();
+      } else {
+        send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::screen), 0);
+      }
+      return true;
+    case Order::resize:
+      if (m_terminal) {
+        m_terminal->resize(unpacked_size(packet.header.value));
+      }
       return true;
     case Order::signal:
       signal_descendants(static_cast<int>(packet.header.value));
@@ -292,11 +345,65 @@ void Keeper::take_input(Link& link, const ControlPacket& packet) {
   if (m_stdin_pipe && !m_stdin_ends) {
     accepted = std::min(packet.payload.size(), k_max_pending_input - m_pending_input.size());
     m_pending_input.append(packet.payload, 0, accepted);
-    m_stdin_ends = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
-    m_last_activity = Clock::now();
+    const bool then_end = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
+    if (then_end && m_terminal) {
+      m_pending_input += k_end_of_input_key;
+    } else {
+      m_stdin_ends = then_end;
+    }
+    note_activity();
     write_input();
   }
   send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(accepted));
+}
+
+/// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
+void Keeper::press_keys(Link& link, std::string_view names) {
+  const bool taken = m_terminal && m_stdin_pipe && !names.empty();
+  if (taken) {
+    m_terminal->press(names);
+    note_activity();
+  }
+  const auto count = taken ? 1 + std::count(names.begin(), names.end(), ' ') : 0;
+  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(count));
+}
+
+void Keeper::hear_screen() {
+  const auto [typed, stored] = m_terminal->receive();
+  // A program that asks and never reads the answers is not answered for ever.
+  if (m_stdin_pipe && !typed.empty() && typed.size() <= k_max_pending_input - m_pending_input.size()) {
+    m_pending_input += typed;
+    write_input();
+  }
+  for (Link& link : m_links) {
+    if (stored && std::exchange(link.awaits_screen, false)) {
+      send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::screen), 0);
+    }
+  }
+}
+
+bool Keeper::is_watched_for_input() const {
+  return m_phase == wire::Phase::running &&
+         std::any_of(m_links.begin(), m_links.end(), [](const Link& link) { return link.watches_input; });
+}
+
+void Keeper::look() {
+  const auto now = Clock::now();
+  const auto since = now - std::exchange(m_last_look, now);
+  m_look_interval = std::min(std::max(m_look_interval * 2, k_first_look), k_longest_look_interval);
+  if (m_phase != wire::Phase::running) {
+    return;
+  }
+  const auto family = descendants();
+  const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
+  const bool was_paused = std::exchange(m_paused, command != family.end() && command->is_stopped());
+  if (m_paused && was_paused) {
+    m_last_activity += since;
+  }
+  const bool can_read = m_stdin_pipe && !m_stdin_ends && m_pending_input.empty();
+  m_waits_for_input =
+      can_read ? waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()))
+               : wire::WaitsForInput::no;
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
@@ -311,6 +418,9 @@ void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
 
 void Keeper::check_timers() {
   const auto now = Clock::now();
+  if (is_watched_for_input() && now >= m_last_look + m_look_interval) {
+    look();
+  }
   if (m_runtime_ends && now >= *m_runtime_ends) {
     m_runtime_ends.reset();
     end_tree(wire::Cause::timeout, k_timeout_grace);
@@ -334,6 +444,9 @@ StatePacket Keeper::state() const {
   packet.ended_at_ms = m_status.ended_at_ms;
   packet.out_total = m_out.total();
   packet.err_total = m_err.total();
+  packet.waits_for_input = static_cast<std::uint8_t>(m_waits_for_input);
+  packet.paused = m_paused ? 1 : 0;
+  packet.terminal = m_terminal ? 1 : 0;
   packet.idle_ms =
       static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
   return packet;
@@ -343,12 +456,14 @@ void Keeper::tell_watchers() {
   StatePacket now = state();
   for (Link& link : m_links) {
     const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
-    const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew));
+    const bool asks = link.watches_input && m_waits_for_input == wire::WaitsForInput::yes;
+    const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew) || asks);
     const bool free = link.first && m_phase == wire::Phase::closed && m_end_recorded;
     now.header.value = free ? k_keeper_is_free : 0;
     if (due && send_state(link.socket.get(), now)) {
       link.sent = now;
       link.watches_growth = false;
+      link.watches_input = link.watches_input && !asks;
     }
   }
 }

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
+#include "agent/keeper/input_wait.hpp"
+#include "agent/keeper/terminal.hpp"
 #include "agent/record.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -40,12 +45,15 @@ class Keeper {
     bool first = false;
     bool attached = false;
     bool watches_growth = false;
+    bool watches_input = false;
+    bool awaits_screen = false;
     StatePacket sent{};
   };
 
   void kill_all();
   void loop();
   [[nodiscard]] int poll_timeout_ms() const;
+  void wait_for_events(std::vector<pollfd>& polled);
 
   void read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most);
   void reap();
@@ -54,6 +62,12 @@ class Keeper {
   void accept_link();
   bool obey(Link& link, const ControlPacket& packet);
   void take_input(Link& link, const ControlPacket& packet);
+  void press_keys(Link& link, std::string_view names);
+  void hear_screen();
+  [[nodiscard]] short screen_events() const;
+  void note_activity();
+  [[nodiscard]] bool is_watched_for_input() const;
+  void look();
   void end_tree(wire::Cause cause, milliseconds grace);
   void check_timers();
   [[nodiscard]] StatePacket state() const;
@@ -63,9 +77,10 @@ class Keeper {
   SpoolWriter m_out;
   SpoolWriter m_err;
   const Surroundings& m_surroundings;
-  Fd m_out_pipe;
+  std::unique_ptr<Terminal> m_terminal;  // none: pipes
+  Fd m_out_pipe;                         // or what the terminal prints
   Fd m_err_pipe;
-  Fd m_stdin_pipe;
+  Fd m_stdin_pipe;  // or what is typed on the terminal
   std::string m_pending_input;
   bool m_stdin_ends = false;
   std::vector<Link> m_links;
@@ -77,6 +92,11 @@ class Keeper {
   Clock::time_point m_last_activity;
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;
+
+  wire::WaitsForInput m_waits_for_input = wire::WaitsForInput::no;
+  bool m_paused = false;
+  Clock::time_point m_last_look;
+  milliseconds m_look_interval{0};  // the longer nothing happens, the more seldom
 };
 
 }  // namespace dockbridge::agent

@@ -3,18 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "util/fd.hpp"
 
@@ -22,14 +21,8 @@ namespace dockbridge::agent {
 
 namespace {
 
-struct Entry {
-  pid_t pid;
-  pid_t parent;
-  bool zombie;
-};
-
 /// False if the process is gone. The name in parentheses may hold anything, so the fields count from its last ')'.
-bool read_entry(pid_t pid, Entry& entry) {
+bool read_entry(pid_t pid, ProcessEntry& entry) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
   const Fd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
@@ -39,23 +32,24 @@ bool read_entry(pid_t pid, Entry& entry) {
     return false;
   }
   const char* after_name = std::strrchr(text.data(), ')');
-  char state = 0;
-  int parent = 0;
-  if (after_name == nullptr || std::sscanf(after_name + 1, " %c %d", &state, &parent) != 2) {
+  int terminal = 0;
+  if (after_name == nullptr ||
+      std::sscanf(after_name + 1, " %c %d %*d %*d %d", &entry.state, &entry.parent, &terminal) != 3) {
     return false;
   }
-  entry = {pid, parent, state == 'Z' || state == 'X'};
+  entry.pid = pid;
+  entry.terminal = static_cast<unsigned>(terminal);
   return true;
 }
 
-std::vector<Entry> all_processes() {
-  std::vector<Entry> entries;
+std::vector<ProcessEntry> all_processes() {
+  std::vector<ProcessEntry> entries;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
   while (const dirent* item = proc ? ::readdir(proc.get()) : nullptr) {
     const std::string_view name = item->d_name;
     pid_t pid = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
-    Entry entry{};
+    ProcessEntry entry;
     if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() && read_entry(pid, entry)) {
       entries.push_back(entry);
     }
@@ -64,7 +58,7 @@ std::vector<Entry> all_processes() {
 }
 
 bool descends_from(pid_t pid, pid_t ancestor) {
-  Entry entry{};
+  ProcessEntry entry;
   for (int steps = 0; steps < 10'000 && pid > 1 && read_entry(pid, entry); ++steps) {
     if (entry.parent == ancestor) {
       return true;
@@ -85,25 +79,32 @@ void signal_one(pid_t pid, pid_t ancestor, int signal) {
 
 }  // namespace
 
-std::size_t signal_descendants(int signal) {
-  const pid_t self = ::getpid();
+unsigned terminal_number(dev_t device) {
+  const unsigned number = minor(device);
+  return (number & 0xFFU) | (major(device) << 8U) | ((number & ~0xFFU) << 12U);
+}
+
+std::vector<ProcessEntry> descendants() {
   const auto entries = all_processes();
-  std::vector<pid_t> family{self};
-  std::size_t live = 0;
-  // Breadth first over the parent links; `family` grows while it is walked.
+  std::vector<ProcessEntry> family{ProcessEntry{::getpid(), 0, 'R', 0}};
+  // Breadth first over the parent links; `family` grows while it is walked. The dead may still have children.
   for (std::size_t i = 0; i < family.size(); ++i) {
-    for (const Entry& entry : entries) {
-      if (entry.parent != family[i] || entry.pid == self) {
-        continue;
-      }
-      family.push_back(entry.pid);
-      if (!entry.zombie) {
-        ++live;
-        signal_one(entry.pid, self, signal);
+    const pid_t parent = family[i].pid;
+    for (const ProcessEntry& entry : entries) {
+      if (entry.parent == parent) {
+        family.push_back(entry);
       }
     }
   }
-  return live;
+  family.erase(family.begin());
+  std::erase_if(family, [](const ProcessEntry& entry) { return entry.is_dead(); });
+  return family;
+}
+
+void signal_descendants(int signal) {
+  for (const ProcessEntry& entry : descendants()) {
+    signal_one(entry.pid, ::getpid(), signal);
+  }
 }
 
 }  // namespace dockbridge::agent

@@ -2,13 +2,30 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <vector>
 
 namespace dockbridge::agent {
 
-/// Sends `signal` to every descendant of the calling process, which is their subreaper, so that none escapes by
-/// setsid or a double fork. Returns how many live descendants there were. Each is signalled through a pidfd whose
-/// ancestry was checked after it was opened, so that a reused pid is never hit.
-std::size_t signal_descendants(int signal);
+/// What /proc says of a process.
+struct ProcessEntry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  char state = 0;         ///< as in proc(5): R, S, D, T, Z, ...
+  unsigned terminal = 0;  ///< its controlling terminal, as `terminal_number` gives it; 0: none
+
+  [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
+  [[nodiscard]] bool is_stopped() const { return state == 'T' || state == 't'; }
+};
+
+/// A terminal in the form in which /proc tells a process's own.
+unsigned terminal_number(dev_t device);
+
+/// The live descendants of the calling process, which is their subreaper, so that none escapes by setsid or a double
+/// fork. Parents come before their children.
+std::vector<ProcessEntry> descendants();
+
+/// Sends `signal` to each of them through a pidfd whose ancestry was checked after it was opened, so that a reused pid
+/// is never hit.
+void signal_descendants(int signal);
 
 }  // namespace dockbridge::agent

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "agent/screen/service.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 
@@ -83,6 +84,22 @@ Result<void> KeeperLink::watch_growth() {
 
 Result<void> KeeperLink::input(std::string_view bytes, bool then_end) {
   return send(Order::input, then_end ? 1 : 0, bytes);
+}
+
+Result<void> KeeperLink::watch_input() {
+  return send(Order::watch_input, 0);
+}
+
+Result<void> KeeperLink::keys(std::string_view names) {
+  return send(Order::keys, 0, names);
+}
+
+Result<void> KeeperLink::screen() {
+  return send(Order::screen, 0);
+}
+
+Result<void> KeeperLink::resize(wire::TerminalSize size) {
+  return send(Order::resize, packed_size(size));
 }
 
 Result<void> KeeperLink::signal(int number) {

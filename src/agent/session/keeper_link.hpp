@@ -33,7 +33,12 @@ class KeeperLink {
   Result<void> query();
   /// Asks to be told, once, when there is more output. A change of phase is always told.
   Result<void> watch_growth();
+  /// Asks to be told, once, when the process waits for input.
+  Result<void> watch_input();
   Result<void> input(std::string_view bytes, bool then_end);
+  Result<void> keys(std::string_view names);
+  Result<void> screen();
+  Result<void> resize(wire::TerminalSize size);
   Result<void> signal(int number);
   Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
 

@@ -9,10 +9,6 @@
 
 namespace dockbridge::agent {
 
-/// The argument that makes this program a keeper; the next is the state directory, and the link to its session is its
-/// stdin.
-inline constexpr const char* k_keeper_role = "keeper";
-
 /// Keepers that have no process just now. Starting one costs as much as a short command does, so a few are kept.
 class KeeperPool {
  public:

@@ -5,6 +5,7 @@
 
 #include "agent/session/session.hpp"
 #include "agent/spool.hpp"
+#include "util/file.hpp"
 
 namespace dockbridge::agent {
 
@@ -12,14 +13,19 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t k_max_read_bytes = 256 * 1024;
 /// A listing travels in one body; what does not fit is counted.
 constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
 
-/// How long after its time is up a waiter still gives a keeper that was asked for news.
-constexpr milliseconds k_keeper_patience{1000};
-
 }  // namespace
+
+Result<wire::TerminalSize> Session::terminal_size_of(const json& head) {
+  const auto columns = head.at("terminal").at(0).get<std::uint64_t>();
+  const auto rows = head.at("terminal").at(1).get<std::uint64_t>();
+  if (columns < 1 || columns > wire::k_largest_terminal_side || rows < 1 || rows > wire::k_largest_terminal_side) {
+    return fail("bad_request", "not the size of a terminal");
+  }
+  return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
+}
 
 Result<std::string> Session::process_id_of(const json& head) {
   auto id = head.at("process").get<std::string>();
@@ -27,41 +33,6 @@ Result<std::string> Session::process_id_of(const json& head) {
     return fail("bad_request", "not a process id");
   }
   return id;
-}
-
-Session::Waiter Session::read_waiter(std::uint64_t request, const std::string& process, const json& head) {
-  Waiter waiter;
-  waiter.request = request;
-  waiter.process = process;
-  waiter.deadline = Clock::now() + milliseconds(head.at("timeoutMs").get<std::uint32_t>());
-  waiter.carry = head.at("carry").get<std::uint64_t>();
-  if (const auto known = head.find("known"); known != head.end()) {
-    waiter.wants_growth = true;
-    waiter.known_out = known->at(0).get<std::uint64_t>();
-    waiter.known_err = known->at(1).get<std::uint64_t>();
-  }
-  return waiter;
-}
-
-Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
-  const json& head = frame.head;
-  const auto id = process_id_of(head);
-  if (!id) {
-    return fail(id.error());
-  }
-  const auto process = find(*id);
-  if (!process) {
-    return fail(process.error());
-  }
-  Waiter waiter = read_waiter(request, *id, head);
-  if ((*process)->link) {
-    (void)(*process)->link->query();  // a keeper that is gone hangs up, and one that is busy is asked again later
-    m_waiters.push_back(std::move(waiter));
-  } else {
-    answer_wait(waiter, **process);
-    m_processes.erase(*id);
-  }
-  return {};
 }
 
 Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
@@ -79,7 +50,7 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
     return fail(record.error());
   }
   const auto slice = spool->read(head.at("offset").get<std::uint64_t>(),
-                                 std::min(head.at("max").get<std::size_t>(), k_max_read_bytes));
+                                 std::min(head.at("max").get<std::size_t>(), wire::k_max_read_bytes));
   if (!slice) {
     return fail(slice.error());
   }
@@ -88,8 +59,7 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
 }
 
 Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
-  const auto id = process_id_of(frame.head);
-  const auto process = id ? find_live(*id) : fail(id.error());
+  const auto process = live_process_of(frame.head);
   if (!process) {
     return fail(process.error());
   }
@@ -104,8 +74,7 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
 }
 
 Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
-  const auto id = process_id_of(frame.head);
-  const auto process = id ? find_live(*id) : fail(id.error());
+  const auto process = live_process_of(frame.head);
   if (!process) {
     return fail(process.error());
   }
@@ -121,8 +90,7 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
 }
 
 Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
-  const auto id = process_id_of(frame.head);
-  const auto process = id ? find_live(*id) : fail(id.error());
+  const auto process = live_process_of(frame.head);
   if (!process) {
     return fail(process.error());
   }
@@ -134,6 +102,66 @@ Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
   }
   answer(request, json::object());
   return {};
+}
+
+Result<void> Session::keys(std::uint64_t request, const wire::Frame& frame) {
+  const auto process = live_process_of(frame.head);
+  if (!process) {
+    return fail(process.error());
+  }
+  std::string names;
+  for (const json& name : frame.head.at("keys")) {
+    names += (names.empty() ? "" : " ") + name.get<std::string>();
+  }
+  if (auto sent = (*process)->link->keys(names); !sent) {
+    return sent;
+  }
+  (*process)->input_requests.push_back(request);
+  return {};
+}
+
+Result<void> Session::resize(std::uint64_t request, const wire::Frame& frame) {
+  const auto process = live_process_of(frame.head);
+  if (!process) {
+    return fail(process.error());
+  }
+  const auto size = terminal_size_of(frame.head);
+  if (auto sent = size ? (*process)->link->resize(*size) : fail(size.error()); !sent) {
+    return sent;
+  }
+  answer(request, json::object());
+  return {};
+}
+
+/// The keeper writes the file while it lives; after that the last one counts.
+Result<void> Session::screen(std::uint64_t request, const wire::Frame& frame) {
+  const auto id = process_id_of(frame.head);
+  const auto process = id ? find(*id) : fail(id.error());
+  if (!process) {
+    return fail(process.error());
+  }
+  if ((*process)->link) {
+    if (auto sent = (*process)->link->screen(); !sent) {
+      return sent;
+    }
+    (*process)->screen_requests.push_back(request);
+  } else {
+    answer_screen(request, *id);
+    forget_if_done(*id);
+  }
+  return {};
+}
+
+void Session::answer_screen(std::uint64_t request, const std::string& id) {
+  const auto stored = read_file_at(m_state.fd(), screen_name(id), wire::k_max_read_bytes);
+  const std::size_t end = stored ? stored->find('\n') : std::string::npos;
+  const auto about = end == std::string::npos ? fail("no_screen", "") : wire::parse_bounded(stored->substr(0, end), 3);
+  if (!about) {
+    refuse(request, {"no_screen", "the process has no screen: it was not started on a terminal",
+                     "Start the command with tty, or read its output without screen"});
+    return;
+  }
+  answer(request, {{"screen", *about}}, std::string_view(*stored).substr(end + 1));
 }
 
 void Session::list(std::uint64_t request) {
@@ -183,10 +211,11 @@ Result<Process*> Session::find(const std::string& id) {
   return &process;
 }
 
-Result<Process*> Session::find_live(const std::string& id) {
-  auto process = find(id);
+Result<Process*> Session::live_process_of(const json& head) {
+  const auto id = process_id_of(head);
+  auto process = id ? find(*id) : fail(id.error());
   if (process && !(*process)->link) {
-    m_processes.erase(id);
+    forget_if_done(*id);
     return fail("process_ended", "the process has ended already",
                 "check_process tells how it ended and what it printed");
   }
@@ -216,19 +245,19 @@ void Session::on_keeper(const std::string& id) {
   }
   detach(process);
   serve_waiters(process);
-  m_processes.erase(id);
+  forget_if_done(id);
 }
 
 void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
   switch (static_cast<Answer>(packet.header.type)) {
     case Answer::state: {
       StatePacket state;
-      const std::size_t rest = sizeof state - sizeof state.header;
-      if (packet.payload.size() < rest) {
+      if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
         return;
       }
       state.header = packet.header;
-      std::copy_n(packet.payload.data(), rest, reinterpret_cast<char*>(&state) + sizeof state.header);
+      std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
+                  reinterpret_cast<char*>(&state) + sizeof state.header);
       process.last = state;
       serve_waiters(process);
       if (state.header.value == k_keeper_is_free) {
@@ -240,6 +269,12 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       if (!process.input_requests.empty()) {
         answer(process.input_requests.front(), {{"accepted", packet.header.value}});
         process.input_requests.pop_front();
+      }
+      return;
+    case Answer::screen:
+      if (!process.screen_requests.empty()) {
+        answer_screen(process.screen_requests.front(), process.id);
+        process.screen_requests.pop_front();
       }
       return;
     case Answer::start_failed:
@@ -269,7 +304,7 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the caller's may be the id of the process that goes
 void Session::take_back_keeper(std::string id) {
   m_keepers.give_back(*detach(*m_processes.at(id)));
-  m_processes.erase(id);
+  forget_if_done(id);
 }
 
 std::optional<KeeperLink> Session::detach(Process& process) {
@@ -282,85 +317,11 @@ std::optional<KeeperLink> Session::detach(Process& process) {
                      "check_process tells how it ended and what it printed"});
   }
   process.input_requests.clear();
+  for (const std::uint64_t request : process.screen_requests) {
+    answer_screen(request, process.id);
+  }
+  process.screen_requests.clear();
   return link;
-}
-
-void Session::serve_waiters(Process& process) {
-  const bool ended = !process.link || (process.last && process.last->phase != 0);
-  bool growth_wanted = false;
-  std::vector<Waiter> due;
-  std::erase_if(m_waiters, [&](const Waiter& waiter) {
-    if (waiter.process != process.id) {
-      return false;
-    }
-    const bool grew = waiter.wants_growth && process.last &&
-                      (process.last->out_total > waiter.known_out || process.last->err_total > waiter.known_err);
-    if (ended || grew || waiter.expired || waiter.deadline <= Clock::now()) {
-      due.push_back(waiter);
-      return true;
-    }
-    growth_wanted = growth_wanted || waiter.wants_growth;
-    return false;
-  });
-  for (const Waiter& waiter : due) {
-    answer_wait(waiter, process);
-  }
-  if (growth_wanted && process.link) {
-    (void)process.link->watch_growth();
-  }
-}
-
-/// What a keeper said last may be old by now: ask it once more, and answer when it has spoken. A keeper that does not
-/// (stopped by a signal, say) is not waited for long: what the records say is then the answer.
-void Session::expire_waiters() {
-  const auto now = Clock::now();
-  std::vector<Waiter> given_up;
-  std::erase_if(m_waiters, [&](Waiter& waiter) {
-    if (waiter.deadline > now) {
-      return false;
-    }
-    if (waiter.expired) {
-      given_up.push_back(waiter);
-      return true;
-    }
-    waiter.expired = true;
-    waiter.deadline = now + k_keeper_patience;
-    if (const auto known = m_processes.find(waiter.process); known != m_processes.end() && known->second->link) {
-      (void)known->second->link->query();
-    }
-    return false;
-  });
-  for (const Waiter& waiter : given_up) {
-    answer_wait(waiter, *m_processes.at(waiter.process));
-  }
-}
-
-void Session::answer_wait(const Waiter& waiter, const Process& process) {
-  const auto state = process.describe(m_state);
-  if (!state) {
-    refuse(waiter.request, state.error());
-    return;
-  }
-  json head = {{"process", to_json(*state)}, {"carried", false}};
-  std::string body;
-  const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
-  if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, k_max_read_bytes)) {
-    for (const auto& [name, total] :
-         {std::pair(out_name(process.id), state->out.total), std::pair(err_name(process.id), state->err.total)}) {
-      if (total == 0) {
-        continue;
-      }
-      const auto spool = SpoolReader::open(m_state.fd(), name);
-      const auto slice = spool ? spool->read(0, total) : fail(spool.error());
-      if (!slice || slice->bytes.size() != total) {
-        refuse(waiter.request, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
-        return;
-      }
-      body += slice->bytes;
-    }
-    head["carried"] = true;
-  }
-  answer(waiter.request, std::move(head), body);
 }
 
 }  // namespace dockbridge::agent

@@ -99,6 +99,11 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
     state.pid = last->pid;
     state.idle_ms = last->idle_ms;
     state.stdin_open = last->stdin_open != 0 && link.has_value();
+    state.terminal = last->terminal != 0;
+    state.paused = last->paused != 0 && link.has_value();
+    if (link && last->waits_for_input <= static_cast<std::uint8_t>(wire::WaitsForInput::unknown)) {
+      state.waits_for_input = static_cast<wire::WaitsForInput>(last->waits_for_input);
+    }
   }
   return state;
 }

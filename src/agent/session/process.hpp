@@ -18,8 +18,9 @@ struct Process {
   std::string id;
   Record record;
   std::optional<KeeperLink> link;
-  std::optional<StatePacket> last;           ///< what the keeper said last
-  std::deque<std::uint64_t> input_requests;  ///< whose input the keeper has not acknowledged yet
+  std::optional<StatePacket> last;            ///< what the keeper said last
+  std::deque<std::uint64_t> input_requests;   ///< whose input the keeper has not acknowledged yet
+  std::deque<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
 
   /// Puts together what the keeper said, or its record where it is gone, and what the spool holds.
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;

@@ -46,7 +46,7 @@ int Session::run() {
     if (!something && now - m_last_heard > wire::k_session_silence_limit) {
       m_done = true;
     }
-    expire_waiters();
+    check_waiters();
     if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {
       m_state.prune({});
       m_next_prune = now + k_prune_interval;
@@ -125,6 +125,12 @@ void Session::handle(const wire::Frame& frame) {
       done = signal(request, frame);
     } else if (name == "end") {
       done = end(request, frame);
+    } else if (name == "keys") {
+      done = keys(request, frame);
+    } else if (name == "resize") {
+      done = resize(request, frame);
+    } else if (name == "screen") {
+      done = screen(request, frame);
     } else if (name == "list") {
       list(request);
     } else if (name == "ping") {
@@ -186,7 +192,7 @@ milliseconds Session::next_timeout() const {
   auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
   next = std::min(next, m_next_prune);
   for (const Waiter& waiter : m_waiters) {
-    next = std::min(next, waiter.deadline);
+    next = std::min(next, waiter.next_check());
   }
   return std::max(milliseconds::zero(), std::chrono::ceil<milliseconds>(next - Clock::now()));
 }

@@ -4,12 +4,15 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/session/event_loop.hpp"
 #include "agent/session/keeper_pool.hpp"
+#include "agent/session/pattern_watch.hpp"
 #include "agent/session/process.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/clock.hpp"
@@ -32,11 +35,21 @@ class Session {
     std::uint64_t request = 0;
     std::string process;
     Clock::time_point deadline;
-    bool wants_growth = false;
-    std::uint64_t known_out = 0;
-    std::uint64_t known_err = 0;
     std::uint64_t carry = 0;
-    bool expired = false;
+
+    // What it waits for, beside the end.
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> known;  ///< more output than this
+    std::optional<PatternWatch> pattern;
+    std::optional<std::uint16_t> port;
+    std::optional<milliseconds> idle;
+    bool input = false;
+
+    Clock::time_point next_port_check;
+    Clock::time_point next_idle_check;
+    bool is_behind = false;                  ///< there is output that the pattern was not held against yet
+    std::optional<wire::Happened> happened;  ///< to be answered as soon as the keeper has told the latest state
+
+    [[nodiscard]] Clock::time_point next_check() const;
   };
 
   // session.cpp: the stream
@@ -48,27 +61,44 @@ class Session {
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
   void refuse(std::uint64_t request, const Error& error);
   void flush();
-  void expire_waiters();
   [[nodiscard]] milliseconds next_timeout() const;
 
   // start.cpp
   Result<void> start(std::uint64_t request, const wire::Frame& frame);
 
-  // operations.cpp: what the other requests do
+  // waiting.cpp
+  static Result<Waiter> read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
+  Result<std::optional<wire::Happened>> happened_to(Waiter& waiter, const Process& process);
+  /// Answers those whose event has come; to be called at every news of the process.
+  void serve_waiters(Process& process);
+  /// What time brings: deadlines, ports, silence, output that is still to be searched.
+  void check_waiters();
+  void conclude(Waiter& waiter, wire::Happened what);
+  void ask_keeper(const std::string& process);
+  void answer_wait(const Waiter& waiter, const Process& process, wire::Happened happened);
+  /// Once its keeper is gone and nobody waits for it.
+  void forget_if_done(const std::string& id);
+
+  // operations.cpp: what the other requests do
   Result<void> read(std::uint64_t request, const wire::Frame& frame);
   Result<void> input(std::uint64_t request, const wire::Frame& frame);
   Result<void> signal(std::uint64_t request, const wire::Frame& frame);
   Result<void> end(std::uint64_t request, const wire::Frame& frame);
+  Result<void> keys(std::uint64_t request, const wire::Frame& frame);
+  Result<void> resize(std::uint64_t request, const wire::Frame& frame);
+  Result<void> screen(std::uint64_t request, const wire::Frame& frame);
+  void answer_screen(std::uint64_t request, const std::string& id);
   void list(std::uint64_t request);
 
   /// `process` of a request, checked before it becomes a file name.
   static Result<std::string> process_id_of(const nlohmann::json& head);
-  static Waiter read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
+  /// `terminal` of a request: columns and rows.
+  static Result<wire::TerminalSize> terminal_size_of(const nlohmann::json& head);
   /// The process, with a link to its keeper if that still lives.
   Result<Process*> find(const std::string& id);
-  /// The same, but error `process_ended` if it has no keeper.
-  Result<Process*> find_live(const std::string& id);
+  /// The one a request is about; error `process_ended` if it has no keeper.
+  Result<Process*> live_process_of(const nlohmann::json& head);
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);
@@ -76,8 +106,6 @@ class Session {
   void take_back_keeper(std::string id);
   /// The link, if there was one; it is no longer listened to.
   std::optional<KeeperLink> detach(Process& process);
-  void serve_waiters(Process& process);
-  void answer_wait(const Waiter& waiter, const Process& process);
 
   StateDirectory m_state;
   EventLoop m_loop;

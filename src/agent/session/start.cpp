@@ -16,6 +16,9 @@ namespace {
 
 using nlohmann::json;
 
+/// What the emulator in the keeper understands.
+constexpr const char* k_terminal_kind = "xterm-256color";
+
 void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
   std::erase_if(environment, [&](const std::string& other) { return other.starts_with(name + "="); });
   environment.push_back(name + "=" + value);
@@ -24,13 +27,16 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
 /// This process's environment with `account`'s variables and then `block` ("NAME=value" entries, each ended by NUL)
 /// over it. SHELL is there as in a terminal; without it bash looks it up in the user database each time it starts.
 Result<std::vector<std::string>> environment_with(const std::string& shell, const std::optional<Account>& account,
-                                                  std::string_view block) {
+                                                  bool on_terminal, std::string_view block) {
   std::vector<std::string> entries;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     entries.emplace_back(*variable);
   }
   if (!shell.empty() && std::getenv("SHELL") == nullptr) {
     set_variable(entries, "SHELL", shell);
+  }
+  if (on_terminal) {
+    set_variable(entries, "TERM", k_terminal_kind);
   }
   if (account) {
     set_variable(entries, "HOME", account->home);
@@ -92,8 +98,8 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
     account = std::move(*found);
     order.assignment.child.identity = account->identity;
   }
-  auto environment =
-      environment_with(shell, account, std::string_view(frame.body).substr(command_bytes, environment_bytes));
+  auto environment = environment_with(shell, account, head.contains("terminal"),
+                                      std::string_view(frame.body).substr(command_bytes, environment_bytes));
   if (!environment) {
     return fail(environment.error());
   }
@@ -137,8 +143,8 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   if (!id) {
     return fail(id.error());
   }
-  Waiter waiter = read_waiter(request, *id, frame.head);
-  auto order = read_order(frame, m_shell);
+  auto waiter = read_waiter(request, *id, frame.head);
+  auto order = waiter ? read_order(frame, m_shell) : fail(waiter.error());
   if (!order) {
     return fail(order.error());
   }
@@ -148,6 +154,14 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   }
   order->assignment.child.argv = std::move(*arguments);
   order->assignment.process = *id;
+  order->assignment.watch_input = waiter->input;
+  if (frame.head.contains("terminal")) {
+    const auto size = terminal_size_of(frame.head);
+    if (!size) {
+      return fail(size.error());
+    }
+    order->assignment.terminal = *size;
+  }
   auto journal = m_state.create(*id, order->meta);
   if (!journal) {
     return fail(journal.error());
@@ -163,7 +177,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   process.id = *id;
   process.record.meta = std::move(order->meta);
   attach(process, std::move(*link));
-  m_waiters.push_back(std::move(waiter));
+  m_waiters.push_back(std::move(*waiter));
   ++m_started_since_prune;
   return {};
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_directory.hpp"
+
 using namespace dockbridge;
 using agent::command_arguments;
 using agent::k_max_argument_bytes;
@@ -22,23 +24,15 @@ using Words = std::vector<std::string>;
 class OnlyPath {
  public:
   OnlyPath() : m_saved(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "") {
-    std::string path = (std::filesystem::temp_directory_path() / "shell_test.XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error("mkdtemp failed");
-    }
-    m_path = path;
-    ::setenv("PATH", path.c_str(), 1);
+    ::setenv("PATH", m_directory.path().c_str(), 1);
   }
-  ~OnlyPath() {
-    ::setenv("PATH", m_saved.c_str(), 1);
-    std::filesystem::remove_all(m_path);
-  }
+  ~OnlyPath() { ::setenv("PATH", m_saved.c_str(), 1); }
   OnlyPath(const OnlyPath&) = delete;
   OnlyPath& operator=(const OnlyPath&) = delete;
 
   /// Puts a file there and returns its path.
   [[nodiscard]] std::string add(const char* name, std::filesystem::perms perms) const {
-    const auto file = m_path / name;
+    const auto file = m_directory / name;
     std::ofstream(file) << "#!/bin/false\n";
     std::filesystem::permissions(file, perms);
     return file.string();
@@ -46,7 +40,7 @@ class OnlyPath {
 
  private:
   std::string m_saved;
-  std::filesystem::path m_path;
+  test::TemporaryDirectory m_directory;
 };
 
 constexpr auto k_executable = std::filesystem::perms::owner_all;

@@ -18,38 +18,17 @@
 #include <string>
 #include <thread>
 
+#include "support/temporary_directory.hpp"
 #include "util/file.hpp"
 
 using namespace dockbridge;
 using agent::SpoolCaps;
 using agent::SpoolReader;
 using agent::SpoolWriter;
+using test::TemporaryDirectory;
 using wire::StreamState;
 
 namespace {
-
-/// An empty directory that is gone at the end of the test.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "spool_test.XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error("mkdtemp failed");
-    }
-    m_path = path;
-    m_fd.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(m_path); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  [[nodiscard]] int fd() const { return m_fd.get(); }
-  [[nodiscard]] std::filesystem::path operator/(const char* name) const { return m_path / name; }
-
- private:
-  std::filesystem::path m_path;
-  Fd m_fd;
-};
 
 /// The byte at `offset` of the test stream; its neighbours, and the bytes one ring further, differ from it.
 char byte_at(std::uint64_t offset) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_directory.hpp"
 #include "util/fd.hpp"
 
 using namespace dockbridge;
@@ -28,18 +29,7 @@ namespace {
 /// A home directory and an environment, gone at the end of the test.
 class Surroundings {
  public:
-  Surroundings() {
-    std::string path = (fs::temp_directory_path() / "address_test.XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error("mkdtemp failed");
-    }
-    m_home = path;
-  }
-  ~Surroundings() { fs::remove_all(m_home); }
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
-
-  [[nodiscard]] std::string home(const std::string& below = {}) const { return m_home.string() + below; }
+  [[nodiscard]] std::string home(const std::string& below = {}) const { return m_home.path().string() + below; }
   void put(const std::string& below, const std::string& content) const {
     const fs::path path = home(below);
     fs::create_directories(path.parent_path());
@@ -86,7 +76,7 @@ class Surroundings {
   std::map<std::string, std::string> environment;
 
  private:
-  fs::path m_home;
+  test::TemporaryDirectory m_home;
 };
 
 Error refusal_of(const std::string& url) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "support/program.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using docker::make_tar;
@@ -22,27 +23,18 @@ namespace {
 class Unpacked {
  public:
   explicit Unpacked(const std::string& tar) {
-    std::string path = (fs::temp_directory_path() / "tar_test.XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error("mkdtemp failed");
-    }
-    m_path = path;
-    std::ofstream(m_path / "a.tar", std::ios::binary) << tar;
-    fs::create_directory(m_path / "out");
-    listing = test::run_ok({"tar", "--numeric-owner", "-tvf", m_path / "a.tar"});
-    test::run_ok({"tar", "-xpf", m_path / "a.tar", "-C", m_path / "out"});
+    std::ofstream(m_directory / "a.tar", std::ios::binary) << tar;
+    fs::create_directory(m_directory / "out");
+    listing = test::run_ok({"tar", "--numeric-owner", "-tvf", m_directory / "a.tar"});
+    test::run_ok({"tar", "-xpf", m_directory / "a.tar", "-C", m_directory / "out"});
   }
-  ~Unpacked() { fs::remove_all(m_path); }
-  Unpacked(const Unpacked&) = delete;
-  Unpacked& operator=(const Unpacked&) = delete;
-
   [[nodiscard]] unsigned mode(const std::string& name) const {
     struct stat status {};
-    REQUIRE(::stat((m_path / "out" / name).c_str(), &status) == 0);
+    REQUIRE(::stat((m_directory / "out" / name).c_str(), &status) == 0);
     return status.st_mode;
   }
   [[nodiscard]] std::string content(const std::string& name) const {
-    std::ifstream file(m_path / "out" / name, std::ios::binary);
+    std::ifstream file(m_directory / "out" / name, std::ios::binary);
     REQUIRE(file);
     std::ostringstream text;
     text << file.rdbuf();
@@ -52,7 +44,7 @@ class Unpacked {
   std::string listing;
 
  private:
-  fs::path m_path;
+  test::TemporaryDirectory m_directory;
 };
 
 }  // namespace

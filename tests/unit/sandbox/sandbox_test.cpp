@@ -31,7 +31,7 @@ Log& silent_log() {
 void behave_well(FakeAgent& agent, const wire::Frame& request) {
   const std::string op = request.head.at("op");
   if (op == "start" || op == "wait") {
-    agent.answer(request, {{"process", state_of(request.head.at("process"))}, {"carried", false}});
+    agent.answer(request, {{"process", state_of(request.head.at("process"))}, {"carried", false}, {"happened", "nothing"}});
   } else {
     agent.answer(request);
   }
@@ -61,7 +61,7 @@ std::string code_of(const Result<T>& result) {
 }
 
 std::string code_of_wait(Sandbox& sandbox, const std::string& process = k_process) {
-  return code_of(sandbox.wait(process, milliseconds(0), std::nullopt, {}));
+  return code_of(sandbox.wait(process, milliseconds(0), {}, {}));
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ TEST_CASE("while a call connects, another that is cancelled does not wait for it
   connecting.get_future().wait();
   std::stop_source source;
   source.request_stop();
-  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), std::nullopt, source.get_token())) == "cancelled");
+  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), {}, source.get_token())) == "cancelled");
   released.set_value();
   CHECK(first.get() == "success");
 }
@@ -265,7 +265,7 @@ TEST_CASE("a start that loses the agent looks the process up and does not start 
       behave_well(agent, request);
     }
   });
-  const auto started = world.sandbox.start(start_request(), milliseconds(0), {});
+  const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
   REQUIRE(started);
   CHECK(started->state.id == k_process);
   CHECK(world.container.count("start") == 1);
@@ -286,7 +286,7 @@ TEST_CASE("a start that was lost on its way is made again under the same id") {
   // Of this run of the container; of another run it would be gone.
   const auto id = world.sandbox.new_process_id();
   REQUIRE(id);
-  CHECK(world.sandbox.start(start_request(*id), milliseconds(0), {}));
+  CHECK(world.sandbox.start(start_request(*id), milliseconds(0), {}, {}));
   const auto starts = world.container.requests("start");
   REQUIRE(starts.size() == 2);
   for (const auto& start : starts) {
@@ -303,14 +303,14 @@ TEST_CASE("a start that cannot be looked up is not made again") {
       behave_well(agent, request);
     }
   });
-  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {})) == "connection_lost");
+  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "connection_lost");
   CHECK(world.container.count("start") == 1);
 }
 
 TEST_CASE("a start that the container did not survive is not made again") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   world.container.set_condition(Condition::gone);
-  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {})) == "container_replaced");
+  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "container_replaced");
   CHECK(world.container.count("start") == 1);
   CHECK(world.container.count("wait") == 0);
 }
@@ -323,7 +323,7 @@ TEST_CASE("a start brings the agent command, environment and input") {
   request.owner = "alice";
   request.rationale = "to see";
   request.max_runtime = seconds(5);
-  REQUIRE(world.sandbox.start(request, milliseconds(1500), {}));
+  REQUIRE(world.sandbox.start(request, milliseconds(1500), {}, {}));
   const auto sent = world.container.requests("start").at(0);
   CHECK(sent.body == std::string("makeA=1\0B=x=y\0the input", 23));
   CHECK(sent.head["commandBytes"] == 4);
@@ -339,7 +339,7 @@ TEST_CASE("a start brings the agent command, environment and input") {
 
   request.input.reset();
   request.user = "1000:1000";
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}));
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
   const auto second = world.container.requests("start").at(1);
   CHECK(second.head["stdin"] == "pipe");
   CHECK(second.head["user"] == "1000:1000");
@@ -356,7 +356,7 @@ TEST_CASE("a call that is told to stop returns, and the sandbox stays usable") {
   });
   std::stop_source source;
   auto start = std::async(std::launch::async, [&] {
-    return code_of(world.sandbox.start(start_request(), seconds(60), source.get_token()));
+    return code_of(world.sandbox.start(start_request(), seconds(60), {}, source.get_token()));
   });
   asked.wait();
   source.request_stop();
@@ -370,9 +370,9 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
   state["out"] = {3, 3, 3};
   state["err"] = {5, 5, 5};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
-    agent.answer(request, {{"process", state}, {"carried", true}}, "outerror");
+    agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "nothing"}}, "outerror");
   });
-  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), std::nullopt, {});
+  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), {}, {});
   REQUIRE(snapshot);
   CHECK(snapshot->whole);
   CHECK(snapshot->out == "out");
@@ -381,10 +381,10 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
 
 TEST_CASE("a wait tells the agent what is known already") {
   World world;
-  REQUIRE(world.sandbox.wait(k_process, milliseconds(250), std::pair<std::uint64_t, std::uint64_t>{7, 9}, {}));
+  REQUIRE(world.sandbox.wait(k_process, milliseconds(250), {.known = sandbox::Offsets{7, 9}}, {}));
   const auto sent = world.container.requests("wait").at(0);
   CHECK(sent.head["timeoutMs"] == 250);
-  CHECK(sent.head["known"] == json::array({7, 9}));
+  CHECK(sent.head["until"]["known"] == json::array({7, 9}));
 }
 
 TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
@@ -399,19 +399,24 @@ TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
   const std::vector<std::pair<json, std::string>> answers = {
       {json::object(), ""},
       {{{"process", good}}, ""},
-      {{{"carried", false}}, ""},
-      {{{"process", good}, {"carried", 1}}, ""},
-      {{{"process", good}, {"carried", nullptr}}, ""},
-      {{{"process", nullptr}, {"carried", false}}, ""},
-      {{{"process", "running"}, {"carried", false}}, ""},
-      {{{"process", json::array({1, 2})}, {"carried", false}}, ""},
-      {{{"process", json::object()}, {"carried", false}}, ""},
-      {{{"process", disordered}, {"carried", false}}, ""},
-      {{{"process", growing}, {"carried", true}}, ""},
-      {{{"process", growing}, {"carried", true}}, "123456789"},
-      {{{"process", growing}, {"carried", true}}, "12345678901"},
-      {{{"process", overflowing}, {"carried", true}}, "1"},
-      {{{"process", good}, {"carried", true}}, "unannounced"},
+      {{{"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", good}, {"carried", 1}, {"happened", "nothing"}}, ""},
+      {{{"process", good}, {"carried", nullptr}, {"happened", "nothing"}}, ""},
+      {{{"process", nullptr}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", "running"}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", json::array({1, 2})}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", json::object()}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", disordered}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, ""},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, "123456789"},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, "12345678901"},
+      {{{"process", overflowing}, {"carried", true}, {"happened", "nothing"}}, "1"},
+      {{{"process", good}, {"carried", true}, {"happened", "nothing"}}, "unannounced"},
+      {{{"process", good}, {"carried", false}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "rain"}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", 1}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "nothing"}, {"searched", {1}}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "nothing"}, {"searched", {1, -1}}}, ""},
   };
   std::atomic<std::size_t> at{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
@@ -420,7 +425,7 @@ TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
     CHECK(code_of_wait(world.sandbox) == "protocol_violation");
-    CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "protocol_violation");
   }
 }
 
@@ -648,14 +653,14 @@ TEST_CASE("an answer to a read with impossible numbers is a violation") {
 
 TEST_CASE("the state of another process than asked for is a violation") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
-    agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}});
+    agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}, {"happened", "nothing"}});
   });
   CHECK(code_of_wait(world.sandbox) == "protocol_violation");
 }
 
 TEST_CASE("a violation in an answer drops the connection") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
-    agent.answer(request, {{"process", 5}, {"carried", false}});
+    agent.answer(request, {{"process", 5}, {"carried", false}, {"happened", "nothing"}});
   });
   CHECK(code_of_wait(world.sandbox) == "protocol_violation");
   CHECK(code_of_wait(world.sandbox) == "protocol_violation");

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "support/temporary_directory.hpp"
 #include "util/clock.hpp"
 
 using namespace dockbridge;
@@ -25,29 +26,20 @@ namespace {
 /// A state directory that is gone at the end of the test.
 class World {
  public:
-  World() {
-    std::string path = (std::filesystem::temp_directory_path() / "state_directory_test.XXXXXX").string();
-    REQUIRE(::mkdtemp(path.data()) != nullptr);
-    m_path = path;
-  }
-  ~World() { std::filesystem::remove_all(m_path); }
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
-
   [[nodiscard]] StateDirectory open() const {
-    auto directory = StateDirectory::open(m_path.string());
+    auto directory = StateDirectory::open(m_directory.path().string());
     REQUIRE(directory);
     return std::move(*directory);
   }
-  void put(const std::string& name) const { std::ofstream(m_path / name) << "x"; }
+  void put(const std::string& name) const { std::ofstream(m_directory / name) << "x"; }
   void make_old(const std::string& name) const {
     const timespec long_ago{std::time(nullptr) - 10'000, 0};
     const std::array<timespec, 2> times = {long_ago, long_ago};
-    REQUIRE(::utimensat(AT_FDCWD, (m_path / name).c_str(), times.data(), 0) == 0);
+    REQUIRE(::utimensat(AT_FDCWD, (m_directory / name).c_str(), times.data(), 0) == 0);
   }
-  [[nodiscard]] bool has(const std::string& name) const { return std::filesystem::exists(m_path / name); }
+  [[nodiscard]] bool has(const std::string& name) const { return std::filesystem::exists(m_directory / name); }
   [[nodiscard]] std::string journal() const {
-    for (const auto& entry : std::filesystem::directory_iterator(m_path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(m_directory.path())) {
       if (entry.path().filename().string().starts_with("journal_")) {
         return entry.path().filename().string();
       }
@@ -56,7 +48,7 @@ class World {
   }
 
  private:
-  std::filesystem::path m_path;
+  test::TemporaryDirectory m_directory;
 };
 
 Meta meta(std::string command, std::int64_t started_at_ms = unix_milliseconds_now()) {

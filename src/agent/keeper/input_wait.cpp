@@ -1,0 +1,208 @@
+#include "agent/keeper/input_wait.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "util/fd.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+using wire::WaitsForInput;
+
+constexpr std::size_t k_most_descriptors = 1024;
+constexpr std::size_t k_most_fdinfo_bytes = 256 * 1024;
+
+/// The system call that a thread is blocked in.
+struct Blocked {
+  long number = -1;
+  std::array<std::uint64_t, 3> arguments{};
+};
+
+/// Descriptors that a thread waits for; none if that cannot be told.
+using Awaited = std::optional<std::vector<int>>;
+
+std::string read_link(const std::string& path) {
+  std::array<char, 256> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : "";
+}
+
+bool read_memory(pid_t pid, std::uint64_t address, void* to, std::size_t size) {
+  const Fd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return memory && ::pread(memory.get(), to, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
+}
+
+Awaited in_poll(pid_t pid, const Blocked& call) {
+  std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_most_descriptors));
+  if (!read_memory(pid, call.arguments[0], polled.data(), polled.size() * sizeof(pollfd))) {
+    return std::nullopt;
+  }
+  std::vector<int> awaited;
+  for (const pollfd& entry : polled) {
+    if (entry.fd >= 0 && (entry.events & (POLLIN | POLLRDNORM)) != 0) {
+      awaited.push_back(entry.fd);
+    }
+  }
+  return awaited;
+}
+
+Awaited in_select(pid_t pid, const Blocked& call) {
+  if (call.arguments[1] == 0) {
+    return std::vector<int>{};
+  }
+  const int count = static_cast<int>(std::min<std::uint64_t>(call.arguments[0], FD_SETSIZE));
+  fd_set readable;
+  FD_ZERO(&readable);
+  // The kernel, too, reads whole words only.
+  const std::size_t words = (static_cast<std::size_t>(count) + 8 * sizeof(long) - 1) / (8 * sizeof(long));
+  if (!read_memory(pid, call.arguments[1], &readable, words * sizeof(long))) {
+    return std::nullopt;
+  }
+  std::vector<int> awaited;
+  for (int fd = 0; fd < count; ++fd) {
+    if (FD_ISSET(fd, &readable)) {
+      awaited.push_back(fd);
+    }
+  }
+  return awaited;
+}
+
+Awaited in_epoll(pid_t pid, const Blocked& call) {
+  const auto info =
+      read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, call.arguments[0]), k_most_fdinfo_bytes);
+  if (!info) {
+    return std::nullopt;
+  }
+  std::vector<int> awaited;
+  std::istringstream lines(*info);
+  for (std::string line; std::getline(lines, line);) {
+    int fd = 0;
+    unsigned events = 0;
+    if (std::sscanf(line.c_str(), "tfd: %d events: %x", &fd, &events) == 2 && (events & EPOLLIN) != 0) {
+      awaited.push_back(fd);
+    }
+  }
+  return awaited;
+}
+
+Awaited awaited_descriptors(pid_t pid, const Blocked& call) {
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_preadv2:
+    case SYS_splice:
+    case SYS_tee:
+      return std::vector<int>{static_cast<int>(call.arguments[0])};
+    case SYS_sendfile:
+      return std::vector<int>{static_cast<int>(call.arguments[1])};
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+      return in_poll(pid, call);
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return in_select(pid, call);
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return in_epoll(pid, call);
+    case SYS_io_uring_enter:
+    case SYS_restart_syscall:  // one of the above, taken up again after a stop
+      return std::nullopt;
+    default:
+      return std::vector<int>{};
+  }
+}
+
+WaitsForInput judge_thread(const ProcessEntry& process, const Blocked& call, const InputSource& source) {
+  const Awaited awaited = awaited_descriptors(process.pid, call);
+  if (!awaited) {
+    return WaitsForInput::unknown;
+  }
+  bool ours = false;
+  bool connections = false;
+  for (const int fd : *awaited) {
+    const std::string link = read_link(fmt::format("/proc/{}/fd/{}", process.pid, fd));
+    const bool own_terminal = source.terminal != 0 && link == "/dev/tty" && process.terminal == source.terminal;
+    ours = ours || link == source.link || own_terminal;
+    connections = connections || link.starts_with("socket:");
+  }
+  if (!ours) {
+    return WaitsForInput::no;
+  }
+  return connections ? WaitsForInput::unknown : WaitsForInput::yes;
+}
+
+WaitsForInput look_at_thread(const ProcessEntry& process, const char* thread, const InputSource& source) {
+  const Fd file(::open(fmt::format("/proc/{}/task/{}/syscall", process.pid, thread).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 256> text{};
+  const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
+  if (got < 0) {
+    return errno == ENOENT || errno == ESRCH ? WaitsForInput::no : WaitsForInput::unknown;
+  }
+  Blocked call;
+  const bool is_blocked = std::sscanf(text.data(), "%ld %lx %lx %lx", &call.number, &call.arguments[0],
+                                      &call.arguments[1], &call.arguments[2]) == 4;
+  return is_blocked ? judge_thread(process, call, source) : WaitsForInput::no;
+}
+
+/// Yes wins over unknown, and that over no.
+WaitsForInput stronger(WaitsForInput a, WaitsForInput b) {
+  if (a == WaitsForInput::yes || b == WaitsForInput::yes) {
+    return WaitsForInput::yes;
+  }
+  return a == WaitsForInput::unknown ? a : b;
+}
+
+}  // namespace
+
+InputSource input_source(int fd) {
+  struct stat info {};
+  const bool is_terminal = ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode);
+  return {read_link(fmt::format("/proc/self/fd/{}", fd)), is_terminal ? terminal_number(info.st_rdev) : 0};
+}
+
+WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source) {
+  WaitsForInput verdict = WaitsForInput::no;
+  for (const ProcessEntry& process : processes) {
+    if (process.is_stopped()) {
+      continue;
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(fmt::format("/proc/{}/task", process.pid).c_str()),
+                                                      ::closedir);
+    while (const dirent* thread = threads && verdict != WaitsForInput::yes ? ::readdir(threads.get()) : nullptr) {
+      if (std::isdigit(static_cast<unsigned char>(thread->d_name[0])) != 0) {
+        verdict = stronger(verdict, look_at_thread(process, thread->d_name, source));
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,143 @@
+#include "agent/keeper/terminal.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+#include "agent/launch.hpp"
+#include "agent/screen/service.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// A program whose output makes the emulator fall over again and again goes without a screen.
+constexpr int k_most_starts = 20;
+constexpr milliseconds k_end_patience{1000};
+
+bool set_size(int fd, wire::TerminalSize size) {
+  winsize window{};
+  window.ws_col = size.columns;
+  window.ws_row = size.rows;
+  return ::ioctl(fd, TIOCSWINSZ, &window) == 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Terminal>> Terminal::open(wire::TerminalSize size, int directory_fd, std::string name) {
+  Fd master(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  const int unlocked = 0;
+  if (!master || ::ioctl(master.get(), TIOCSPTLCK, &unlocked) != 0 || !set_size(master.get(), size)) {
+    return fail("no_terminal", "the container has no terminal to give: /dev/ptmx cannot be used",
+                "Run the command without tty, or give the container a /dev/pts");
+  }
+  Fd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!slave) {
+    return fail("no_terminal", "the container's kernel does not hand out the other end of a terminal",
+                "Run the command without tty");
+  }
+  return std::unique_ptr<Terminal>(
+      new Terminal(std::move(master), std::move(slave), size, directory_fd, std::move(name)));
+}
+
+Terminal::Terminal(Fd master, Fd slave, wire::TerminalSize size, int directory_fd, std::string name)
+    : m_master(std::move(master)),
+      m_slave(std::move(slave)),
+      m_size(size),
+      m_directory_fd(directory_fd),
+      m_name(std::move(name)) {
+  start_screen();
+}
+
+void Terminal::start_screen() {
+  m_screen.reset();
+  m_backlog.clear();
+  std::array<int, 2> sockets{};
+  if (++m_starts > k_most_starts ||
+      ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
+    return;
+  }
+  Fd own(sockets[0]);
+  const Fd other(sockets[1]);
+  const std::string columns = std::to_string(m_size.columns);
+  const std::string rows = std::to_string(m_size.rows);
+  if (launch_beside({other.get(), m_directory_fd, {k_screen_role, m_name.c_str(), columns.c_str(), rows.c_str()}}) >
+      0) {
+    m_screen = std::move(own);
+  }
+}
+
+void Terminal::send(std::uint8_t order, std::uint32_t value, std::string_view payload) {
+  if (m_screen && (has_backlog() || !send_control(m_screen.get(), order, value, payload))) {
+    m_backlog.push_back({order, value, std::string(payload)});
+  }
+}
+
+void Terminal::send_backlog() {
+  while (m_screen && has_backlog()) {
+    const Packet& next = m_backlog.front();
+    if (!send_control(m_screen.get(), next.order, next.value, next.payload)) {
+      return;
+    }
+    m_backlog.pop_front();
+  }
+}
+
+void Terminal::show(std::string_view output) {
+  send(static_cast<std::uint8_t>(ScreenOrder::show), 0, output);
+}
+
+void Terminal::press(std::string_view keys) {
+  send(static_cast<std::uint8_t>(ScreenOrder::press), 0, keys);
+}
+
+void Terminal::resize(wire::TerminalSize size) {
+  m_size = size;
+  set_size(m_master.get(), size);
+  send(static_cast<std::uint8_t>(ScreenOrder::resize), packed_size(size));
+}
+
+void Terminal::store() {
+  send(static_cast<std::uint8_t>(ScreenOrder::store), 0);
+}
+
+void Terminal::store_at_end() {
+  store();
+  for (const auto deadline = Deadline::after(k_end_patience); m_screen && !deadline.passed();) {
+    const auto wanted = static_cast<short>(has_backlog() ? POLLIN | POLLOUT : POLLIN);
+    pollfd polled{m_screen.get(), wanted, 0};
+    ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
+    send_backlog();
+    if (receive().stored) {
+      break;
+    }
+  }
+  m_slave.reset();
+}
+
+Terminal::News Terminal::receive() {
+  News news;
+  ControlPacket packet;
+  Received received = Received::nothing;
+  while (m_screen && (received = receive_control(m_screen.get(), packet)) == Received::packet) {
+    switch (static_cast<ScreenAnswer>(packet.header.type)) {
+      case ScreenAnswer::typed:
+        news.typed += packet.payload;
+        break;
+      case ScreenAnswer::stored:
+        news.stored = true;
+        break;
+    }
+  }
+  if (received == Received::hangup) {
+    start_screen();
+    news.stored = true;  // whoever waits for it is not kept waiting
+  }
+  return news;
+}
+
+}  // namespace dockbridge::agent

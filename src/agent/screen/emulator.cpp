@@ -1,0 +1,136 @@
+#include "agent/screen/emulator.hpp"
+
+#include <fmt/format.h>
+#include <vterm.h>
+
+#include <utility>
+#include <vector>
+
+namespace dockbridge::agent {
+
+namespace {
+
+void on_typed(const char* bytes, std::size_t size, void* user) {
+  static_cast<Emulator::Seen*>(user)->typed.append(bytes, size);
+}
+
+int on_property(VTermProp property, VTermValue* value, void* user) {
+  auto& seen = *static_cast<Emulator::Seen*>(user);
+  if (property == VTERM_PROP_CURSORVISIBLE) {
+    seen.cursor_visible = value->boolean != 0;
+  } else if (property == VTERM_PROP_ALTSCREEN) {
+    seen.alternate = value->boolean != 0;
+  }
+  return 1;
+}
+
+VTermKey to_vterm(const wire::Key& key) {
+  using Kind = wire::Key::Kind;
+  switch (key.kind) {
+    case Kind::character:
+      return VTERM_KEY_NONE;
+    case Kind::function:
+      return static_cast<VTermKey>(VTERM_KEY_FUNCTION(static_cast<int>(key.number)));
+    case Kind::enter:
+      return VTERM_KEY_ENTER;
+    case Kind::tab:
+      return VTERM_KEY_TAB;
+    case Kind::backspace:
+      return VTERM_KEY_BACKSPACE;
+    case Kind::escape:
+      return VTERM_KEY_ESCAPE;
+    case Kind::up:
+      return VTERM_KEY_UP;
+    case Kind::down:
+      return VTERM_KEY_DOWN;
+    case Kind::left:
+      return VTERM_KEY_LEFT;
+    case Kind::right:
+      return VTERM_KEY_RIGHT;
+    case Kind::insert:
+      return VTERM_KEY_INS;
+    case Kind::erase:
+      return VTERM_KEY_DEL;
+    case Kind::home:
+      return VTERM_KEY_HOME;
+    case Kind::end:
+      return VTERM_KEY_END;
+    case Kind::page_up:
+      return VTERM_KEY_PAGEUP;
+    case Kind::page_down:
+      return VTERM_KEY_PAGEDOWN;
+  }
+  return VTERM_KEY_NONE;
+}
+
+std::string without_blank_end(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+}  // namespace
+
+Emulator::Emulator(wire::TerminalSize size)
+    : m_size(size), m_emulator(::vterm_new(size.rows, size.columns)), m_screen(::vterm_obtain_screen(m_emulator)) {
+  ::vterm_set_utf8(m_emulator, 1);
+  ::vterm_output_set_callback(m_emulator, on_typed, &m_seen);
+  static const VTermScreenCallbacks k_callbacks = [] {
+    VTermScreenCallbacks callbacks{};
+    callbacks.settermprop = on_property;
+    return callbacks;
+  }();
+  ::vterm_screen_set_callbacks(m_screen, &k_callbacks, &m_seen);
+  ::vterm_screen_enable_altscreen(m_screen, 1);
+  ::vterm_screen_reset(m_screen, 1);
+}
+
+Emulator::~Emulator() {
+  ::vterm_free(m_emulator);
+}
+
+void Emulator::show(std::string_view output) {
+  ::vterm_input_write(m_emulator, output.data(), output.size());
+}
+
+void Emulator::press(const wire::Key& key) {
+  const auto modifiers = static_cast<VTermModifier>((key.shift ? VTERM_MOD_SHIFT : 0) | (key.alt ? VTERM_MOD_ALT : 0) |
+                                                    (key.ctrl ? VTERM_MOD_CTRL : 0));
+  if (key.kind == wire::Key::Kind::character) {
+    // As every terminal does it; the emulator would send some of them in a newer form that few programs know.
+    m_seen.typed += key.alt ? "\x1b" : "";
+    m_seen.typed += static_cast<char>(key.ctrl ? key.number & 0x1FU : key.number);
+  } else {
+    ::vterm_keyboard_key(m_emulator, to_vterm(key), modifiers);
+  }
+}
+
+std::string Emulator::take_typed() {
+  return std::exchange(m_seen.typed, {});
+}
+
+void Emulator::resize(wire::TerminalSize size) {
+  m_size = size;
+  ::vterm_set_size(m_emulator, size.rows, size.columns);
+}
+
+std::string Emulator::screen() const {
+  VTermPos cursor{};
+  ::vterm_state_get_cursorpos(::vterm_obtain_state(m_emulator), &cursor);
+  std::string text =
+      fmt::format("{{\"columns\":{},\"rows\":{},\"cursor\":[{},{}],\"cursorVisible\":{},\"alternate\":{}}}\n",
+                  m_size.columns, m_size.rows, cursor.row, cursor.col, m_seen.cursor_visible, m_seen.alternate);
+  std::vector<char> line(static_cast<std::size_t>(m_size.columns) * VTERM_MAX_CHARS_PER_CELL * 4 + 1);
+  std::string blank_lines;
+  for (int row = 0; row < m_size.rows; ++row) {
+    const VTermRect rect{row, row + 1, 0, m_size.columns};
+    const std::size_t size = ::vterm_screen_get_text(m_screen, line.data(), line.size(), rect);
+    const std::string shown = without_blank_end(std::string(line.data(), size));
+    blank_lines += '\n';
+    if (!shown.empty()) {
+      text += std::exchange(blank_lines, {}).substr(1) + shown + '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace dockbridge::agent

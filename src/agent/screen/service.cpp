@@ -1,0 +1,81 @@
+#include "agent/screen/service.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include "agent/keeper/control.hpp"
+#include "agent/screen/emulator.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr unsigned k_longest_work_seconds = 10;
+
+void press_all(Emulator& emulator, std::string_view names) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(name.size() + 1, names.size()));
+    if (const auto key = wire::parse_key(name)) {
+      emulator.press(*key);
+    }
+  }
+}
+
+void obey(Emulator& emulator, const ControlPacket& packet, const char* name) {
+  switch (static_cast<ScreenOrder>(packet.header.type)) {
+    case ScreenOrder::show:
+      emulator.show(packet.payload);
+      return;
+    case ScreenOrder::press:
+      press_all(emulator, packet.payload);
+      return;
+    case ScreenOrder::resize:
+      emulator.resize(unpacked_size(packet.header.value));
+      return;
+    case ScreenOrder::store:
+      // If the disk is full, who asks is shown an older screen, or told that there is none.
+      (void)replace_file_at(STDOUT_FILENO, name, emulator.screen());
+      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::stored), 0);
+      return;
+  }
+}
+
+}  // namespace
+
+int serve_as_screen(const char* name, wire::TerminalSize size) {
+  ::setsid();
+  ::prctl(PR_SET_NAME, "dockbridge-scr");
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  Emulator emulator(size);
+  while (true) {
+    pollfd polled{STDIN_FILENO, POLLIN, 0};
+    ::poll(&polled, 1, -1);
+    ControlPacket packet;
+    const Received received = receive_control(STDIN_FILENO, packet);
+    if (received == Received::hangup) {
+      return 0;
+    }
+    if (received == Received::nothing) {
+      continue;
+    }
+    ::alarm(k_longest_work_seconds);
+    obey(emulator, packet, name);
+    // A keeper that does not take them has a program that asks and never reads the answers.
+    const std::string typed = emulator.take_typed().substr(0, k_max_control_payload);
+    if (!typed.empty()) {
+      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::typed), 0, typed);
+    }
+    ::alarm(0);
+  }
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "wire/terminal.hpp"
+
+namespace dockbridge::agent {
+
+// Between a keeper and the screen process that it started, both of one build: control packets (control.hpp).
+
+/// Keeper to screen.
+enum class ScreenOrder : std::uint8_t {
+  show = 1,    ///< payload: output
+  press = 2,   ///< payload: names of keys, one space between; answered by `typed`
+  resize = 3,  ///< value: as `packed_size`
+  store = 4,   ///< write the screen to its file; answered by `stored`
+};
+
+/// Screen to keeper.
+enum class ScreenAnswer : std::uint8_t {
+  typed = 1,  ///< payload: goes to the program
+  stored = 2,
+};
+
+/// Columns in the lower, rows in the upper half.
+constexpr std::uint32_t packed_size(wire::TerminalSize size) {
+  return size.columns | static_cast<std::uint32_t>(size.rows) << 16U;
+}
+constexpr wire::TerminalSize unpacked_size(std::uint32_t value) {
+  return {static_cast<std::uint16_t>(value & 0xFFFFU), static_cast<std::uint16_t>(value >> 16U)};
+}
+
+/// Serves the keeper on stdin until that hangs up; stdout is the directory that the file `name` is in. One that is
+/// stuck in its work for too long ends by a signal: the keeper starts another.
+int serve_as_screen(const char* name, wire::TerminalSize size);
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,242 @@
+#include <algorithm>
+
+#include "agent/session/ports.hpp"
+#include "agent/session/session.hpp"
+#include "agent/spool.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+using nlohmann::json;
+using wire::Happened;
+
+/// How long a waiter that is to be answered still gives a keeper that was asked for news.
+constexpr milliseconds k_keeper_patience{1000};
+constexpr milliseconds k_port_interval{25};
+
+}  // namespace
+
+Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::string& process, const json& head) {
+  Waiter waiter;
+  const auto now = Clock::now();
+  waiter.request = request;
+  waiter.process = process;
+  waiter.deadline = now + milliseconds(head.at("timeoutMs").get<std::uint32_t>());
+  waiter.carry = head.at("carry").get<std::uint64_t>();
+  const json& until = head.at("until");
+  if (const auto known = until.find("known"); known != until.end()) {
+    waiter.known = {known->at(0).get<std::uint64_t>(), known->at(1).get<std::uint64_t>()};
+  }
+  if (const auto pattern = until.find("pattern"); pattern != until.end()) {
+    const json& from = until.at("from");
+    auto watch = PatternWatch::make(pattern->get<std::string>(),
+                                    {from.at(0).get<std::uint64_t>(), from.at(1).get<std::uint64_t>()});
+    if (!watch) {
+      return fail(watch.error());
+    }
+    waiter.pattern = std::move(*watch);
+  }
+  if (const auto port = until.find("port"); port != until.end()) {
+    waiter.port = port->get<std::uint16_t>();
+    waiter.next_port_check = now;
+  }
+  if (const auto idle = until.find("idleMs"); idle != until.end()) {
+    waiter.idle = milliseconds(idle->get<std::uint32_t>());
+    waiter.next_idle_check = now + *waiter.idle;
+  }
+  waiter.input = until.value("input", false);
+  return waiter;
+}
+
+Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
+  const auto id = process_id_of(frame.head);
+  auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
+  const auto process = waiter ? find(*id) : fail(waiter.error());
+  if (!process) {
+    return fail(process.error());
+  }
+  m_waiters.push_back(std::move(*waiter));
+  if ((*process)->link) {
+    (void)(*process)->link->query();  // a keeper that is gone hangs up, and one that is busy is asked again later
+  } else {
+    serve_waiters(**process);
+    forget_if_done(*id);
+  }
+  return {};
+}
+
+/// What the waiter waits for, if it has come. The state has to be news.
+Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Process& process) {
+  if (waiter.pattern) {
+    const auto seen = waiter.pattern->advance(m_state.fd(), process.id);
+    if (!seen) {
+      return fail(seen.error());
+    }
+    if (waiter.pattern->match()) {
+      return Happened::pattern;
+    }
+    waiter.is_behind = !*seen;
+    if (waiter.is_behind) {
+      return std::nullopt;  // the line may have come before whatever else happened
+    }
+  }
+  if (!process.link || (process.last && process.last->phase != 0)) {
+    return Happened::ended;
+  }
+  if (waiter.happened || !process.last) {
+    return waiter.happened;
+  }
+  const StatePacket& now = *process.last;
+  if (waiter.known && (now.out_total > waiter.known->first || now.err_total > waiter.known->second)) {
+    return Happened::grew;
+  }
+  if (waiter.input && now.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
+    return Happened::input;
+  }
+  if (waiter.idle && milliseconds(now.idle_ms) >= *waiter.idle) {
+    return Happened::idle;
+  }
+  return std::nullopt;
+}
+
+void Session::serve_waiters(Process& process) {
+  bool wants_growth = false;
+  bool wants_input = false;
+  std::erase_if(m_waiters, [&](Waiter& waiter) {
+    if (waiter.process != process.id) {
+      return false;
+    }
+    const auto happened = happened_to(waiter, process);
+    if (!happened) {
+      refuse(waiter.request, happened.error());
+      return true;
+    }
+    if (*happened) {
+      answer_wait(waiter, process, **happened);
+      return true;
+    }
+    if (waiter.idle && process.last) {
+      waiter.next_idle_check = Clock::now() + *waiter.idle - milliseconds(process.last->idle_ms);
+    }
+    wants_growth = wants_growth || waiter.known || waiter.pattern;
+    wants_input = wants_input || waiter.input;
+    return false;
+  });
+  if (process.link && wants_growth) {
+    (void)process.link->watch_growth();
+  }
+  if (process.link && wants_input) {
+    (void)process.link->watch_input();
+  }
+}
+
+void Session::forget_if_done(const std::string& id) {
+  const auto known = m_processes.find(id);
+  const bool is_done =
+      known != m_processes.end() && !known->second->link &&
+      std::none_of(m_waiters.begin(), m_waiters.end(), [&](const Waiter& waiter) { return waiter.process == id; });
+  if (is_done) {
+    m_processes.erase(known);
+  }
+}
+
+/// What a keeper said last may be old by now: ask it once more, and answer when it has spoken. A keeper that does not
+/// (stopped by a signal, say) is not waited for long: what the records say is then the answer.
+void Session::conclude(Waiter& waiter, Happened what) {
+  waiter.happened = what;
+  waiter.deadline = Clock::now() + k_keeper_patience;
+  ask_keeper(waiter.process);
+}
+
+void Session::ask_keeper(const std::string& process) {
+  if (const auto known = m_processes.find(process); known != m_processes.end() && known->second->link) {
+    (void)known->second->link->query();
+  }
+}
+
+void Session::check_waiters() {
+  const auto now = Clock::now();
+  std::vector<std::string> behind;
+  std::erase_if(m_waiters, [&](Waiter& waiter) {
+    if (waiter.happened && waiter.deadline <= now) {
+      answer_wait(waiter, *m_processes.at(waiter.process), *waiter.happened);
+      return true;
+    }
+    if (waiter.is_behind) {
+      behind.push_back(waiter.process);
+    }
+    if (waiter.happened) {
+      return false;
+    }
+    if (waiter.deadline <= now) {
+      conclude(waiter, Happened::nothing);
+    } else if (waiter.port && waiter.next_port_check <= now) {
+      waiter.next_port_check = now + k_port_interval;
+      if (is_port_open(*waiter.port)) {
+        conclude(waiter, Happened::port);
+      }
+    } else if (waiter.idle && waiter.next_idle_check <= now) {
+      waiter.next_idle_check = now + k_keeper_patience;
+      ask_keeper(waiter.process);
+    }
+    return false;
+  });
+  for (const std::string& id : behind) {
+    if (const auto known = m_processes.find(id); known != m_processes.end()) {
+      serve_waiters(*known->second);
+      forget_if_done(id);
+    }
+  }
+}
+
+Clock::time_point Session::Waiter::next_check() const {
+  if (is_behind) {
+    return Clock::now();
+  }
+  auto next = deadline;
+  if (!happened && port) {
+    next = std::min(next, next_port_check);
+  }
+  if (!happened && idle) {
+    next = std::min(next, next_idle_check);
+  }
+  return next;
+}
+
+void Session::answer_wait(const Waiter& waiter, const Process& process, Happened happened) {
+  const auto state = process.describe(m_state);
+  if (!state) {
+    refuse(waiter.request, state.error());
+    return;
+  }
+  json head = {{"process", to_json(*state)}, {"carried", false}, {"happened", name_of(happened)}};
+  if (waiter.pattern) {
+    const auto [out, err] = waiter.pattern->positions();
+    head["searched"] = {out, err};
+    if (const auto& match = waiter.pattern->match()) {
+      head["line"] = match->line;
+    }
+  }
+  std::string body;
+  const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
+  if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, wire::k_max_read_bytes)) {
+    for (const auto& [name, total] :
+         {std::pair(out_name(process.id), state->out.total), std::pair(err_name(process.id), state->err.total)}) {
+      if (total == 0) {
+        continue;
+      }
+      const auto spool = SpoolReader::open(m_state.fd(), name);
+      const auto slice = spool ? spool->read(0, total) : fail(spool.error());
+      if (!slice || slice->bytes.size() != total) {
+        refuse(waiter.request, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
+        return;
+      }
+      body += slice->bytes;
+    }
+    head["carried"] = true;
+  }
+  answer(waiter.request, std::move(head), body);
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <optional>
+#include <string_view>
+
+#include "tools/process_report.hpp"
+#include "tools/toolbox.hpp"
+#include "tools/view.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::ordered_json;
+using mcp::ToolResult;
+using sandbox::Sandbox;
+using sandbox::Snapshot;
+
+constexpr double k_longest_grace_seconds = 60;
+constexpr milliseconds k_usual_grace{5000};
+constexpr std::int64_t k_largest_side = 500;
+/// How long an order's effect is waited for.
+constexpr milliseconds k_moment{200};
+constexpr milliseconds k_after_kill{2000};
+
+enum class Action : std::uint8_t { pause, resume, interrupt, terminate, kill, signal, resize };
+constexpr std::array<std::string_view, 7> k_actions = {"pause", "resume", "interrupt", "terminate",
+                                                       "kill",  "signal", "resize"};
+
+constexpr const char* k_description =
+    "Steer a process and everything it started: pause and resume it, interrupt it (what ctrl-C does), terminate it "
+    "(SIGTERM, then SIGKILL after grace seconds), kill it, send any signal, or resize its terminal. Every descendant "
+    "is "
+    "reached, also one that has detached itself.\n"
+    "Example: {\"processId\": \"proc_123_abc\", \"action\": \"terminate\", \"rationale\": \"the server is not needed "
+    "any "
+    "more\"}";
+
+ordered_json input_schema(const Settings& settings) {
+  ordered_json properties = {
+      {"processId", {{"type", "string"}, {"description", "From execute_command."}}},
+      {"action", {{"type", "string"}, {"enum", k_actions}}},
+      {"signal", {{"type", "string"}, {"description", "With action signal: its name or number, such as SIGHUP or 1."}}},
+      {"grace",
+       {{"type", "number"},
+        {"minimum", 0},
+        {"maximum", k_longest_grace_seconds},
+        {"description",
+         fmt::format("With terminate: seconds until SIGKILL (default {}).", k_usual_grace.count() / 1000)}}},
+      {"cols", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_side}, {"description", "With resize."}}},
+      {"rows", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_side}, {"description", "With resize."}}}};
+  return arguments_schema(std::move(properties), {"processId", "action"}, settings);
+}
+
+struct Order {
+  std::string process;
+  Action action = Action::pause;
+  int signal = 0;
+  milliseconds grace{0};
+  wire::TerminalSize size;
+};
+
+/// "SIGHUP", "hup" and "1" are the same.
+std::optional<int> signal_number(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (name.starts_with("SIG")) {
+    name.erase(0, 3);
+  }
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = ::sigabbrev_np(number);
+    if (std::to_string(number) == name || (known != nullptr && name == known)) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+Order read_order(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  Order order;
+  read_rationale(arguments, call.settings);
+  order.process = arguments.required_text("processId");
+  const std::string action = arguments.required_text("action");
+  const auto known = std::find(k_actions.begin(), k_actions.end(), action);
+  if (known == k_actions.end()) {
+    arguments.reject("action", fmt::format("has to be one of {}", fmt::join(k_actions, ", ")));
+  } else {
+    order.action = static_cast<Action>(known - k_actions.begin());
+  }
+  const auto signal = arguments.text("signal");
+  const auto grace = arguments.duration("grace", 0, k_longest_grace_seconds);
+  const auto columns = arguments.integer("cols", 1, k_largest_side);
+  const auto rows = arguments.integer("rows", 1, k_largest_side);
+  order.grace = grace.value_or(k_usual_grace);
+  if (order.action == Action::signal) {
+    const auto number = signal ? signal_number(*signal) : std::nullopt;
+    if (!number) {
+      arguments.reject("signal", "has to be the name or number of a signal, such as SIGHUP or 1");
+    }
+    order.signal = number.value_or(0);
+  }
+  if (order.action == Action::resize) {
+    if (!columns || !rows) {
+      arguments.reject(columns ? "rows" : "cols", "is required with resize");
+    }
+    order.size = {static_cast<std::uint16_t>(columns.value_or(0)), static_cast<std::uint16_t>(rows.value_or(0))};
+  }
+  return order;
+}
+
+Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::ProcessState& state) {
+  switch (order.action) {
+    case Action::pause:
+      return sandbox.signal(order.process, SIGSTOP);
+    case Action::resume:
+      return sandbox.signal(order.process, SIGCONT);
+    case Action::interrupt:
+      return sandbox.signal(order.process, SIGINT);
+    case Action::terminate:
+      return sandbox.end(order.process, wire::Cause::terminated, order.grace);
+    case Action::kill:
+      return sandbox.end(order.process, wire::Cause::terminated, milliseconds{0});
+    case Action::signal:
+      return sandbox.signal(order.process, order.signal);
+    case Action::resize:
+      return state.terminal
+                 ? sandbox.resize(order.process, order.size)
+                 : fail("no_terminal", "the process has no terminal to resize", "Start the command with tty: true");
+  }
+  return {};
+}
+
+/// How long the order takes to show: who is to end is waited for.
+milliseconds time_to_show(const Order& order) {
+  switch (order.action) {
+    case Action::terminate:
+      return order.grace + k_after_kill;
+    case Action::kill:
+      return k_after_kill;
+    case Action::interrupt:
+    case Action::signal:
+      return k_moment;
+    case Action::pause:
+    case Action::resume:
+    case Action::resize:
+      break;
+  }
+  return milliseconds{0};
+}
+
+ToolResult control(const ToolCall& call) {
+  const Order order = read_order(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
+  }
+  Sandbox& sandbox = call.sandbox;
+  const auto before = find_own(sandbox, order.process, call.context.owner);
+  if (!before) {
+    return mcp::error_result(before.error());
+  }
+  if (before->state.phase == wire::Phase::closed || before->state.phase == wire::Phase::lost) {
+    return mcp::error_result({"process_ended", "the process has ended already: " + end_text(before->state),
+                              "check_process shows what it printed"});
+  }
+  if (const auto done = carry_out(sandbox, order, before->state); !done) {
+    return mcp::error_result(done.error());
+  }
+  const auto after = sandbox.wait(order.process, time_to_show(order), {}, call.context.interruption.token());
+  if (!after) {
+    return mcp::error_result(after.error());
+  }
+  ToolResult result;
+  result.text =
+      fmt::format("{}\nProcess ID: {}\n{}", status_line(after->state), after->state.id, status_text(after->state));
+  if (after->state.phase == wire::Phase::exited) {
+    result.text += "\nNote: something the command started still runs";
+  }
+  result.structured = process_fields(after->state);
+  return result;
+}
+
+}  // namespace
+
+ToolPlan control_process(const Settings& settings) {
+  mcp::Tool tool;
+  tool.name = "control_process";
+  tool.title = "Steer a process";
+  tool.description = k_description;
+  tool.input_schema = input_schema(settings);
+  tool.output_schema = result_schema(process_schema());
+  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = false};
+  return {std::move(tool), control};
+}
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,137 @@
+#include "tools/view.hpp"
+
+#include <fmt/format.h>
+
+#include "tools/process_report.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::json;
+using mcp::ordered_json;
+
+std::string without_final_newline(std::string text) {
+  if (text.ends_with('\n')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+std::string screen_text(const sandbox::Screen& screen) {
+  const std::string cursor = screen.cursor_visible ? fmt::format("cursor at line {}, column {}", screen.cursor_row + 1,
+                                                                 screen.cursor_column + 1)
+                                                   : "no cursor";
+  return fmt::format("SCREEN ({}x{}, {}):\n{}", screen.size.columns, screen.size.rows, cursor,
+                     screen.text.empty() ? "(blank)" : without_final_newline(screen.text));
+}
+
+}  // namespace
+
+void add_view_arguments(ordered_json& properties) {
+  properties["maxOutput"] = {
+      {"type", "integer"},
+      {"minimum", k_least_max_output},
+      {"maximum", k_largest_max_output},
+      {"description",
+       fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and can "
+                   "be read with check_process and since.",
+                   k_default_max_output)}};
+  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}};
+  properties["screen"] = {{"type", "boolean"},
+                          {"description",
+                           "For a command started with tty: show the screen as a person would see it (default while it "
+                           "runs), or false for the stream of output."}};
+}
+
+ViewRequest read_view_arguments(Arguments& arguments) {
+  ViewRequest request;
+  request.output.raw = arguments.flag("raw", false);
+  request.output.max_bytes = static_cast<std::size_t>(
+      arguments.integer("maxOutput", k_least_max_output, k_largest_max_output).value_or(k_default_max_output));
+  if (arguments.has("screen")) {
+    request.screen = arguments.flag("screen", false);
+  }
+  return request;
+}
+
+Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request) {
+  View view;
+  const wire::ProcessState& state = snapshot.state;
+  if (request.screen.value_or(state.terminal && state.running())) {
+    auto screen = sandbox.screen(state.id);
+    if (!screen) {
+      return fail(screen.error());
+    }
+    view.screen = std::move(*screen);
+    view.output.out.next = state.out.total;
+    view.output.err.next = state.err.total;
+    return view;
+  }
+  auto output = collect_output(sandbox, snapshot, request.output);
+  if (!output) {
+    return fail(output.error());
+  }
+  view.output = std::move(*output);
+  return view;
+}
+
+std::string view_text(const View& view) {
+  if (view.screen) {
+    return screen_text(*view.screen);
+  }
+  const std::string out = without_final_newline(view.output.out.text);
+  const std::string err = without_final_newline(view.output.err.text);
+  if (!out.empty() && !err.empty()) {
+    return fmt::format("STDOUT:\n{}\n\nSTDERR:\n{}", out, err);
+  }
+  return err.empty() ? out : "STDERR:\n" + err;
+}
+
+std::vector<std::string> view_notes(const View& view) {
+  std::vector<std::string> notes;
+  const std::size_t replaced = view.output.out.replaced + view.output.err.replaced;
+  if (replaced > 0) {
+    notes.push_back(fmt::format("{} bytes that are not UTF-8 are shown as U+FFFD", replaced));
+  }
+  return notes;
+}
+
+void add_view_fields(json& fields, const View& view) {
+  fields["cursor"] = view.output.cursor().text();
+  if (const auto& screen = view.screen) {
+    fields["screen"] = {{"text", screen->text},
+                        {"columns", screen->size.columns},
+                        {"rows", screen->size.rows},
+                        {"cursorRow", screen->cursor_row + 1},
+                        {"cursorColumn", screen->cursor_column + 1},
+                        {"cursorVisible", screen->cursor_visible},
+                        {"fullScreen", screen->alternate}};
+    return;
+  }
+  fields["stdout"] = view.output.out.text;
+  fields["stderr"] = view.output.err.text;
+  fields["stdoutLeftOut"] = view.output.out.left_out;
+  fields["stderrLeftOut"] = view.output.err.left_out;
+}
+
+void add_view_schema(ordered_json& properties) {
+  const ordered_json text = {{"type", "string"}};
+  const ordered_json number = {{"type", "integer"}};
+  const ordered_json flag = {{"type", "boolean"}};
+  properties["stdout"] = text;
+  properties["stderr"] = text;
+  properties["stdoutLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stdout"}};
+  properties["stderrLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stderr"}};
+  properties["cursor"] = {{"type", "string"}, {"description", "pass as since to check_process to read on from here"}};
+  properties["screen"] = object_schema({{"text", text},
+                                        {"columns", number},
+                                        {"rows", number},
+                                        {"cursorRow", number},
+                                        {"cursorColumn", number},
+                                        {"cursorVisible", flag},
+                                        {"fullScreen", flag}},
+                                       {});
+}
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mcp/tool.hpp"
+#include "sandbox/sandbox.hpp"
+#include "tools/arguments.hpp"
+#include "tools/output.hpp"
+
+namespace dockbridge::tools {
+
+// What a reply shows of a process: its output, or the screen of its terminal.
+
+struct ViewRequest {
+  OutputRequest output;
+  std::optional<bool> screen;  ///< none: of a terminal that is in use
+};
+
+struct View {
+  ShownOutput output;  ///< with a screen, where to read on and nothing else
+  std::optional<sandbox::Screen> screen;
+};
+
+/// Adds to a tool's arguments what it takes to choose: maxOutput, raw and screen.
+void add_view_arguments(mcp::ordered_json& properties);
+/// Reads them.
+ViewRequest read_view_arguments(Arguments& arguments);
+
+Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request);
+
+/// The screen, or the output, or STDOUT: and STDERR: blocks where both spoke. Empty if there was none.
+std::string view_text(const View& view);
+/// Remarks that do not belong into the output.
+std::vector<std::string> view_notes(const View& view);
+/// stdout, stderr, what was left out, the cursor; the screen.
+void add_view_fields(mcp::json& fields, const View& view);
+/// Their schema.
+void add_view_schema(mcp::ordered_json& properties);
+
+}  // namespace dockbridge::tools

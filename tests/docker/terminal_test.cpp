@@ -1,0 +1,195 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+/// A person at the terminal of one process: types, and looks at the screen.
+class Person {
+ public:
+  Person(Server& server, const std::string& command, json tty = {{"cols", 80}, {"rows", 24}})
+      : m_server(server), m_id(start_in_background(server, command, {{"tty", std::move(tty)}})) {}
+
+  [[nodiscard]] std::string screen() const { return fields_of(check(m_server, m_id))["screen"]["text"]; }
+  void sees(const std::string& text) const {
+    CAPTURE(text);
+    eventually("to see " + text, [&] { return screen().find(text) != std::string::npos; });
+  }
+  void does_not_see(const std::string& text) const {
+    eventually("not to see " + text, [&] { return screen().find(text) == std::string::npos; });
+  }
+  void types(const std::string& text) const {
+    m_server.call("send_input", {{"processId", m_id}, {"input", text}, {"autoNewline", false}});
+  }
+  void presses(const std::vector<std::string>& keys) const { press(m_server, m_id, keys); }
+  [[nodiscard]] json ends() const { return fields_of(check(m_server, m_id, {{"timeout", 20}})); }
+  [[nodiscard]] const std::string& id() const { return m_id; }
+
+ private:
+  Server& m_server;
+  std::string m_id;
+};
+
+}  // namespace
+
+TEST_CASE("vim: open, write, save, leave") {
+  Connected c;
+  const Person person(c.server, "vim -u NONE /app/letter.txt");
+  person.sees("letter.txt");
+  CHECK(fields_of(check(c.server, person.id()))["screen"]["fullScreen"] == true);
+  person.presses({"i"});
+  person.types("Dear dockbridge,");
+  person.presses({"enter"});
+  person.types("hello wörld");
+  person.sees("hello wörld");
+  person.presses({"escape", "up", "home", "x"});
+  person.sees("ear dockbridge,");
+  person.types(":wq");
+  person.presses({"enter"});
+  CHECK(person.ends()["exitCode"] == 0);
+  CHECK(fields_of(c.server.execute("cat /app/letter.txt"))["stdout"] == "ear dockbridge,\nhello wörld\n");
+}
+
+TEST_CASE("less: scroll, search, quit") {
+  Connected c;
+  const Person person(c.server, "seq 1 500 | less", {{"cols", 40}, {"rows", 10}});
+  person.sees("1\n2\n3\n");
+  person.presses({"page-down"});
+  person.sees("10\n11\n");
+  person.types("/^300$");
+  person.presses({"enter"});
+  person.sees("300\n301\n");
+  CHECK(fields_of(check(c.server, person.id()))["waitsForInput"] == "yes");
+  person.presses({"q"});
+  CHECK(person.ends()["exitCode"] == 0);
+}
+
+TEST_CASE("top: shows processes, and quits on q") {
+  Connected c;
+  const Person person(c.server, "top");
+  person.sees("load average");
+  person.sees("COMMAND");
+  person.presses({"q"});
+  CHECK(person.ends()["exitCode"] == 0);
+}
+
+TEST_CASE("git add -p: choose hunks") {
+  Connected c;
+  c.server.execute(
+      "cd /app && git init -q . && git config user.email a@b && git config user.name a && seq 1 40 > f && git add f && "
+      "git commit -qm one && sed -i '2s/.*/two/;38s/.*/thirty-eight/' f");
+  const Person person(c.server, "git add -p");
+  person.sees("Stage this hunk");
+  person.types("y\r");
+  person.sees("thirty-eight");
+  person.types("n\r");
+  CHECK(person.ends()["exitCode"] == 0);
+  CHECK(fields_of(c.server.execute("git diff --cached | grep -c '^+two'; git diff | grep -c '^+thirty'"))["stdout"] ==
+        "1\n1\n");
+}
+
+TEST_CASE("python3: a session with line editing and history, ended by ctrl-d") {
+  Connected c;
+  const Person person(c.server, "python3 -q");
+  person.sees(">>>");
+  person.types("print(6 * 7)");
+  person.presses({"left", "backspace", "9", "enter"});
+  person.sees("54");
+  person.presses({"up", "enter"});
+  eventually("it twice",
+             [&] { return person.screen().find("54", person.screen().find("54\n") + 3) != std::string::npos; });
+  person.presses({"ctrl-d"});
+  CHECK(person.ends()["exitCode"] == 0);
+}
+
+TEST_CASE("a password prompt waits for input and shows nothing of it") {
+  Connected c;
+  const json asked = c.server.execute("read -s -p 'Password: ' p; echo; echo \"${#p} characters\"", {{"tty", true}});
+  CHECK(fields_of(asked)["returned"] == "waits_for_input");
+  CHECK(fields_of(asked)["screen"]["text"] == "Password:\n");
+  CHECK(fields_of(asked)["screen"]["cursorColumn"] == 11);
+  const json answered = c.server.call(
+      "send_input", {{"processId", fields_of(asked)["processId"]}, {"input", "secret"}, {"screen", false}});
+  CHECK(answered.dump().find("secret") == std::string::npos);
+  CHECK(fields_of(answered)["exitCode"] == 0);
+  CHECK(fields_of(answered)["stdout"].get<std::string>().find("6 characters") != std::string::npos);
+}
+
+TEST_CASE("a shell: prompt, ctrl-c, job in the foreground, eof") {
+  Connected c;
+  const Person person(c.server, "PS1='$ ' bash --norc");
+  person.sees("$");
+  person.types("sleep 600\r");
+  eventually("sleep runs", [&] { return fields_of(check(c.server, person.id()))["waitsForInput"] == "no"; });
+  person.presses({"ctrl-c"});
+  person.sees("^C");
+  person.types("echo status $?\r");
+  person.sees("status 130");
+  c.server.call("send_input", {{"processId", person.id()}, {"eof", true}});
+  CHECK(person.ends()["status"] == "completed");
+}
+
+TEST_CASE("the terminal has the size that was asked for, and another when it is resized") {
+  Connected c;
+  const Person person(c.server, "trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done",
+                      {{"cols", 100}, {"rows", 30}});
+  person.sees("30 100");
+  control(c.server, person.id(), "resize", {{"cols", 60}, {"rows", 20}});
+  person.sees("20 60");
+  CHECK(fields_of(check(c.server, person.id()))["screen"]["columns"] == 60);
+}
+
+TEST_CASE("a command on a terminal is asked for as a stream too, and keeps its last screen") {
+  Connected c;
+  const json result = c.server.execute(
+      "tput setaf 1; echo red; tput sgr0; test -t 0 && test -t 1 && test -t 2 && echo tty", {{"tty", true}});
+  CHECK(fields_of(result)["stdout"] == "red\ntty\n");
+  CHECK(fields_of(result)["tty"] == true);
+  const json screen = check(c.server, fields_of(result)["processId"], {{"screen", true}});
+  CHECK(fields_of(screen)["screen"]["text"] == "red\ntty\n");
+  const std::string piped = fields_of(c.server.execute("true"))["processId"];
+  CHECK(error_of(check(c.server, piped, {{"screen", true}}))["code"] == "no_screen");
+}
+
+TEST_CASE("output that no emulator survives costs the picture and nothing else") {
+  Connected c;
+  const std::string id = start_in_background(
+      c.server,
+      "head -c 3000000 /dev/urandom; for i in $(seq 200); do printf '\\033[%d@\\033[%dL\\033[%dX' $RANDOM $RANDOM "
+      "$RANDOM; done; reset; clear; echo still here; read x; exit 9",
+      {{"tty", true}});
+  const json alive =
+      check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 30}, {"screen", false}, {"tail", 1}});
+  CHECK(fields_of(alive)["happened"] == "input");
+  const json ended = c.server.call("send_input", {{"processId", id}, {"input", "x"}, {"screen", false}});
+  CHECK(fields_of(check(c.server, id, {{"timeout", 20}, {"tail", 1}}))["exitCode"] == 9);
+}
+
+TEST_CASE("a screen process that is killed is replaced, and the command does not notice") {
+  Connected c;
+  const Person person(c.server, "PS1='$ ' bash --norc");
+  person.sees("$");
+  for (const int pid : c.container.pids_of(k_screen)) {
+    ::kill(pid, SIGKILL);
+  }
+  person.presses({"ctrl-l"});
+  person.types("echo again\r");
+  person.sees("again");
+  person.types("exit 4\r");
+  CHECK(person.ends()["exitCode"] == 4);
+  eventually("no screen process left", [&] { return c.container.pids_of(k_screen).empty(); });
+}
+
+TEST_CASE("what does not fit a terminal is refused with the reason") {
+  Connected c;
+  CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 0}, {"rows", 5}}}}))["code"] == "bad_arguments");
+  CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 80}, {"rows", 100000}}}}))["code"] == "bad_arguments");
+  CHECK(error_of(c.server.execute("true", {{"tty", "yes"}}))["code"] == "bad_arguments");
+  CHECK(fields_of(c.server.execute("stty size", {{"tty", json::object()}}))["stdout"] == "24 80\n");
+}

@@ -1,0 +1,104 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+TEST_CASE("a wait ends at whichever comes first, and says which it was") {
+  Connected c;
+  const json all = {{"pattern", "ready"}, {"port", 8123}, {"idle", 30}, {"input", true}};
+  const auto happened = [&](const std::string& command, const json& wait_for, double timeout = 20) {
+    const std::string id = start_in_background(c.server, command);
+    const json result = check(c.server, id, {{"waitFor", wait_for}, {"timeout", timeout}});
+    control(c.server, id, "kill");
+    return fields_of(result)["happened"].get<std::string>();
+  };
+  CHECK(happened("sleep 0.3; exit 3", all) == "exit");
+  CHECK(happened("sleep 0.3; echo it is ready; sleep 60", all) == "pattern");
+  CHECK(happened("sleep 0.3; echo it is ready >&2; sleep 60", all) == "pattern");
+  CHECK(happened("sleep 0.3; printf 'ready? '; sleep 60", all) == "pattern");
+  CHECK(happened("sleep 0.3; exec python3 -m http.server 8123 --bind 127.0.0.1", all) == "port");
+  CHECK(happened("sleep 0.3; read x", all) == "input");
+  CHECK(happened("sleep 60", {{"idle", 0.5}}) == "idle");
+  CHECK(happened("sleep 60", all, 0.5) == "timeout");
+  CHECK(happened("sleep 60", {{"exit", true}}, 0.5) == "timeout");
+}
+
+TEST_CASE("a pattern is found in what was printed before the wait, or only in what came after a cursor") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "echo ready 1; while read x; do echo ready $x; done");
+  const json first = check(c.server, id, {{"waitFor", {{"pattern", "ready (\\d)"}}}});
+  CHECK(fields_of(first)["happened"] == "pattern");
+  CHECK(fields_of(first)["matchedLine"] == "ready 1");
+  CHECK(text_of(first).find("Matched line: ready 1") != std::string::npos);
+  const json waits = {{"waitFor", {{"pattern", "ready"}}}, {"since", fields_of(first)["cursor"]}, {"timeout", 0.5}};
+  CHECK(fields_of(check(c.server, id, waits))["happened"] == "timeout");
+  c.server.call("send_input", {{"processId", id}, {"input", "2"}});
+  CHECK(fields_of(check(c.server, id, waits))["matchedLine"] == "ready 2");
+}
+
+TEST_CASE("a pattern is found in the output of a process that has ended") {
+  Connected c;
+  const std::string id = fields_of(c.server.execute("seq 100000; echo needle; seq 100000"))["processId"];
+  const json found = check(c.server, id, {{"waitFor", {{"pattern", "needle"}}}, {"tail", 1}});
+  CHECK(fields_of(found)["happened"] == "pattern");
+  CHECK(fields_of(found)["exitCode"] == 0);
+  const json missed = check(c.server, id, {{"waitFor", {{"pattern", "haystack"}}}, {"tail", 1}});
+  CHECK(fields_of(missed)["happened"] == "exit");
+}
+
+TEST_CASE("a line that drowns in a flood of output is found all the same") {
+  Connected c;
+  const std::string id = start_in_background(
+      c.server, "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo needle; while :; do echo hay; done");
+  const json found = check(c.server, id, {{"waitFor", {{"pattern", "^needle$"}}}, {"tail", 1}, {"timeout", 30}});
+  CHECK(fields_of(found)["happened"] == "pattern");
+  control(c.server, id, "kill");
+}
+
+TEST_CASE("many wait on one process for different things, and each is answered in its turn") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "read x; echo first; read x; echo second; read x");
+  const auto wait_for = [&](const json& what) {
+    return c.server.start_call("check_process", {{"processId", id}, {"waitFor", what}, {"timeout", 30}});
+  };
+  const int first = wait_for({{"pattern", "first"}});
+  const int second = wait_for({{"pattern", "second"}});
+  const int end = wait_for({{"exit", true}});
+  const auto answer = [&](int call) { return fields_of(c.server.receive_answer(call)["result"])["happened"]; };
+  c.server.call("send_input", {{"processId", id}, {"input", "1"}});
+  CHECK(answer(first) == "pattern");
+  c.server.call("send_input", {{"processId", id}, {"input", "2"}});
+  CHECK(answer(second) == "pattern");
+  c.server.call("send_input", {{"processId", id}, {"input", "3"}});
+  CHECK(answer(end) == "exit");
+}
+
+TEST_CASE("who waits hears a heartbeat") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "sleep 60");
+  const int call =
+      c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "x"}}}, {"timeout", 5}},
+                          {{"progressToken", "beat"}});
+  const json answer = c.server.receive_answer(call);
+  CHECK(fields_of(answer["result"])["happened"] == "timeout");
+  CHECK(c.server.seen.size() >= 2);
+}
+
+TEST_CASE("a wait for something that makes no sense is refused with the reason") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "sleep 60");
+  const auto code_for = [&](const json& wait_for) {
+    return error_of(check(c.server, id, {{"waitFor", wait_for}}))["code"].get<std::string>();
+  };
+  CHECK(code_for({{"pattern", "(unclosed"}}) == "bad_pattern");
+  CHECK(code_for({{"pattern", 5}}) == "bad_arguments");
+  CHECK(code_for({{"port", 0}}) == "bad_arguments");
+  CHECK(code_for({{"port", 70000}}) == "bad_arguments");
+  CHECK(code_for({{"idle", -1}}) == "bad_arguments");
+  CHECK(code_for("exit") == "bad_arguments");
+  const json ignored = check(c.server, id, {{"waitFor", {{"moon", "full"}}}, {"timeout", 0}});
+  CHECK(text_of(ignored).find("waitFor.moon") != std::string::npos);
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/container.hpp"
+#include "support/program.hpp"
+
+namespace dockbridge::test {
+
+/// A container of its own, and a server that is connected to it.
+struct Connected {
+  Container container;
+  Server server;
+
+  explicit Connected(const std::vector<std::string>& options = {"--init"},
+                     const std::string& image = "dockbridge-test:slim", const std::vector<std::string>& arguments = {})
+      : container(image, options), server(with_name(arguments)) {
+    server.initialize();
+  }
+  [[nodiscard]] std::vector<std::string> with_name(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"-c", container.name()});
+    return arguments;
+  }
+};
+
+// What the agent's processes are called in the container.
+inline constexpr const char* k_session = "dockbridge-sess";
+inline constexpr const char* k_keeper = "dockbridge-keep";
+inline constexpr const char* k_screen = "dockbridge-scr";
+
+inline std::string text_of(const json& result) {
+  return result["content"][0]["text"].get<std::string>();
+}
+
+inline const json& fields_of(const json& result) {
+  return result["structuredContent"];
+}
+
+/// The error of a call that could not be done, which says what to do.
+inline const json& error_of(const json& result) {
+  CHECK(result["isError"] == true);
+  CHECK(text_of(result).find("Next step:") != std::string::npos);
+  return fields_of(result)["error"];
+}
+
+inline json check(Server& server, const std::string& process, json more = json::object()) {
+  more["processId"] = process;
+  return server.call("check_process", std::move(more), seconds(60));
+}
+
+inline json control(Server& server, const std::string& process, const std::string& action, json more = json::object()) {
+  more["processId"] = process;
+  more["action"] = action;
+  return server.call("control_process", std::move(more));
+}
+
+inline json press(Server& server, const std::string& process, const std::vector<std::string>& keys) {
+  return server.call("send_input", {{"processId", process}, {"keys", keys}});
+}
+
+inline std::string start_in_background(Server& server, const std::string& command, json more = json::object()) {
+  more["background"] = true;
+  const json result = server.execute(command, more);
+  CAPTURE(result.dump());
+  REQUIRE(fields_of(result)["status"] == "running");
+  return fields_of(result)["processId"];
+}
+
+}  // namespace dockbridge::test

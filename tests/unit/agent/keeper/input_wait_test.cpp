@@ -1,0 +1,141 @@
+#include "agent/keeper/input_wait.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "agent/keeper/process_tree.hpp"
+#include "support/program.hpp"
+#include "util/fd.hpp"
+
+using namespace dockbridge;
+using agent::waits_for_input;
+using wire::WaitsForInput;
+
+namespace {
+
+/// A command of this test process, with a pipe or a terminal as its input, killed at the end.
+class Command {
+ public:
+  explicit Command(const std::string& script, bool on_terminal = false) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    m_read_end.reset(ends[0]);
+    m_write_end.reset(ends[1]);
+    if (on_terminal) {
+      m_write_end.reset(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+      const int unlocked = 0;
+      REQUIRE(::ioctl(m_write_end.get(), TIOCSPTLCK, &unlocked) == 0);
+      m_read_end.reset(::ioctl(m_write_end.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+      REQUIRE(m_read_end);
+    }
+    const int input = m_read_end.get();
+    const Fd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const int output = on_terminal ? input : nothing.get();
+    m_pid = ::fork();
+    if (m_pid == 0) {
+      ::setsid();
+      ::dup2(input, 0);
+      ::dup2(output, 1);
+      ::dup2(output, 2);
+      ::ioctl(0, TIOCSCTTY, 0);
+      ::execl("/bin/bash", "bash", "-c", script.c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  ~Command() {
+    ::kill(-m_pid, SIGKILL);
+    ::waitpid(m_pid, nullptr, 0);
+  }
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  [[nodiscard]] WaitsForInput waits() const {
+    return waits_for_input(agent::descendants(), agent::input_source(m_read_end.get()));
+  }
+  void comes_to(WaitsForInput expected) const {
+    test::eventually("the verdict", [&] { return waits() == expected; });
+  }
+  [[nodiscard]] pid_t pid() const { return m_pid; }
+  void write(const std::string& text) const {
+    REQUIRE(::write(m_write_end.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  /// Until the script has come to its `sleep`.
+  void sleeps() const {
+    test::eventually("a sleeping child", [&] {
+      for (const auto& entry : agent::descendants()) {
+        if (entry.parent == m_pid && entry.state == 'S') {
+          return true;
+        }
+      }
+      return false;
+    });
+  }
+
+ private:
+  Fd m_read_end;
+  Fd m_write_end;
+  pid_t m_pid = -1;
+};
+
+}  // namespace
+
+TEST_CASE("what reads its input waits for it, however it reads") {
+  for (const std::string script :
+       {"cat", "read x", "cat | cat", "exec cat", "(cat)", "exec 5<&0; cat <&5", "head -c 1 | wc",
+        "python3 -c 'input()'", "python3 -c 'import select; select.select([0],[],[])'",
+        "python3 -c 'import select; select.select([0],[],[],60)'",
+        "python3 -c 'import select; p=select.poll(); p.register(0,1); p.poll()'",
+        "python3 -c 'import select; p=select.epoll(); p.register(0,1); p.poll()'",
+        "python3 -c 'import threading; threading.Thread(target=input).start()'"}) {
+    CAPTURE(script);
+    Command(script).comes_to(WaitsForInput::yes);
+  }
+}
+
+TEST_CASE("what waits for something else does not wait for input") {
+  for (const std::string script :
+       {"sleep 60; true", "sleep 60 | sort", "sleep 60 < /dev/null; true", "cat < <(sleep 60; true)"}) {
+    CAPTURE(script);
+    const Command command(script);
+    command.sleeps();
+    CHECK(command.waits() == WaitsForInput::no);
+  }
+}
+
+TEST_CASE("on a terminal, the one it was given counts, also by its other name") {
+  for (const std::string script :
+       {"cat", "read -s x", "cat < /dev/tty", "python3 -c 'import getpass; getpass.getpass()'"}) {
+    CAPTURE(script);
+    Command(script, true).comes_to(WaitsForInput::yes);
+  }
+}
+
+TEST_CASE("a server that also listens to its input may or may not wait for it") {
+  Command("python3 -c 'import select,socket; s=socket.socket(); s.listen(); select.select([0,s],[],[])'")
+      .comes_to(WaitsForInput::unknown);
+}
+
+TEST_CASE("who has been given input goes on, and waits again") {
+  const Command command("while read x; do sleep 0.2; done");
+  command.comes_to(WaitsForInput::yes);
+  command.write("line\n");
+  command.comes_to(WaitsForInput::no);
+  command.comes_to(WaitsForInput::yes);
+}
+
+TEST_CASE("what is stopped does not wait") {
+  const Command command("cat; true");
+  command.comes_to(WaitsForInput::yes);
+  ::kill(-command.pid(), SIGSTOP);
+  command.comes_to(WaitsForInput::no);
+  ::kill(-command.pid(), SIGCONT);
+  command.comes_to(WaitsForInput::yes);
+}

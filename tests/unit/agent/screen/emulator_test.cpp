@@ -1,0 +1,90 @@
+#include "agent/screen/emulator.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+using namespace dockbridge;
+using agent::Emulator;
+using nlohmann::json;
+
+namespace {
+
+constexpr wire::TerminalSize k_small{20, 5};
+
+json about(const Emulator& terminal) {
+  const std::string screen = terminal.screen();
+  return json::parse(screen.substr(0, screen.find('\n')));
+}
+
+std::string text(const Emulator& terminal) {
+  const std::string screen = terminal.screen();
+  return screen.substr(screen.find('\n') + 1);
+}
+
+std::string typed_for(Emulator& terminal, const std::string& key) {
+  terminal.press(*wire::parse_key(key));
+  return terminal.take_typed();
+}
+
+}  // namespace
+
+TEST_CASE("what is printed stands on the screen, and the cursor behind it") {
+  Emulator terminal(k_small);
+  terminal.show("hello\r\n\r\n\x1b[31mw\xc3\xb6rld\x1b[0m");
+  CHECK(text(terminal) == "hello\n\nw\xc3\xb6rld\n");
+  CHECK(about(terminal) ==
+        json::parse(R"({"columns":20,"rows":5,"cursor":[2,5],"cursorVisible":true,"alternate":false})"));
+}
+
+TEST_CASE("the screen scrolls, and shows what was overwritten last") {
+  Emulator terminal(k_small);
+  for (int line = 1; line <= 9; ++line) {
+    terminal.show(std::to_string(line) + "\r\n");
+  }
+  CHECK(text(terminal) == "6\n7\n8\n9\n");
+  terminal.show("10 %\r55 %");
+  CHECK(text(terminal) == "6\n7\n8\n9\n55 %\n");
+}
+
+TEST_CASE("a full-screen program takes the screen over and gives it back") {
+  Emulator terminal(k_small);
+  terminal.show("prompt$ ");
+  terminal.show("\x1b[?1049h\x1b[H\x1b[2J\x1b[?25lmenu");
+  CHECK(text(terminal) == "menu\n");
+  CHECK(about(terminal)["alternate"] == true);
+  CHECK(about(terminal)["cursorVisible"] == false);
+  terminal.show("\x1b[?25h\x1b[?1049l");
+  CHECK(text(terminal) == "prompt$\n");
+  CHECK(about(terminal)["alternate"] == false);
+}
+
+TEST_CASE("keys are typed as the program has asked for them") {
+  Emulator terminal(k_small);
+  CHECK(typed_for(terminal, "up") == "\x1b[A");
+  terminal.show("\x1b[?1h");  // as full-screen programs do
+  CHECK(typed_for(terminal, "up") == "\x1bOA");
+  CHECK(typed_for(terminal, "enter") == "\r");
+  CHECK(typed_for(terminal, "escape") == "\x1b");
+  CHECK(typed_for(terminal, "backspace") == "\x7f");
+  CHECK(typed_for(terminal, "ctrl-c") == "\x03");
+  CHECK(typed_for(terminal, "ctrl-m") == "\r");
+  CHECK(typed_for(terminal, "alt-x") == "\x1bx");
+  CHECK(typed_for(terminal, "x") == "x");
+}
+
+TEST_CASE("a program that asks where the cursor is gets an answer") {
+  Emulator terminal(k_small);
+  terminal.show("abc\x1b[6n");
+  CHECK(terminal.take_typed() == "\x1b[1;4R");
+  CHECK(terminal.take_typed().empty());
+}
+
+TEST_CASE("another size keeps what fits") {
+  Emulator terminal({33, 7});
+  terminal.show("kept");
+  terminal.resize({10, 3});
+  CHECK(text(terminal) == "kept\n");
+  CHECK(about(terminal)["columns"] == 10);
+}
