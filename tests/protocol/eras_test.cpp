@@ -42,7 +42,7 @@ TEST_CASE("tools/list needs no engine and no params") {
   server.initialize();
   server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
   const json tools = server.receive_answer(77)["result"]["tools"];
-  REQUIRE(tools.size() == 3);
+  REQUIRE(tools.size() == 4);
   for (const json& tool : tools) {
     CHECK(tool["inputSchema"]["type"] == "object");
     CHECK(tool["outputSchema"]["type"] == "object");

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <set>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "util/fd.hpp"
@@ -20,6 +24,8 @@
 namespace dockbridge::agent {
 
 namespace {
+
+constexpr int k_most_passes = 5;
 
 /// False if the process is gone. The name in parentheses may hold anything, so the fields count from its last ')'.
 bool read_entry(pid_t pid, ProcessEntry& entry) {
@@ -57,6 +63,40 @@ std::vector<ProcessEntry> all_processes() {
   return entries;
 }
 
+/// Whether the kernel lists the children of each thread; else every process has to be looked at.
+bool has_children_lists() {
+  static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
+  return has;
+}
+
+void add_children(const std::string& list, std::vector<ProcessEntry>& children) {
+  const Fd file(::open(list.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> piece;
+  for (ssize_t got = 0; file && (got = ::read(file.get(), piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  std::istringstream pids(text);
+  for (pid_t pid = 0; pids >> pid;) {
+    ProcessEntry entry;
+    if (read_entry(pid, entry)) {
+      children.push_back(entry);
+    }
+  }
+}
+
+std::vector<ProcessEntry> children_of(pid_t pid) {
+  std::vector<ProcessEntry> children;
+  const std::string threads = fmt::format("/proc/{}/task", pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(threads.c_str()), ::closedir);
+  while (const dirent* thread = directory ? ::readdir(directory.get()) : nullptr) {
+    if (thread->d_name[0] != '.') {
+      add_children(fmt::format("{}/{}/children", threads, thread->d_name), children);
+    }
+  }
+  return children;
+}
+
 bool descends_from(pid_t pid, pid_t ancestor) {
   ProcessEntry entry;
   for (int steps = 0; steps < 10'000 && pid > 1 && read_entry(pid, entry); ++steps) {
@@ -85,14 +125,15 @@ unsigned terminal_number(dev_t device) {
 }
 
 std::vector<ProcessEntry> descendants() {
-  const auto entries = all_processes();
+  const bool told = has_children_lists();
+  const auto all = told ? std::vector<ProcessEntry>() : all_processes();
   std::vector<ProcessEntry> family{ProcessEntry{::getpid(), 0, 'R', 0}};
-  // Breadth first over the parent links; `family` grows while it is walked. The dead may still have children.
+  // Breadth first; `family` grows while it is walked. The dead may still have children.
   for (std::size_t i = 0; i < family.size(); ++i) {
     const pid_t parent = family[i].pid;
-    for (const ProcessEntry& entry : entries) {
-      if (entry.parent == parent) {
-        family.push_back(entry);
+    for (const ProcessEntry& child : told ? children_of(parent) : all) {
+      if (child.parent == parent) {
+        family.push_back(child);
       }
     }
   }
@@ -102,8 +143,18 @@ std::vector<ProcessEntry> descendants() {
 }
 
 void signal_descendants(int signal) {
-  for (const ProcessEntry& entry : descendants()) {
-    signal_one(entry.pid, ::getpid(), signal);
+  // Again while there are some that were not there before: they fork meanwhile, and a list that is read while one of
+  // them ends may be short of another.
+  std::set<pid_t> reached;
+  bool found_more = true;
+  for (int pass = 0; pass < k_most_passes && found_more; ++pass) {
+    found_more = false;
+    for (const ProcessEntry& entry : descendants()) {
+      if (reached.insert(entry.pid).second) {
+        signal_one(entry.pid, ::getpid(), signal);
+        found_more = true;
+      }
+    }
   }
 }
 

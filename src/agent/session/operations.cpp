@@ -168,7 +168,9 @@ void Session::list(std::uint64_t request) {
   std::vector<wire::ProcessState> states;
   std::size_t unreadable = 0;
   m_state.visit([&](const std::string& id, const Result<Record>& record) {
-    if (auto state = record ? describe_from_disk(m_state, id, *record) : fail(record.error())) {
+    const auto known = m_processes.find(id);
+    const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
+    if (auto state = record ? describe_from_disk(m_state, id, *record, has_keeper) : fail(record.error())) {
       states.push_back(std::move(*state));
     } else {
       ++unreadable;

@@ -108,9 +108,12 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
   return state;
 }
 
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record) {
-  const auto link = KeeperLink::find(directory.fd(), id, record);
-  const bool has_keeper = !link || *link;
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,
+                                              bool has_keeper) {
+  if (!has_keeper) {
+    const auto link = KeeperLink::find(directory.fd(), id, record);
+    has_keeper = !link || *link;
+  }
   if (!has_keeper && !record.status) {
     // It may have written its last line after this record was read.
     auto again = directory.read(id);

@@ -26,7 +26,9 @@ struct Process {
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;
 };
 
-/// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there.
-Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record);
+/// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there, unless that is
+/// known.
+Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,
+                                              bool has_keeper);
 
 }  // namespace dockbridge::agent
