@@ -10,6 +10,7 @@ add_executable(dockbridge-agent
   src/agent/keeper/service.cpp
   src/agent/keeper/streams.cpp
   src/agent/keeper/terminal.cpp
+  src/agent/keeper/usage.cpp
   src/agent/launch.cpp
   src/agent/record.cpp
   src/agent/screen/emulator.cpp

@@ -15,6 +15,21 @@
 
 using namespace dockbridge;
 
+namespace {
+
+/// session [AGE COUNT BYTES]
+wire::Retention retention_from(int argc, char** argv) {
+  wire::Retention retention;
+  if (argc > 4) {
+    retention.age = std::chrono::seconds(std::atoll(argv[2]));
+    retention.count = static_cast<std::uint64_t>(std::atoll(argv[3]));
+    retention.bytes = static_cast<std::uint64_t>(std::atoll(argv[4]));
+  }
+  return retention;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::string_view role = argc > 1 ? argv[1] : "";
   if (role == "--version") {
@@ -45,5 +60,5 @@ int main(int argc, char** argv) {
     (void)write_all(1, std::string(wire::k_magic) + wire::encode(fatal));
     return 1;
   }
-  return agent::Session(std::move(*state)).run();
+  return agent::Session(std::move(*state), retention_from(argc, argv)).run();
 }

@@ -46,11 +46,13 @@ Result<Status> read_status(const json& fields) {
   const int end = fields.value("end", 0);
   const int cause = fields.value("cause", 0);
   if (end < 0 || end > static_cast<int>(wire::EndKind::unknown) || cause < 0 ||
-      cause > static_cast<int>(wire::Cause::terminated)) {
+      cause > static_cast<int>(wire::k_last_cause)) {
     return fail(damaged("has a value that is not known"));
   }
-  return Status{static_cast<wire::EndKind>(end), fields.value("endCode", 0), static_cast<wire::Cause>(cause),
-                fields.value("endedAtMs", std::int64_t{}), fields.value("closed", false)};
+  return Status{
+      static_cast<wire::EndKind>(end), fields.value("endCode", 0),
+      static_cast<wire::Cause>(cause), fields.value("endedAtMs", std::int64_t{}),
+      fields.value("closed", false),   wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{})};
 }
 
 /// Calls `visitor` with each line that has an id, and with that.
@@ -122,7 +124,8 @@ Result<void> append(int journal, const std::string& process, const Status& statu
                       {"endCode", status.end_code},
                       {"cause", static_cast<int>(status.cause)},
                       {"endedAtMs", status.ended_at_ms},
-                      {"closed", status.closed}});
+                      {"closed", status.closed},
+                      {"used", wire::to_json(status.used)}});
 }
 
 void visit_records(std::string_view journal, const RecordVisitor& visitor) {

@@ -42,6 +42,7 @@ struct Status {
   wire::Cause cause = wire::Cause::none;
   std::int64_t ended_at_ms = 0;
   bool closed = false;  ///< nothing the command started is left
+  wire::Usage used{};
 };
 
 struct Record {

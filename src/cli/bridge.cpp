@@ -32,8 +32,8 @@ std::unique_ptr<docker::Engine> make_engine(const Options& options) {
 Bridge::Bridge(const Options& options, Log& log)
     : m_engine(make_engine(options)),
       m_channel(std::make_unique<docker::DockerChannel>(*m_engine, options.container, log)),
-      m_sandbox(
-          std::make_unique<sandbox::Sandbox>(*m_channel, sandbox::Sandbox::Settings{options.container.workdir}, log)) {}
+      m_sandbox(std::make_unique<sandbox::Sandbox>(
+          *m_channel, sandbox::Sandbox::Settings{options.container.workdir, options.retention}, log)) {}
 
 Bridge::~Bridge() = default;
 

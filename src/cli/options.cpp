@@ -73,6 +73,19 @@ Taker choice(std::map<std::string, Value> values, std::function<void(Options&, V
   };
 }
 
+Taker whole_number(std::int64_t least, std::int64_t most, std::function<void(Options&, std::int64_t)> set) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    std::int64_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto parsed = std::from_chars(value.data(), end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most) {
+      return fmt::format("a whole number from {} to {}", least, most);
+    }
+    set(options, number);
+    return std::nullopt;
+  };
+}
+
 Taker switch_off(bool docker::ContainerPolicy::*field) {
   return choice<bool>({{"true", true}, {"false", false}, {"1", true}, {"0", false}},
                       [=](Options& options, bool given) { options.container.*field = !given; });
@@ -103,6 +116,17 @@ const std::vector<Setting>& settings() {
        duration(&tools::Settings::client_timeout, 1, 86400)},
       {"max-runtime", "", "SECONDS", "the longest a command may run, 0 for ever (0)",
        duration(&tools::Settings::max_runtime, 0, 30.0 * 86400)},
+      {"retention-age", "", "SECONDS", "how long finished processes stay readable (3600)",
+       whole_number(1, 30L * 86400,
+                    [](Options& o, std::int64_t number) { o.retention.age = std::chrono::seconds(number); })},
+      {"retention-count", "", "N", "how many of them (1000)",
+       whole_number(1, 100'000,
+                    [](Options& o, std::int64_t number) { o.retention.count = static_cast<std::uint64_t>(number); })},
+      {"retention-size", "", "MIB", "how much output of them (2048)",
+       whole_number(1, 1024L * 1024,
+                    [](Options& o, std::int64_t number) {
+                      o.retention.bytes = static_cast<std::uint64_t>(number) * 1024 * 1024;
+                    })},
       {"rationale", "", "required|optional", "whether every call has to say why (required)",
        choice<bool>({{"required", true}, {"optional", false}},
                     [](Options& o, bool required) { o.tools.rationale_required = required; })},

@@ -10,6 +10,7 @@
 #include "tools/toolbox.hpp"
 #include "util/error.hpp"
 #include "util/log.hpp"
+#include "wire/retention.hpp"
 
 namespace dockbridge::cli {
 
@@ -22,6 +23,7 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
+  wire::Retention retention;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 };

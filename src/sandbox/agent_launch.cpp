@@ -18,8 +18,11 @@ struct Place {
 };
 
 Result<std::unique_ptr<Connection>> start_at(Channel& channel, const ContainerRun& run, const Place& place,
-                                             Deadline deadline) {
-  auto stream = channel.open(run, {place.path(), "session"}, deadline);
+                                             const wire::Retention& retention, Deadline deadline) {
+  auto stream = channel.open(run,
+                             {place.path(), "session", std::to_string(retention.age.count()),
+                              std::to_string(retention.count), std::to_string(retention.bytes)},
+                             deadline);
   if (!stream) {
     return fail(stream.error());
   }
@@ -34,7 +37,7 @@ bool may_be_missing(const Error& error) {
 }  // namespace
 
 Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const ContainerRun& run, const std::string& workdir,
-                                                 Deadline deadline) {
+                                                 const wire::Retention& retention, Deadline deadline) {
   const std::array<Place, 3> places = {Place{"/", "var/lib/dockbridge"}, Place{"/tmp", ".dockbridge-agent"},
                                        Place{workdir, ".dockbridge-agent"}};
   std::string failures;
@@ -42,7 +45,7 @@ Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const Contain
     failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", place.path(), error.message);
   };
   for (const Place& place : places) {
-    auto connection = start_at(channel, run, place, deadline);
+    auto connection = start_at(channel, run, place, retention, deadline);
     if (connection || !may_be_missing(connection.error())) {
       return connection;
     }
@@ -51,7 +54,7 @@ Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const Contain
       note(place, placed.error());
       continue;
     }
-    connection = start_at(channel, run, place, deadline);
+    connection = start_at(channel, run, place, retention, deadline);
     if (connection || !may_be_missing(connection.error())) {
       return connection;
     }

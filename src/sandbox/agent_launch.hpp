@@ -7,6 +7,7 @@
 #include "sandbox/connection.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
+#include "wire/retention.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -14,6 +15,6 @@ namespace dockbridge::sandbox {
 /// Places are tried in turn; only the agent's own greeting counts as success. `workdir` is the last resort, for
 /// containers whose root file system is read-only.
 Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const ContainerRun& run, const std::string& workdir,
-                                                 Deadline deadline);
+                                                 const wire::Retention& retention, Deadline deadline);
 
 }  // namespace dockbridge::sandbox

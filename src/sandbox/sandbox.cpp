@@ -196,7 +196,7 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
   if (!run) {
     return fail(run.error());
   }
-  auto connection = launch_agent(m_channel, *run, m_settings.workdir, deadline);
+  auto connection = launch_agent(m_channel, *run, m_settings.workdir, m_settings.retention, deadline);
   if (!connection) {
     // A container that was paused or stopped in between is the better explanation.
     return fail(explain({*run, nullptr}, connection.error()));
@@ -262,9 +262,17 @@ tl::unexpected<Error> Sandbox::drop_session(Error error) {
   return fail(std::move(error));
 }
 
+void Sandbox::explain_loss(wire::ProcessState& state) {
+  const std::lock_guard lock(m_mutex);
+  if (state.phase == wire::Phase::lost && m_session && m_session->run.generation() != generation_of(state.id)) {
+    state.cause = wire::Cause::container;
+  }
+}
+
 Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process) {
   auto snapshot = snapshot_of(std::move(frame));
   if (snapshot && snapshot->state.id == process) {
+    explain_loss(snapshot->state);
     return snapshot;
   }
   return drop_session(snapshot ? violation() : snapshot.error());
@@ -345,6 +353,8 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
                {"owner", request.owner},
                {"rationale", request.rationale},
                {"maxRuntimeMs", request.max_runtime.count()},
+               {"outputLimit", request.output_limit},
+               {"nice", request.nice},
                {"timeoutMs", timeout.count()},
                {"carry", k_carry_bytes},
                {"until", to_json(until)}};
@@ -424,6 +434,7 @@ Result<ProcessList> Sandbox::list() {
     if (!state) {
       return drop_session(state.error());
     }
+    explain_loss(*state);
     list.processes.push_back(std::move(*state));
   }
   return list;

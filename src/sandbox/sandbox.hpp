@@ -17,6 +17,7 @@
 #include "util/error.hpp"
 #include "util/log.hpp"
 #include "wire/process_state.hpp"
+#include "wire/retention.hpp"
 #include "wire/terminal.hpp"
 
 namespace dockbridge::sandbox {
@@ -29,7 +30,9 @@ struct StartRequest {
   std::string cwd;
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::string> input;  ///< the whole of stdin; none: stdin stays open
-  milliseconds max_runtime{0};
+  milliseconds max_runtime{0};       ///< 0: no limit
+  std::uint64_t output_limit = 0;    ///< bytes after which it is ended; 0: no limit
+  int nice = 0;
   std::optional<wire::TerminalSize> terminal;  ///< none: pipes
   std::optional<std::string> user;             ///< none: the container's own
   std::string owner;
@@ -87,6 +90,7 @@ class Sandbox {
  public:
   struct Settings {
     std::string workdir = "/app";
+    wire::Retention retention;
   };
 
   Sandbox(Channel& channel, Settings settings, Log& log);
@@ -135,6 +139,8 @@ class Sandbox {
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
   void forget(const std::shared_ptr<Connection>& connection);
+  /// Of a process that was lost: whether its container's run is over.
+  void explain_loss(wire::ProcessState& state);
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const std::stop_token& stop);

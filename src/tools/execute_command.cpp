@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
@@ -17,6 +19,7 @@ using wire::Happened;
 
 constexpr double k_longest_wait_seconds = 3600;
 constexpr double k_longest_runtime_seconds = 30.0 * 24 * 3600;
+constexpr std::int64_t k_largest_nice = 19;
 constexpr std::int64_t k_largest_columns = 500;
 constexpr std::int64_t k_largest_rows = 200;
 constexpr wire::TerminalSize k_usual_terminal{80, 24};
@@ -63,6 +66,16 @@ ordered_json input_schema(const Settings& settings) {
         {"minimum", 0},
         {"maximum", k_longest_runtime_seconds},
         {"description", "Seconds after which the command and everything it started is ended (default: never)."}}},
+      {"outputLimit",
+       {{"type", "integer"},
+        {"minimum", 1},
+        {"description",
+         "Bytes of output after which the command and everything it started is ended (default: never)."}}},
+      {"nice",
+       {{"type", "integer"},
+        {"minimum", 0},
+        {"maximum", k_largest_nice},
+        {"description", "How much it gives way to other processes, from 0 to 19 (default 0)."}}},
       {"user",
        {{"type", "string"},
         {"description",
@@ -115,6 +128,9 @@ Order read_order(const ToolCall& call) {
   order.start.terminal = read_terminal(arguments);
   order.start.max_runtime =
       arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(call.settings.max_runtime);
+  order.start.output_limit = static_cast<std::uint64_t>(
+      arguments.integer("outputLimit", 1, std::numeric_limits<std::int32_t>::max()).value_or(0));
+  order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_largest_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.background = arguments.flag("background", false);
   order.view = read_view_arguments(arguments);

@@ -33,6 +33,12 @@ std::string cause_text(Cause cause) {
       return " (the call was cancelled)";
     case Cause::terminated:
       return " (it was told to end)";
+    case Cause::output:
+      return " (it printed more than its limit)";
+    case Cause::memory:
+      return " (the container ran out of memory)";
+    case Cause::container:
+      return " (the container stopped)";
   }
   return "";
 }
@@ -88,7 +94,8 @@ std::string end_text(const wire::ProcessState& state) {
       return fmt::format("Killed by signal {} ({}){}", state.end_code, signal_name(state.end_code),
                          cause_text(state.cause));
     case EndKind::unknown:
-      return "Exit code: unknown (the container stopped, or the process's keeper was killed)";
+      return state.cause == Cause::container ? "Exit code: unknown (the container stopped)"
+                                             : "Exit code: unknown (the process's keeper was killed)";
   }
   return "";
 }
@@ -118,6 +125,20 @@ json process_fields(const wire::ProcessState& state) {
     fields["paused"] = state.paused;
   }
   fields["tty"] = state.terminal;
+  fields["rationale"] = state.rationale;
+  fields["cpuMs"] = state.used.cpu_ms;
+  fields["peakMemoryBytes"] = state.used.peak_memory_kib * 1024;
+  fields["diskReadBytes"] = state.used.read_bytes;
+  fields["diskWrittenBytes"] = state.used.written_bytes;
+  if (state.running()) {
+    fields["processCount"] = state.children;
+  }
+  if (state.out.total > 0) {
+    fields["stdoutFile"] = state.path + ".out";
+  }
+  if (state.err.total > 0) {
+    fields["stderrFile"] = state.path + ".err";
+  }
   fields["stdoutBytes"] = state.out.total;
   fields["stderrBytes"] = state.err.total;
   return fields;
@@ -126,24 +147,40 @@ json process_fields(const wire::ProcessState& state) {
 ordered_json process_schema() {
   const ordered_json text = {{"type", "string"}};
   const ordered_json number = {{"type", "integer"}};
-  return {{"processId", text},
-          {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
-          {"exitCode", number},
-          {"signal", text},
-          {"cause", text},
-          {"childrenRunning", {{"type", "boolean"}}},
-          {"command", text},
-          {"cwd", text},
-          {"pid", number},
-          {"startedAt", text},
-          {"endedAt", text},
-          {"durationMs", number},
-          {"idleMs", number},
-          {"stdoutBytes", number},
-          {"stderrBytes", number},
-          {"waitsForInput", {{"type", "string"}, {"enum", {"yes", "no", "unknown"}}}},
-          {"paused", {{"type", "boolean"}}},
-          {"tty", {{"type", "boolean"}}}};
+  const ordered_json flag = {{"type", "boolean"}};
+  const auto described = [](ordered_json schema, const char* description) {
+    schema["description"] = description;
+    return schema;
+  };
+  return {
+      {"processId", text},
+      {"status", {{"type", "string"}, {"enum", {"running", "completed", "lost"}}}},
+      {"exitCode", number},
+      {"signal", text},
+      {"cause",
+       described(text, "why it ended, if not by itself: timeout, cancelled, terminated, output, memory, container")},
+      {"childrenRunning", described(flag, "the command has ended, something it started has not")},
+      {"command", text},
+      {"rationale", text},
+      {"cwd", text},
+      {"pid", number},
+      {"tty", flag},
+      {"startedAt", text},
+      {"endedAt", text},
+      {"durationMs", number},
+      {"idleMs", described(number, "since the last output or input")},
+      {"waitsForInput", {{"type", "string"}, {"enum", {"yes", "no", "unknown"}}}},
+      {"paused", flag},
+      {"processCount", described(number, "live processes of its tree")},
+      {"cpuMs", number},
+      {"peakMemoryBytes", described(number, "of the largest process of the tree")},
+      {"diskReadBytes", number},
+      {"diskWrittenBytes", number},
+      {"stdoutBytes", number},
+      {"stderrBytes", number},
+      {"stdoutFile", described(text, "in the container; the output begins after a header of 4096 bytes")},
+      {"stderrFile", text},
+  };
 }
 
 ordered_json object_schema(ordered_json properties, const std::vector<std::string>& required) {

@@ -12,7 +12,8 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 4> k_phases = {"running", "exited", "closed", "lost"};
 constexpr std::array<std::string_view, 4> k_end_kinds = {"none", "exit", "signal", "unknown"};
-constexpr std::array<std::string_view, 4> k_causes = {"none", "timeout", "cancelled", "terminated"};
+constexpr std::array<std::string_view, 7> k_causes = {"none",   "timeout", "cancelled", "terminated",
+                                                      "output", "memory",  "container"};
 
 constexpr std::array<std::string_view, 3> k_facts = {"no", "yes", "unknown"};
 constexpr std::array<std::string_view, 7> k_happenings = {"ended", "grew",  "pattern", "port",
@@ -74,7 +75,29 @@ bool parse_stream(const json& value, const char* key, StreamState& out) {
   return stream.has_value();
 }
 
+bool parse_usage(const json& value, const char* key, Usage& out) {
+  const auto found = value.find(key);
+  const auto usage = found == value.end() ? fail("protocol_violation", "") : usage_from_json(*found);
+  if (usage) {
+    out = *usage;
+  }
+  return usage.has_value();
+}
+
 }  // namespace
+
+json to_json(const Usage& usage) {
+  return json::array({usage.cpu_ms, usage.peak_memory_kib, usage.read_bytes, usage.written_bytes});
+}
+
+Result<Usage> usage_from_json(const json& value) {
+  const auto is_number = [](const json& number) { return number.is_number_unsigned(); };
+  if (!value.is_array() || value.size() != 4 || !std::all_of(value.begin(), value.end(), is_number)) {
+    return fail("protocol_violation", "the agent sent a usage that is not well formed");
+  }
+  return Usage{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(), value[2].get<std::uint64_t>(),
+               value[3].get<std::uint64_t>()};
+}
 
 json to_json(const StreamState& stream) {
   return json::array({stream.total, stream.head_end, stream.tail_start});
@@ -128,10 +151,13 @@ json to_json(const ProcessState& state) {
                  {"command", state.command},
                  {"cwd", state.cwd},
                  {"owner", state.owner},
+                 {"rationale", state.rationale},
+                 {"used", to_json(state.used)},
                  {"path", state.path}};
   if (state.running()) {
     fields["waitsForInput"] = name_of(state.waits_for_input);
     fields["paused"] = state.paused;
+    fields["children"] = state.children;
   }
   if (state.terminal) {
     fields["terminal"] = true;
@@ -149,6 +175,8 @@ Result<ProcessState> process_state_from_json(const json& value) {
       parse_number(value, "idleMs", state.idle_ms) && parse_flag(value, "stdinOpen", state.stdin_open) &&
       (!value.contains("waitsForInput") || parse_enum(value, "waitsForInput", k_facts, state.waits_for_input)) &&
       (!value.contains("paused") || parse_flag(value, "paused", state.paused)) &&
+      (!value.contains("children") || parse_number(value, "children", state.children)) &&
+      parse_string(value, "rationale", state.rationale) && parse_usage(value, "used", state.used) &&
       (!value.contains("terminal") || parse_flag(value, "terminal", state.terminal)) &&
       parse_number(value, "pid", state.pid) && parse_number(value, "startedAtMs", state.started_at_ms) &&
       parse_number(value, "endedAtMs", state.ended_at_ms) && parse_string(value, "command", state.command) &&

@@ -20,8 +20,25 @@ enum class Phase : std::uint8_t {
 
 enum class EndKind : std::uint8_t { none, exit, signal, unknown };
 
-/// Why dockbridge itself ended a process, if it did.
-enum class Cause : std::uint8_t { none, timeout, cancelled, terminated };
+/// Why a process ended, if it did not by itself.
+enum class Cause : std::uint8_t {
+  none,
+  timeout,     ///< its maximum run time was over
+  cancelled,   ///< the call that started it was
+  terminated,  ///< someone told it to
+  output,      ///< it printed more than it may
+  memory,      ///< the container ran out of memory, and the kernel killed it
+  container,   ///< the container stopped; only the host can tell
+};
+inline constexpr Cause k_last_cause = Cause::container;
+
+/// What a process and everything it started have used.
+struct Usage {
+  std::uint64_t cpu_ms = 0;
+  std::uint64_t peak_memory_kib = 0;  ///< of the largest of them
+  std::uint64_t read_bytes = 0;       ///< from disks
+  std::uint64_t written_bytes = 0;
+};
 
 /// Whether something in a process's tree waits for input, as a fact from the kernel.
 enum class WaitsForInput : std::uint8_t { no, yes, unknown };
@@ -65,13 +82,18 @@ struct ProcessState {
   std::string command;  ///< cut to a preview
   std::string cwd;
   std::string owner;
-  std::string path;  ///< of its record in the container; its spools lie beside it
+  std::string rationale;
+  Usage used;
+  std::uint64_t children = 0;  ///< live processes of its tree
+  std::string path;            ///< of its record in the container; its spools lie beside it
 
   [[nodiscard]] bool running() const { return phase == Phase::running; }
 };
 
 nlohmann::json to_json(const ProcessState& state);
 nlohmann::json to_json(const StreamState& stream);
+nlohmann::json to_json(const Usage& usage);
+Result<Usage> usage_from_json(const nlohmann::json& value);
 Result<StreamState> stream_state_from_json(const nlohmann::json& value);
 /// Checks types, enumerations and the order of the offsets: the sender is not trusted.
 Result<ProcessState> process_state_from_json(const nlohmann::json& value);

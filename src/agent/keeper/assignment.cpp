@@ -93,6 +93,8 @@ std::string encode(const Assignment& assignment) {
     }
   }
   to.number(static_cast<std::uint64_t>(assignment.max_runtime.count()));
+  to.number(assignment.output_limit);
+  to.number(static_cast<std::uint64_t>(child.nice));
   to.number(assignment.caps.head);
   to.number(assignment.caps.tail);
   const wire::TerminalSize size = assignment.terminal.value_or(wire::TerminalSize{});
@@ -119,6 +121,8 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
     }
   }
   assignment.max_runtime = milliseconds(from.number());
+  assignment.output_limit = from.number();
+  child.nice = static_cast<int>(from.number());
   assignment.caps.head = from.number();
   assignment.caps.tail = from.number();
   const auto columns = static_cast<std::uint16_t>(from.number());

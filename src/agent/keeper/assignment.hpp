@@ -16,9 +16,10 @@ namespace dockbridge::agent {
 
 /// What a keeper is given to look after: one command.
 struct Assignment {
-  std::string process;          ///< its id
-  ChildSpec child;              ///< without its three descriptors, which the keeper makes
-  milliseconds max_runtime{0};  ///< 0: no limit
+  std::string process;             ///< its id
+  ChildSpec child;                 ///< without its three descriptors, which the keeper makes
+  milliseconds max_runtime{0};     ///< 0: no limit
+  std::uint64_t output_limit = 0;  ///< bytes of both streams after which the command is ended; 0: no limit
   SpoolCaps caps;
   std::optional<wire::TerminalSize> terminal;  ///< none: pipes
   bool watch_input = false;                    ///< as if the order had come on the first link

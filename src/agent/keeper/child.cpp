@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,9 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   ::dup2(spec.stderr_fd, 2);
   if (spec.on_terminal) {
     ::ioctl(0, TIOCSCTTY, 0);
+  }
+  if (spec.nice > 0) {
+    ::setpriority(PRIO_PROCESS, 0, spec.nice);
   }
   if (spec.identity) {
     const Identity& who = *spec.identity;

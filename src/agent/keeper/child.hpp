@@ -23,6 +23,7 @@ struct ChildSpec {
   std::vector<std::string> environment;  ///< "NAME=value"
   std::string cwd;
   std::optional<Identity> identity;
+  int nice = 0;  ///< how much to give way to others
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;

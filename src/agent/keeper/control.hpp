@@ -2,7 +2,6 @@
 
 #include <sys/un.h>
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -77,9 +76,11 @@ struct StatePacket {
   std::uint8_t waits_for_input = 0;
   std::uint8_t paused = 0;
   std::uint8_t terminal = 0;
-  std::array<std::uint8_t, 5> reserved{};
+  std::uint8_t reserved = 0;
+  std::uint32_t children = 0;
+  wire::Usage used{};
 };
-static_assert(sizeof(StatePacket) == 64);
+static_assert(sizeof(StatePacket) == 96);
 inline constexpr std::size_t k_least_state_bytes = 56;
 
 struct ControlPacket {

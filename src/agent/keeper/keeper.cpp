@@ -1,6 +1,7 @@
 #include "agent/keeper/keeper.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 #include "agent/keeper/process_tree.hpp"
 #include "agent/keeper/streams.hpp"
+#include "agent/keeper/usage.hpp"
 #include "agent/screen/service.hpp"
 
 namespace dockbridge::agent {
@@ -32,6 +34,9 @@ constexpr milliseconds k_longest_look_interval{2000};
 /// A poll that took so much longer than it should: the container was frozen.
 constexpr milliseconds k_frozen{1000};
 constexpr char k_end_of_input_key = 4;
+/// What a shell adds to a signal's number for its exit status.
+constexpr int k_shell_signal_base = 128;
+constexpr milliseconds k_output_grace{2000};
 
 }  // namespace
 
@@ -69,6 +74,7 @@ Result<void> Keeper::start() {
     return fail(pid.error());
   }
   m_pid = *pid;
+  m_earlier_memory_kills = out_of_memory_kills();
   streams->unblock();
   note_activity();
   m_out_pipe = std::move(streams->out);
@@ -205,6 +211,9 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
       }
       note_activity();
       done += static_cast<std::size_t>(got);
+      if (m_assignment.output_limit > 0 && m_out.total() + m_err.total() > m_assignment.output_limit && !m_kill_at) {
+        end_tree(wire::Cause::output, k_output_grace);
+      }
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
       pipe.reset();
     } else if (errno == EAGAIN) {
@@ -221,11 +230,13 @@ void Keeper::reap() {
   bool childless = false;
   while (true) {
     int status = 0;
-    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    rusage used{};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &used);
     if (pid <= 0) {
       childless = pid < 0 && errno == ECHILD;
       break;
     }
+    m_reaped = together(m_reaped, usage_of(used));
     if (pid == m_pid && m_phase == wire::Phase::running) {
       main_ended = true;
       m_status.end = WIFSIGNALED(status) ? wire::EndKind::signal : wire::EndKind::exit;
@@ -246,6 +257,12 @@ void Keeper::record_end(bool closed) {
   m_status.closed = closed;
   m_runtime_ends.reset();
   m_waits_for_input = wire::WaitsForInput::no;
+  m_living = {};
+  m_children = 0;
+  if (was_killed_for_memory()) {
+    m_status.cause = wire::Cause::memory;
+  }
+  m_status.used = m_reaped;
   if (m_terminal) {
     m_terminal->store_at_end();
   }
@@ -254,6 +271,13 @@ void Keeper::record_end(bool closed) {
   }
   // If it cannot be written (disk full), sessions that are connected hear it; later ones will say "unknown".
   m_end_recorded = append(m_assignment.journal.get(), m_assignment.process, m_status).has_value();
+}
+
+/// The kernel says how often it has killed, but not whom: a shell whose command it killed ends with 137.
+bool Keeper::was_killed_for_memory() const {
+  const bool killed = m_status.end == wire::EndKind::signal ? m_status.end_code == SIGKILL
+                                                            : m_status.end_code == k_shell_signal_base + SIGKILL;
+  return killed && m_status.cause == wire::Cause::none && out_of_memory_kills() > m_earlier_memory_kills;
 }
 
 void Keeper::write_input() {
@@ -395,6 +419,8 @@ void Keeper::look() {
     return;
   }
   const auto family = descendants();
+  m_living = usage_of(family);
+  m_children = static_cast<std::uint32_t>(family.size());
   const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
   const bool was_paused = std::exchange(m_paused, command != family.end() && command->is_stopped());
   if (m_paused && was_paused) {
@@ -447,6 +473,8 @@ StatePacket Keeper::state() const {
   packet.waits_for_input = static_cast<std::uint8_t>(m_waits_for_input);
   packet.paused = m_paused ? 1 : 0;
   packet.terminal = m_terminal ? 1 : 0;
+  packet.children = m_children;
+  packet.used = together(m_reaped, m_living);
   packet.idle_ms =
       static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
   return packet;

@@ -58,6 +58,7 @@ class Keeper {
   void read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most);
   void reap();
   void record_end(bool closed);
+  [[nodiscard]] bool was_killed_for_memory() const;
   void write_input();
   void accept_link();
   bool obey(Link& link, const ControlPacket& packet);
@@ -95,6 +96,10 @@ class Keeper {
 
   wire::WaitsForInput m_waits_for_input = wire::WaitsForInput::no;
   bool m_paused = false;
+  wire::Usage m_reaped;  // what the dead have used
+  wire::Usage m_living;  // what the living had used when they were looked at last
+  std::uint32_t m_children = 0;
+  std::uint64_t m_earlier_memory_kills = 0;
   Clock::time_point m_last_look;
   milliseconds m_look_interval{0};  // the longer nothing happens, the more seldom
 };

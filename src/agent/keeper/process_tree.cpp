@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
@@ -39,10 +40,13 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
   }
   const char* after_name = std::strrchr(text.data(), ')');
   int terminal = 0;
+  std::array<unsigned long, 4> ticks{};
   if (after_name == nullptr ||
-      std::sscanf(after_name + 1, " %c %d %*d %*d %d", &entry.state, &entry.parent, &terminal) != 3) {
+      std::sscanf(after_name + 1, " %c %d %*d %*d %d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &entry.state,
+                  &entry.parent, &terminal, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 7) {
     return false;
   }
+  entry.cpu_ticks = std::accumulate(ticks.begin(), ticks.end(), 0UL);
   entry.pid = pid;
   entry.terminal = static_cast<unsigned>(terminal);
   return true;
@@ -127,7 +131,7 @@ unsigned terminal_number(dev_t device) {
 std::vector<ProcessEntry> descendants() {
   const bool told = has_children_lists();
   const auto all = told ? std::vector<ProcessEntry>() : all_processes();
-  std::vector<ProcessEntry> family{ProcessEntry{::getpid(), 0, 'R', 0}};
+  std::vector<ProcessEntry> family{ProcessEntry{::getpid()}};
   // Breadth first; `family` grows while it is walked. The dead may still have children.
   for (std::size_t i = 0; i < family.size(); ++i) {
     const pid_t parent = family[i].pid;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace dockbridge::agent {
@@ -10,8 +11,9 @@ namespace dockbridge::agent {
 struct ProcessEntry {
   pid_t pid = 0;
   pid_t parent = 0;
-  char state = 0;         ///< as in proc(5): R, S, D, T, Z, ...
-  unsigned terminal = 0;  ///< its controlling terminal, as `terminal_number` gives it; 0: none
+  char state = 0;               ///< as in proc(5): R, S, D, T, Z, ...
+  std::uint64_t cpu_ticks = 0;  ///< its own and of those it reaped
+  unsigned terminal = 0;        ///< its controlling terminal, as `terminal_number` gives it; 0: none
 
   [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
   [[nodiscard]] bool is_stopped() const { return state == 'T' || state == 't'; }

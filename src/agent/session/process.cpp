@@ -24,6 +24,7 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   state.command = record.meta.command;
   state.cwd = record.meta.cwd;
   state.owner = record.meta.owner;
+  state.rationale = record.meta.rationale;
   state.pid = record.kept ? record.kept->pid : 0;
   state.started_at_ms = record.meta.started_at_ms;
   if (status) {
@@ -32,6 +33,7 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
     state.end_code = status->end_code;
     state.cause = status->cause;
     state.ended_at_ms = status->ended_at_ms;
+    state.used = status->used;
   } else if (!has_keeper) {
     state.phase = wire::Phase::lost;
     state.end = wire::EndKind::unknown;
@@ -53,11 +55,15 @@ std::optional<Status> status_in(const StatePacket& told) {
   const bool ended = told.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
                      told.phase == static_cast<std::uint8_t>(wire::Phase::closed);
   if (!ended || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown) ||
-      told.cause > static_cast<std::uint8_t>(wire::Cause::terminated)) {
+      told.cause > static_cast<std::uint8_t>(wire::k_last_cause)) {
     return std::nullopt;
   }
-  return Status{static_cast<wire::EndKind>(told.end), told.end_code, static_cast<wire::Cause>(told.cause),
-                told.ended_at_ms, told.phase == static_cast<std::uint8_t>(wire::Phase::closed)};
+  return Status{static_cast<wire::EndKind>(told.end),
+                told.end_code,
+                static_cast<wire::Cause>(told.cause),
+                told.ended_at_ms,
+                told.phase == static_cast<std::uint8_t>(wire::Phase::closed),
+                told.used};
 }
 
 /// What the spool holds; what its keeper counted beyond that could not be stored.
@@ -100,6 +106,8 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
     state.idle_ms = last->idle_ms;
     state.stdin_open = last->stdin_open != 0 && link.has_value();
     state.terminal = last->terminal != 0;
+    state.used = last->used;
+    state.children = last->children;
     state.paused = last->paused != 0 && link.has_value();
     if (link && last->waits_for_input <= static_cast<std::uint8_t>(wire::WaitsForInput::unknown)) {
       state.waits_for_input = static_cast<wire::WaitsForInput>(last->waits_for_input);

@@ -28,8 +28,12 @@ void set_nonblocking(int fd) {
 
 }  // namespace
 
-Session::Session(StateDirectory state)
-    : m_state(std::move(state)), m_shell(find_shell()), m_last_heard(Clock::now()), m_next_prune(Clock::now()) {}
+Session::Session(StateDirectory state, wire::Retention retention)
+    : m_state(std::move(state)),
+      m_retention(retention),
+      m_shell(find_shell()),
+      m_last_heard(Clock::now()),
+      m_next_prune(Clock::now()) {}
 
 int Session::run() {
   ::prctl(PR_SET_NAME, "dockbridge-sess");
@@ -48,7 +52,7 @@ int Session::run() {
     }
     check_waiters();
     if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {
-      m_state.prune({});
+      m_state.prune(m_retention);
       m_next_prune = now + k_prune_interval;
       m_started_since_prune = 0;
     }

@@ -25,7 +25,7 @@ namespace dockbridge::agent {
 /// takes over. One thread.
 class Session {
  public:
-  explicit Session(StateDirectory state);
+  Session(StateDirectory state, wire::Retention retention);
   /// Returns when the stream ends, breaks the protocol, or has been silent for too long.
   int run();
 
@@ -108,6 +108,7 @@ class Session {
   std::optional<KeeperLink> detach(Process& process);
 
   StateDirectory m_state;
+  wire::Retention m_retention;
   EventLoop m_loop;
   KeeperPool m_keepers{m_state.path()};
   std::string m_shell;

@@ -26,6 +26,8 @@ namespace {
 constexpr std::string_view k_journal_prefix = "journal_";
 /// What is in a journal when the next one is begun: small enough to be searched for one process in no time.
 constexpr off_t k_journal_turn_bytes = 128 * 1024;
+const std::string k_expired_name = "expired";
+constexpr std::size_t k_most_expired_bytes = 512 * 1024;
 
 /// Opens `path` as a directory that belongs to this user alone, making it if need be.
 Result<Fd> open_private_directory(const std::string& path) {
@@ -44,6 +46,19 @@ Result<Fd> open_private_directory(const std::string& path) {
     return fail(errno_error(path));
   }
   return fd;
+}
+
+/// What the output of a process takes up on disk.
+std::uint64_t stored_bytes(int directory_fd, const std::string& process) {
+  constexpr std::uint64_t k_block_bytes = 512;
+  std::uint64_t bytes = 0;
+  for (const std::string& name : {out_name(process), err_name(process)}) {
+    struct stat info {};
+    if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+      bytes += static_cast<std::uint64_t>(info.st_blocks) * k_block_bytes;
+    }
+  }
+  return bytes;
 }
 
 std::vector<std::string> names_in(int directory_fd) {
@@ -133,8 +148,10 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
 
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
-    return fail("no_such_process", "there is no process " + process,
-                "It may have expired; check_process without a processId lists those that can be read");
+    return is_expired(process) ? fail("process_expired", "process " + process + " ended a while ago and has expired",
+                                      "Run the command again; --retention-age and its like make the server keep more")
+                               : fail("no_such_process", "there is no process " + process,
+                                      "check_process without a processId lists those that can be read");
   }
   return read_file_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
     return find_record(journal, process);
@@ -202,7 +219,7 @@ std::optional<std::int64_t> StateDirectory::finished_at(const std::string& proce
   return last;
 }
 
-void StateDirectory::prune(const Retention& retention) const {
+void StateDirectory::prune(const wire::Retention& retention) const {
   const Fd lock(::openat(m_fd.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return;
@@ -210,21 +227,48 @@ void StateDirectory::prune(const Retention& retention) const {
   struct Finished {
     std::int64_t at_ms;
     std::string process;
+    std::uint64_t bytes;
   };
   std::vector<Finished> finished;
   visit([&](const std::string& process, const Result<Record>& record) {
     if (const auto when = finished_at(process, record)) {
-      finished.push_back({*when, process});
+      finished.push_back({*when, process, stored_bytes(m_fd.get(), process)});
     }
   });
   std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.at_ms > b.at_ms; });
   const std::int64_t oldest = unix_milliseconds_now() - milliseconds(retention.age).count();
+  std::vector<std::string> expired;
+  std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < finished.size(); ++i) {
-    if (i >= retention.count || finished[i].at_ms < oldest) {
-      remove(finished[i].process);
+    bytes += finished[i].bytes;
+    if (i >= retention.count || finished[i].at_ms < oldest || bytes > retention.bytes) {
+      expired.push_back(finished[i].process);
     }
   }
+  note_expired(expired);  // first, so that at no time an id is neither
+  for (const std::string& process : expired) {
+    remove(process);
+  }
   remove_leftovers(oldest);
+}
+
+void StateDirectory::note_expired(const std::vector<std::string>& processes) const {
+  if (processes.empty()) {
+    return;
+  }
+  std::string ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes).value_or("");
+  for (const std::string& process : processes) {
+    ids += process + "\n";
+  }
+  if (ids.size() > k_most_expired_bytes) {
+    ids.erase(0, ids.find('\n', ids.size() - k_most_expired_bytes / 2) + 1);
+  }
+  (void)replace_file_at(m_fd.get(), k_expired_name, ids);  // if the disk is full, they just do not exist
+}
+
+bool StateDirectory::is_expired(const std::string& process) const {
+  const auto ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  return ids && ("\n" + *ids).find("\n" + process + "\n") != std::string::npos;
 }
 
 /// What sessions and keepers that were killed could not tidy up: their own names, and spools without a process.

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/record.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
+#include "wire/retention.hpp"
 
 namespace dockbridge::agent {
 
@@ -30,21 +32,20 @@ class StateDirectory {
   void let_go_of_journal();
   /// Makes a process known by its first line. Returns the journal, for its keeper to add to.
   Result<Fd> create(const std::string& process, const Meta& meta);
-  /// Error `no_such_process` if there is none.
+  /// Error `process_expired` if there was one, `no_such_process` if not.
   [[nodiscard]] Result<Record> read(const std::string& process) const;
   /// Of all processes, in no order. Holds the records of one journal at a time.
   void visit(const RecordVisitor& visitor) const;
   void remove(const std::string& process) const;
 
-  struct Retention {
-    std::chrono::seconds age{3600};
-    std::size_t count = 1000;
-  };
   /// Removes what finished processes left behind, oldest first. Does nothing while another session does it.
-  void prune(const Retention& retention) const;
+  void prune(const wire::Retention& retention) const;
 
  private:
   void remove_leftovers(std::int64_t oldest) const;
+  /// Ids that were pruned, as long as there are not too many of them.
+  void note_expired(const std::vector<std::string>& processes) const;
+  [[nodiscard]] bool is_expired(const std::string& process) const;
   [[nodiscard]] std::optional<std::int64_t> finished_at(const std::string& process, const Result<Record>& record) const;
 
   std::string m_path;

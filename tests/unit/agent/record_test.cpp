@@ -197,7 +197,7 @@ TEST_CASE("a damaged record is an error and not an ordinary end") {
     CHECK(error_of(line(first)) == "record_damaged");
   }
   for (const std::string later : {R"("pid":"7")", R"("pid":7,"keeper":1)", R"("end":1,"endCode":"0")", R"("end":4)",
-                                  R"("end":-1)", R"("end":1,"cause":4)", R"("end":1,"closed":1)"}) {
+                                  R"("end":-1)", R"("end":1,"cause":7)", R"("end":1,"closed":1)"}) {
     CAPTURE(later);
     CHECK(error_of(k_first_line + line(later)) == "record_damaged");
   }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -31,7 +32,9 @@ class World {
     REQUIRE(directory);
     return std::move(*directory);
   }
-  void put(const std::string& name) const { std::ofstream(m_directory / name) << "x"; }
+  void put(const std::string& name, const std::string& content = "x") const {
+    std::ofstream(m_directory / name) << content;
+  }
   void make_old(const std::string& name) const {
     const timespec long_ago{std::time(nullptr) - 10'000, 0};
     const std::array<timespec, 2> times = {long_ago, long_ago};
@@ -153,7 +156,38 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   CHECK_FALSE(world.has("proc_1_old.out"));
   CHECK_FALSE(world.has("proc_1_a.err"));
   CHECK(world.has("proc_1_c.out"));
-  CHECK(directory.read("proc_1_old").error().code == "no_such_process");
+  CHECK(directory.read("proc_1_old").error().code == "process_expired");
+  CHECK(directory.read("proc_1_a").error().code == "process_expired");
+  CHECK(directory.read("proc_1_ol").error().code == "no_such_process");
+}
+
+TEST_CASE("beyond the bytes of output that are kept, the oldest processes go first") {
+  const World world;
+  StateDirectory directory = world.open();
+  int age = 0;
+  for (const std::string process : {"proc_1_new", "proc_1_middle", "proc_1_old"}) {
+    add_finished(directory, process, std::chrono::seconds(age += 100));
+    world.put(process + ".out", std::string(100'000, 'x'));
+  }
+  directory.prune({std::chrono::seconds(3600), 1000, 250'000});
+  CHECK(all_processes(directory) == std::set<std::string>{"proc_1_new", "proc_1_middle"});
+  CHECK(directory.read("proc_1_old").error().code == "process_expired");
+}
+
+TEST_CASE("of very many expired processes the last are remembered") {
+  const World world;
+  StateDirectory directory = world.open();
+  std::string last;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4000; ++i) {
+      last = fmt::format("proc_1_{}x{:0>50}", round, i);
+      add_finished(directory, last, std::chrono::seconds(4000));
+    }
+    directory.prune({});
+  }
+  CHECK(all_processes(directory).empty());
+  CHECK(directory.read(last).error().code == "process_expired");
+  CHECK(directory.read(fmt::format("proc_1_0x{:0>50}", 0)).error().code == "no_such_process");
 }
 
 TEST_CASE("a process whose keeper is gone without a word counts as finished") {

@@ -1,0 +1,71 @@
+#include "agent/keeper/usage.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_most_text = 64 * 1024;
+/// What the kernel counts blocks in.
+constexpr std::uint64_t k_block_bytes = 512;
+
+/// The number after a word in one of the kernel's files; 0 if it is not there.
+std::uint64_t number_after(const std::string& path, std::string_view word) {
+  const auto text = read_file_at(AT_FDCWD, path, k_most_text);
+  std::istringstream lines(text.value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(word)) {
+      std::istringstream rest(line.substr(word.size()));
+      std::uint64_t number = 0;
+      rest >> number;
+      return number;
+    }
+  }
+  return 0;
+}
+
+std::uint64_t milliseconds_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_usec) / 1000;
+}
+
+}  // namespace
+
+wire::Usage usage_of(const rusage& reaped) {
+  return {milliseconds_of(reaped.ru_utime) + milliseconds_of(reaped.ru_stime),
+          static_cast<std::uint64_t>(reaped.ru_maxrss), static_cast<std::uint64_t>(reaped.ru_inblock) * k_block_bytes,
+          static_cast<std::uint64_t>(reaped.ru_oublock) * k_block_bytes};
+}
+
+wire::Usage usage_of(const std::vector<ProcessEntry>& processes) {
+  static const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  wire::Usage usage;
+  for (const ProcessEntry& process : processes) {
+    const std::string folder = fmt::format("/proc/{}", process.pid);
+    usage =
+        together(usage, {process.cpu_ticks * 1000 / ticks_per_second, number_after(folder + "/status", "VmHWM:"),
+                         number_after(folder + "/io", "read_bytes:"), number_after(folder + "/io", "write_bytes:")});
+  }
+  return usage;
+}
+
+wire::Usage together(const wire::Usage& a, const wire::Usage& b) {
+  return {a.cpu_ms + b.cpu_ms, std::max(a.peak_memory_kib, b.peak_memory_kib), a.read_bytes + b.read_bytes,
+          a.written_bytes + b.written_bytes};
+}
+
+std::uint64_t out_of_memory_kills() {
+  const std::uint64_t kills = number_after("/sys/fs/cgroup/memory.events", "oom_kill ");
+  return kills > 0 ? kills : number_after("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill ");
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,103 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+TEST_CASE("a process's time, memory, disk, tree and reason are told, while it runs and after it") {
+  Connected c;
+  const std::string id = start_in_background(
+      c.server,
+      "python3 -c 'x = bytearray(60_000_000); sum(range(5_000_000))'; dd if=/dev/zero of=/root/f bs=1M count=5 "
+      "conv=fsync 2>/dev/null; sleep 60 & sleep 60 & read x",
+      {{"rationale", "see what it takes"}});
+  const json running = fields_of(check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 30}}));
+  CAPTURE(running.dump());
+  CHECK(running["cpuMs"].get<int>() > 50);
+  CHECK(running["peakMemoryBytes"].get<std::int64_t>() > 1'000'000);
+  CHECK(running["processCount"] == 3);
+  CHECK(running["rationale"] == "a test");
+  CHECK(running["cwd"] == "/app");
+  CHECK_FALSE(running["startedAt"].get<std::string>().empty());
+  control(c.server, id, "kill");
+  const json ended = fields_of(check(c.server, id));
+  CAPTURE(ended.dump());
+  CHECK(ended["cpuMs"].get<int>() >= running["cpuMs"].get<int>());
+  CHECK(ended["peakMemoryBytes"].get<std::int64_t>() > 60'000'000);
+  CHECK(ended["diskWrittenBytes"].get<std::int64_t>() >= 5 * 1024 * 1024);
+  CHECK_FALSE(ended["endedAt"].get<std::string>().empty());
+  Server other({"-c", c.container.name()});
+  other.initialize();
+  CHECK(fields_of(check(other, id))["peakMemoryBytes"] == ended["peakMemoryBytes"]);
+}
+
+TEST_CASE("a command that prints more than its limit is ended, and what it printed until then is there") {
+  Connected c;
+  const json result = c.server.execute("trap '' TERM PIPE; while :; do echo line; done", {{"outputLimit", 100000}});
+  CHECK(fields_of(result)["cause"] == "output");
+  CHECK(fields_of(result)["stdoutBytes"].get<int>() > 100000);
+  CHECK(text_of(result).find("more than its limit") != std::string::npos);
+  CHECK(fields_of(c.server.execute("seq 100", {{"outputLimit", 100000}}))["exitCode"] == 0);
+}
+
+TEST_CASE("a command can be told to give way") {
+  Connected c;
+  CHECK(fields_of(c.server.execute("nice", {{"nice", 7}}))["stdout"] == "7\n");
+  CHECK(fields_of(c.server.execute("nice"))["stdout"] == "0\n");
+  CHECK(error_of(c.server.execute("nice", {{"nice", 20}}))["code"] == "bad_arguments");
+}
+
+TEST_CASE("when the container runs out of memory the hog goes, the reason is told, and the server works on") {
+  Connected c({"--init", "--memory", "128m", "--memory-swap", "128m"});
+  const std::string bystander = start_in_background(c.server, "sleep 60");
+  const json shell = c.server.execute("python3 -c 'x = bytearray(500_000_000)'; exit $?");
+  CAPTURE(shell.dump());
+  CHECK(fields_of(shell)["exitCode"] == 137);
+  CHECK(fields_of(shell)["cause"] == "memory");
+  CHECK(text_of(shell).find("ran out of memory") != std::string::npos);
+  const json itself = c.server.execute("exec python3 -c 'x = bytearray(500_000_000)'");
+  CHECK(fields_of(itself)["signal"] == "SIGKILL");
+  CHECK(fields_of(itself)["cause"] == "memory");
+  CHECK(fields_of(c.server.execute("kill -KILL $$")).contains("cause") == false);
+  CHECK(fields_of(check(c.server, bystander))["status"] == "running");
+}
+
+TEST_CASE("what a stopped container took with it says so") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "sleep 600");
+  run_ok({"docker", "restart", "--time", "0", c.container.name()});
+  const json gone = check(c.server, id);
+  CAPTURE(gone.dump());
+  CHECK(fields_of(gone)["status"] == "lost");
+  CHECK(fields_of(gone)["cause"] == "container");
+  CHECK_FALSE(fields_of(gone).contains("exitCode"));
+}
+
+TEST_CASE("finished processes expire by number, and then say so") {
+  Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "3"});
+  const std::string first = fields_of(c.server.execute("echo first"))["processId"];
+  for (int i = 0; i < 4; ++i) {
+    c.server.execute("true");
+  }
+  // A new session tidies up when it starts.
+  Server other({"-c", c.container.name(), "--retention-count", "3"});
+  other.initialize();
+  other.execute("true");
+  eventually("it expires", [&] {
+    const json result = check(other, first);
+    return result["isError"] == true && error_of(result)["code"] == "process_expired";
+  });
+}
+
+TEST_CASE("output lies in a file in the container, whose path is told") {
+  Connected c;
+  const json result = fields_of(c.server.execute("seq 1 20000; echo oops >&2"));
+  const std::string read =
+      fmt::format("tail -c +4097 {} | md5sum; seq 1 20000 | md5sum; tail -c +4097 {}",
+                  result["stdoutFile"].get<std::string>(), result["stderrFile"].get<std::string>());
+  const std::string lines = c.container.sh(read);
+  CHECK(lines.substr(0, 32) == lines.substr(lines.find('\n') + 1, 32));
+  CHECK(lines.find("oops") != std::string::npos);
+}
