@@ -20,6 +20,8 @@ add_executable(dockbridge-agent
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp
   src/agent/session/operations.cpp
+  src/agent/session/output_grep.cpp
+  src/agent/session/pattern.cpp
   src/agent/session/pattern_watch.cpp
   src/agent/session/ports.cpp
   src/agent/session/process.cpp
@@ -27,6 +29,7 @@ add_executable(dockbridge-agent
   src/agent/session/shell.cpp
   src/agent/session/start.cpp
   src/agent/session/state_directory.cpp
+  src/agent/session/survivors.cpp
   src/agent/session/waiting.cpp
   src/agent/spool.cpp
   src/wire/frame.cpp

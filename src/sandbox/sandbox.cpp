@@ -416,6 +416,26 @@ Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std
   return OutputSlice{at->get<std::uint64_t>(), std::move(answer->body), *stream_state};
 }
 
+Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& request) {
+  const json head = {{"op", "grep"},
+                     {"pattern", request.pattern},
+                     {"ignoreCase", request.ignore_case},
+                     {"context", request.context},
+                     {"most", request.most}};
+  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto matches = offsets_from(answer->head.value("matches", json()));
+  const auto shown = offsets_from(answer->head.value("shown", json()));
+  const json out_bytes = answer->head.value("outBytes", json());
+  if (!matches || !shown || !out_bytes.is_number_unsigned() || out_bytes > answer->body.size()) {
+    return drop_session(violation());
+  }
+  const auto split = out_bytes.get<std::size_t>();
+  return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
+}
+
 Result<ProcessList> Sandbox::list() {
   auto answer = call({{"op", "list"}}, {}, k_answer_patience, {});
   if (!answer) {

@@ -79,6 +79,21 @@ struct Screen {
   bool alternate = false;  ///< a full-screen program has taken it over
 };
 
+struct GrepRequest {
+  std::string pattern;  ///< in RE2 syntax
+  bool ignore_case = false;
+  std::size_t context = 0;
+  std::size_t most = 100;  ///< matching lines that are shown of each stream
+};
+
+/// Lines of a process's stored output as grep shows them.
+struct GrepResult {
+  std::string out;
+  std::string err;
+  Offsets matches{};
+  Offsets shown{};
+};
+
 struct ProcessList {
   std::vector<wire::ProcessState> processes;  ///< newest first
   std::uint64_t left_out = 0;
@@ -108,6 +123,7 @@ class Sandbox {
                         const std::stop_token& stop);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
+  Result<GrepResult> grep(const std::string& process, const GrepRequest& request);
   Result<ProcessList> list();
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<std::size_t> send_input(const std::string& process, std::string_view bytes, bool then_end);

@@ -21,13 +21,17 @@ using sandbox::Snapshot;
 constexpr double k_longest_timeout_seconds = 3600;
 constexpr milliseconds k_usual_timeout{60'000};
 constexpr std::int64_t k_largest_port = 65535;
+constexpr std::int64_t k_most_context = 50;
+constexpr std::int64_t k_most_grep_lines = 10'000;
 constexpr std::size_t k_shown_in_list = 50;
 
 constexpr const char* k_description =
     "See how a process in the container is doing: status, exit code or signal, and output. Without processId it lists "
     "all processes, newest first. Do not poll: waitFor returns as soon as the process ends, prints a line that matches "
     "a pattern, listens on a port, is silent for a while, or waits for input, whichever comes first, or after timeout "
-    "seconds. since takes the cursor of an earlier reply and returns only what is new; tail returns the last lines. "
+    "seconds. since takes the cursor of an earlier reply and returns only what is new; tail returns the last lines, "
+    "grep those "
+    "that match. "
     "Finished processes stay readable for about an hour.\n"
     "Example: {\"processId\": \"proc_123_abc\", \"waitFor\": {\"pattern\": \"listening on\"}, \"timeout\": 60, "
     "\"rationale\": \"wait for the server\"}";
@@ -61,6 +65,17 @@ ordered_json input_schema(const Settings& settings) {
                      {})},
       {"since", {{"type", "string"}, {"description", "The cursor of an earlier reply: only output after it."}}},
       {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}}};
+  properties["grep"] = {
+      {"description",
+       "Only the lines of the stored output that match this regular expression (RE2), with their numbers; or an object "
+       "with more to choose."},
+      {"anyOf",
+       {{{"type", "string"}},
+        object_schema({{"pattern", {{"type", "string"}}},
+                       {"context", {{"type", "integer"}, {"minimum", 0}, {"maximum", k_most_context}}},
+                       {"ignoreCase", {{"type", "boolean"}}},
+                       {"maxLines", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_most_grep_lines}}}},
+                      {"pattern"})}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {}, settings);
 }
@@ -129,6 +144,23 @@ bool read_wait_for(Arguments& arguments, sandbox::Until& until) {
   return true;
 }
 
+std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
+  sandbox::GrepRequest request;
+  if (!arguments.is_object("grep")) {
+    const auto pattern = arguments.text("grep");
+    request.pattern = pattern.value_or("");
+    return pattern ? std::optional(request) : std::nullopt;
+  }
+  auto wanted = arguments.object("grep");
+  request.pattern = wanted->required_text("pattern");
+  request.ignore_case = wanted->flag("ignoreCase", false);
+  request.context = static_cast<std::size_t>(wanted->integer("context", 0, k_most_context).value_or(0));
+  request.most = static_cast<std::size_t>(
+      wanted->integer("maxLines", 1, k_most_grep_lines).value_or(static_cast<std::int64_t>(request.most)));
+  arguments.adopt(*wanted);
+  return request;
+}
+
 Question read_question(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   Question question;
@@ -138,6 +170,7 @@ Question read_question(const ToolCall& call) {
   question.timeout =
       arguments.duration("timeout", 0, k_longest_timeout_seconds).value_or(waits ? k_usual_timeout : milliseconds{0});
   question.view = read_view_arguments(arguments);
+  question.view.grep = read_grep(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
     question.view.output.tail_lines = static_cast<std::size_t>(*lines);
   }

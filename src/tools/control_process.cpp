@@ -162,7 +162,8 @@ ToolResult control(const ToolCall& call) {
   if (!before) {
     return mcp::error_result(before.error());
   }
-  if (before->state.phase == wire::Phase::closed || before->state.phase == wire::Phase::lost) {
+  const bool nothing_left = before->state.phase == wire::Phase::lost && before->state.children == 0;
+  if (before->state.phase == wire::Phase::closed || nothing_left) {
     return mcp::error_result({"process_ended", "the process has ended already: " + end_text(before->state),
                               "check_process shows what it printed"});
   }

@@ -95,7 +95,12 @@ std::string end_text(const wire::ProcessState& state) {
                          cause_text(state.cause));
     case EndKind::unknown:
       return state.cause == Cause::container ? "Exit code: unknown (the container stopped)"
-                                             : "Exit code: unknown (the process's keeper was killed)";
+             : state.children == 0
+                 ? "Exit code: unknown (the process's keeper was killed)"
+                 : fmt::format(
+                       "Exit code: unknown (the process's keeper was killed); {} of its processes still run, and "
+                       "control_process can end them",
+                       state.children);
   }
   return "";
 }
@@ -130,7 +135,7 @@ json process_fields(const wire::ProcessState& state) {
   fields["peakMemoryBytes"] = state.used.peak_memory_kib * 1024;
   fields["diskReadBytes"] = state.used.read_bytes;
   fields["diskWrittenBytes"] = state.used.written_bytes;
-  if (state.running()) {
+  if (state.running() || state.children > 0) {
     fields["processCount"] = state.children;
   }
   if (state.out.total > 0) {

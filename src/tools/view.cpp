@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/process_report.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::tools {
 
@@ -16,6 +17,12 @@ std::string without_final_newline(std::string text) {
     text.pop_back();
   }
   return text;
+}
+
+std::string valid_text(const std::string& bytes, std::size_t& replaced) {
+  ValidText valid = to_valid_utf8(bytes);
+  replaced += valid.replaced_bytes;
+  return std::move(valid.text);
 }
 
 std::string screen_text(const sandbox::Screen& screen) {
@@ -58,14 +65,24 @@ ViewRequest read_view_arguments(Arguments& arguments) {
 Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request) {
   View view;
   const wire::ProcessState& state = snapshot.state;
+  view.output.out.next = state.out.total;
+  view.output.err.next = state.err.total;
+  if (request.grep) {
+    auto found = sandbox.grep(state.id, *request.grep);
+    if (!found) {
+      return fail(found.error());
+    }
+    view.output.out.text = valid_text(found->out, view.output.out.replaced);
+    view.output.err.text = valid_text(found->err, view.output.err.replaced);
+    view.found = std::move(*found);
+    return view;
+  }
   if (request.screen.value_or(state.terminal && state.running())) {
     auto screen = sandbox.screen(state.id);
     if (!screen) {
       return fail(screen.error());
     }
     view.screen = std::move(*screen);
-    view.output.out.next = state.out.total;
-    view.output.err.next = state.err.total;
     return view;
   }
   auto output = collect_output(sandbox, snapshot, request.output);
@@ -94,6 +111,14 @@ std::vector<std::string> view_notes(const View& view) {
   if (replaced > 0) {
     notes.push_back(fmt::format("{} bytes that are not UTF-8 are shown as U+FFFD", replaced));
   }
+  if (const auto& found = view.found) {
+    const std::uint64_t matches = found->matches.first + found->matches.second;
+    const std::uint64_t shown = found->shown.first + found->shown.second;
+    notes.push_back(shown == matches ? fmt::format("{} lines match", matches)
+                                     : fmt::format("{} lines match, {} are shown: narrow the pattern, or raise "
+                                                   "grep.maxLines",
+                                                   matches, shown));
+  }
   return notes;
 }
 
@@ -109,6 +134,9 @@ void add_view_fields(json& fields, const View& view) {
                         {"fullScreen", screen->alternate}};
     return;
   }
+  if (const auto& found = view.found) {
+    fields["matches"] = found->matches.first + found->matches.second;
+  }
   fields["stdout"] = view.output.out.text;
   fields["stderr"] = view.output.err.text;
   fields["stdoutLeftOut"] = view.output.out.left_out;
@@ -123,6 +151,7 @@ void add_view_schema(ordered_json& properties) {
   properties["stderr"] = text;
   properties["stdoutLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stdout"}};
   properties["stderrLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stderr"}};
+  properties["matches"] = {{"type", "integer"}, {"description", "lines that match grep"}};
   properties["cursor"] = {{"type", "string"}, {"description", "pass as since to check_process to read on from here"}};
   properties["screen"] = object_schema({{"text", text},
                                         {"columns", number},

@@ -11,16 +11,18 @@
 
 namespace dockbridge::tools {
 
-// What a reply shows of a process: its output, or the screen of its terminal.
+// What a reply shows of a process: its output, lines found in it, or the screen of its terminal.
 
 struct ViewRequest {
   OutputRequest output;
   std::optional<bool> screen;  ///< none: of a terminal that is in use
+  std::optional<sandbox::GrepRequest> grep{};
 };
 
 struct View {
   ShownOutput output;  ///< with a screen, where to read on and nothing else
   std::optional<sandbox::Screen> screen;
+  std::optional<sandbox::GrepResult> found;  ///< `output` then holds the lines
 };
 
 /// Adds to a tool's arguments what it takes to choose: maxOutput, raw and screen.

@@ -157,6 +157,8 @@ json to_json(const ProcessState& state) {
   if (state.running()) {
     fields["waitsForInput"] = name_of(state.waits_for_input);
     fields["paused"] = state.paused;
+  }
+  if (state.children > 0) {
     fields["children"] = state.children;
   }
   if (state.terminal) {

@@ -34,8 +34,10 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
 Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::string& process, const Record& record) {
   if (!record.kept) {
     const milliseconds age(unix_milliseconds_now() - record.meta.started_at_ms);
-    return age < k_start_span ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
-                              : Result<std::optional<KeeperLink>>(std::nullopt);
+    // After the clock was put back, the age may be anything.
+    return age.count() >= 0 && age < k_start_span
+               ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
+               : Result<std::optional<KeeperLink>>(std::nullopt);
   }
   if (record.status && record.status->closed) {
     return std::nullopt;

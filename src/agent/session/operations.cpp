@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "agent/session/session.hpp"
+#include "agent/session/survivors.hpp"
 #include "agent/spool.hpp"
 #include "util/file.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t k_most_context = 50;
 /// A listing travels in one body; what does not fit is counted.
 constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
 
@@ -74,13 +76,13 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
 }
 
 Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
-  const auto process = live_process_of(frame.head);
-  if (!process) {
-    return fail(process.error());
-  }
   const int number = frame.head.at("signal").get<int>();
   if (number < 1 || number > SIGRTMAX) {
     return fail("bad_request", "not a signal number");
+  }
+  const auto process = live_process_of(frame.head);
+  if (!process) {
+    return reach_survivors(request, frame.head, number, process.error());
   }
   if (auto sent = (*process)->link->signal(number); !sent) {
     return sent;
@@ -92,13 +94,23 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
 Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
   const auto process = live_process_of(frame.head);
   if (!process) {
-    return fail(process.error());
+    // Without a keeper there is nobody to wait for the grace time.
+    return reach_survivors(request, frame.head, SIGKILL, process.error());
   }
   const auto cause = frame.head.at("cause").get<std::string>() == name_of(wire::Cause::cancelled)
                          ? wire::Cause::cancelled
                          : wire::Cause::terminated;
   if (auto sent = (*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>()); !sent) {
     return sent;
+  }
+  answer(request, json::object());
+  return {};
+}
+
+Result<void> Session::reach_survivors(std::uint64_t request, const json& head, int signal, const Error& otherwise) {
+  const auto id = process_id_of(head);
+  if (!id || otherwise.code != "process_ended" || signal_survivors(*id, signal) == 0) {
+    return fail(otherwise);
   }
   answer(request, json::object());
   return {};
@@ -162,6 +174,43 @@ void Session::answer_screen(std::uint64_t request, const std::string& id) {
     return;
   }
   answer(request, {{"screen", *about}}, std::string_view(*stored).substr(end + 1));
+}
+
+Result<void> Session::grep(std::uint64_t request, const wire::Frame& frame) {
+  const json& head = frame.head;
+  const auto id = process_id_of(head);
+  const auto record = id ? m_state.read(*id) : fail(id.error());
+  if (!record) {
+    return fail(record.error());
+  }
+  auto search = OutputGrep::make({head.at("pattern").get<std::string>(), head.at("ignoreCase").get<bool>(),
+                                  std::min(head.at("context").get<std::size_t>(), k_most_context),
+                                  head.at("most").get<std::size_t>()});
+  if (!search) {
+    return fail(search.error());
+  }
+  m_greps.push_back({request, *id, std::move(*search)});
+  return {};
+}
+
+void Session::advance_greps() {
+  std::erase_if(m_greps, [&](Grep& grep) {
+    const auto done = grep.search.advance(m_state.fd(), grep.process);
+    if (!done) {
+      refuse(grep.request, done.error());
+      return true;
+    }
+    if (*done) {
+      const GrepLines& out = grep.search.out();
+      const GrepLines& err = grep.search.err();
+      answer(grep.request,
+             {{"matches", {out.matches(), err.matches()}},
+              {"shown", {out.shown(), err.shown()}},
+              {"outBytes", out.text().size()}},
+             out.text() + err.text());
+    }
+    return *done;
+  });
 }
 
 void Session::list(std::uint64_t request) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/record.hpp"
+#include "agent/session/pattern.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::size_t k_longest_line = 64 * 1024;
 constexpr std::size_t k_piece_bytes = 64 * 1024;
 constexpr std::size_t k_bytes_per_turn = 1024 * 1024;
-constexpr std::int64_t k_pattern_memory = 8L * 1024 * 1024;
 constexpr std::size_t k_told_line_bytes = 1000;
 
 }  // namespace
@@ -53,15 +53,8 @@ std::optional<std::string> LineSearch::match() const {
 }
 
 Result<PatternWatch> PatternWatch::make(const std::string& pattern, Positions from) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  options.set_max_mem(k_pattern_memory);
-  auto compiled = std::make_unique<re2::RE2>(pattern, options);
-  if (!compiled->ok()) {
-    return fail("bad_pattern", "the pattern is not a regular expression: " + compiled->error(),
-                "Use RE2 syntax: no look-around and no back-references; escape ( [ { . * + ? with a backslash");
-  }
-  return PatternWatch(std::move(compiled), from);
+  auto compiled = compile_pattern(pattern);
+  return compiled ? Result<PatternWatch>(PatternWatch(std::move(*compiled), from)) : fail(compiled.error());
 }
 
 PatternWatch::PatternWatch(std::unique_ptr<re2::RE2> pattern, Positions from)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/session/survivors.hpp"
 #include "agent/spool.hpp"
 #include "util/clock.hpp"
 
@@ -101,6 +102,10 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
   }
   state.out = *out;
   state.err = *err;
+  if (state.phase == wire::Phase::lost) {
+    state.children = count_survivors(id);
+    return state;
+  }
   if (last) {
     state.pid = last->pid;
     state.idle_ms = last->idle_ms;

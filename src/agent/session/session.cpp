@@ -51,6 +51,7 @@ int Session::run() {
       m_done = true;
     }
     check_waiters();
+    advance_greps();
     if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {
       m_state.prune(m_retention);
       m_next_prune = now + k_prune_interval;
@@ -135,6 +136,8 @@ void Session::handle(const wire::Frame& frame) {
       done = resize(request, frame);
     } else if (name == "screen") {
       done = screen(request, frame);
+    } else if (name == "grep") {
+      done = grep(request, frame);
     } else if (name == "list") {
       list(request);
     } else if (name == "ping") {
@@ -193,6 +196,9 @@ void Session::on_writable() {
 }
 
 milliseconds Session::next_timeout() const {
+  if (!m_greps.empty()) {
+    return milliseconds::zero();
+  }
   auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
   next = std::min(next, m_next_prune);
   for (const Waiter& waiter : m_waiters) {

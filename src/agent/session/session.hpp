@@ -12,6 +12,7 @@
 
 #include "agent/session/event_loop.hpp"
 #include "agent/session/keeper_pool.hpp"
+#include "agent/session/output_grep.hpp"
 #include "agent/session/pattern_watch.hpp"
 #include "agent/session/process.hpp"
 #include "agent/session/state_directory.hpp"
@@ -52,6 +53,13 @@ class Session {
     [[nodiscard]] Clock::time_point next_check() const;
   };
 
+  /// A search that goes on a piece at a time, between other requests.
+  struct Grep {
+    std::uint64_t request = 0;
+    std::string process;
+    OutputGrep search;
+  };
+
   // session.cpp: the stream
   void greet();
   void read_requests();
@@ -85,10 +93,14 @@ class Session {
   Result<void> input(std::uint64_t request, const wire::Frame& frame);
   Result<void> signal(std::uint64_t request, const wire::Frame& frame);
   Result<void> end(std::uint64_t request, const wire::Frame& frame);
+  /// What is left of a process whose keeper was killed can still be signalled.
+  Result<void> reach_survivors(std::uint64_t request, const nlohmann::json& head, int signal, const Error& otherwise);
   Result<void> keys(std::uint64_t request, const wire::Frame& frame);
   Result<void> resize(std::uint64_t request, const wire::Frame& frame);
   Result<void> screen(std::uint64_t request, const wire::Frame& frame);
   void answer_screen(std::uint64_t request, const std::string& id);
+  Result<void> grep(std::uint64_t request, const wire::Frame& frame);
+  void advance_greps();
   void list(std::uint64_t request);
 
   /// `process` of a request, checked before it becomes a file name.
@@ -121,6 +133,7 @@ class Session {
   int m_started_since_prune = 0;
   std::map<std::string, std::unique_ptr<Process>> m_processes;
   std::vector<Waiter> m_waiters;
+  std::vector<Grep> m_greps;
 };
 
 }  // namespace dockbridge::agent

@@ -8,6 +8,7 @@
 #include "agent/session/identity.hpp"
 #include "agent/session/session.hpp"
 #include "agent/session/shell.hpp"
+#include "agent/session/survivors.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::agent {
@@ -30,7 +31,9 @@ Result<std::vector<std::string>> environment_with(const std::string& shell, cons
                                                   bool on_terminal, std::string_view block) {
   std::vector<std::string> entries;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    entries.emplace_back(*variable);
+    if (!std::string_view(*variable).starts_with(k_process_variable)) {
+      entries.emplace_back(*variable);
+    }
   }
   if (!shell.empty() && std::getenv("SHELL") == nullptr) {
     set_variable(entries, "SHELL", shell);
@@ -156,6 +159,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   }
   order->assignment.child.argv = std::move(*arguments);
   order->assignment.process = *id;
+  order->assignment.child.environment.push_back(fmt::format("{}={}", k_process_variable, *id));
   order->assignment.watch_input = waiter->input;
   if (frame.head.contains("terminal")) {
     const auto size = terminal_size_of(frame.head);

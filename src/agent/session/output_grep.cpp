@@ -1,0 +1,139 @@
+#include "agent/session/output_grep.hpp"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+
+#include "agent/record.hpp"
+#include "agent/session/pattern.hpp"
+#include "agent/spool.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// A line is searched up to here, and what is shown of it is less.
+constexpr std::size_t k_longest_line = 64 * 1024;
+constexpr std::size_t k_shown_line_bytes = 500;
+constexpr std::size_t k_most_text_bytes = 100 * 1024;
+constexpr std::size_t k_piece_bytes = 64 * 1024;
+constexpr std::size_t k_bytes_per_turn = 1024 * 1024;
+
+}  // namespace
+
+void GrepLines::feed(std::string_view bytes) {
+  m_offset += bytes.size();
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end);
+    m_line.append(part.substr(0, k_longest_line - std::min(k_longest_line, m_line.size())));
+    if (end == std::string_view::npos) {
+      return;
+    }
+    take_line();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void GrepLines::skip_to(std::uint64_t offset) {
+  finish();
+  if (m_text.size() < k_most_text_bytes) {
+    m_text += fmt::format("[{} bytes were not kept; lines are counted anew]\n", offset - m_offset);
+  }
+  m_offset = offset;
+  m_number = 0;
+  m_last_shown = 0;
+  m_after = 0;
+  m_before.clear();
+}
+
+void GrepLines::finish() {
+  if (!m_line.empty()) {
+    take_line();
+  }
+}
+
+void GrepLines::take_line() {
+  ++m_number;
+  std::string line = std::exchange(m_line, {});
+  if (line.find_first_of("\x1b\r\b") != std::string::npos) {
+    line = plain_terminal_text(line);
+  }
+  if (re2::RE2::PartialMatch(line, *m_pattern)) {
+    ++m_matches;
+    if (m_shown < m_most && m_text.size() < k_most_text_bytes) {
+      ++m_shown;
+      for (std::size_t i = 0; i < m_before.size(); ++i) {
+        show(m_number - m_before.size() + i, '-', m_before[i]);
+      }
+      m_before.clear();
+      show(m_number, ':', line);
+      m_after = m_context;
+      return;
+    }
+  }
+  if (m_after > 0) {
+    --m_after;
+    show(m_number, '-', line);
+  } else if (m_context > 0) {
+    m_before.push_back(line.substr(0, k_shown_line_bytes + 1));
+    if (m_before.size() > m_context) {
+      m_before.pop_front();
+    }
+  }
+}
+
+void GrepLines::show(std::uint64_t number, char mark, const std::string& line) {
+  if (m_context > 0 && m_last_shown > 0 && number > m_last_shown + 1) {
+    m_text += "--\n";
+  }
+  m_last_shown = number;
+  const std::string shown = utf8_prefix(line, k_shown_line_bytes);
+  m_text += fmt::format("{}{}{}{}\n", number, mark, shown, shown.size() < line.size() ? " …" : "");
+}
+
+Result<OutputGrep> OutputGrep::make(const Order& order) {
+  auto pattern = compile_pattern(order.pattern, order.ignore_case);
+  return pattern ? Result<OutputGrep>(OutputGrep(std::move(*pattern), order)) : fail(pattern.error());
+}
+
+OutputGrep::OutputGrep(std::unique_ptr<re2::RE2> pattern, const Order& order)
+    : m_pattern(std::move(pattern)),
+      m_streams{GrepLines(*m_pattern, order.context, order.most), GrepLines(*m_pattern, order.context, order.most)} {}
+
+OutputGrep::OutputGrep(OutputGrep&&) noexcept = default;
+OutputGrep& OutputGrep::operator=(OutputGrep&&) noexcept = default;
+OutputGrep::~OutputGrep() = default;
+
+Result<bool> OutputGrep::advance(int directory_fd, const std::string& process) {
+  for (std::size_t done = 0; m_current < m_streams.size(); ++m_current) {
+    GrepLines& lines = m_streams.at(m_current);
+    const auto spool = SpoolReader::open(directory_fd, m_current == 0 ? out_name(process) : err_name(process));
+    if (!spool) {
+      return fail(spool.error());
+    }
+    while (true) {
+      const auto slice = spool->read(lines.offset(), k_piece_bytes);
+      if (!slice) {
+        return fail(slice.error());
+      }
+      if (slice->offset > lines.offset()) {
+        lines.skip_to(slice->offset);
+      }
+      if (slice->bytes.empty()) {
+        lines.finish();
+        break;
+      }
+      lines.feed(slice->bytes);
+      done += slice->bytes.size();
+      if (done >= k_bytes_per_turn) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace dockbridge::agent

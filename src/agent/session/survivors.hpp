@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace dockbridge::agent {
+
+/// The variable in a command's environment that holds the id of its process.
+inline constexpr const char* k_process_variable = "DOCKBRIDGE_PROCESS";
+
+// What is left of a process whose keeper was killed is nobody's child any more, but it still has that variable, unless
+// it has cleared its environment or belongs to another user.
+
+std::size_t count_survivors(const std::string& process);
+/// How many there were.
+std::size_t signal_survivors(const std::string& process, int signal);
+
+}  // namespace dockbridge::agent
