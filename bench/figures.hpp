@@ -25,6 +25,10 @@ std::vector<Figure> measure_concurrency(const Setting& setting);
 std::vector<Figure> measure_growth(const Setting& setting);
 /// A flood of output: who holds how much of it.
 std::vector<Figure> measure_flood(const Setting& setting);
+/// Hundreds of processes at once: listed, and killed.
+std::vector<Figure> measure_many_processes(const Setting& setting);
+/// How soon a wait ends, and a new server finds what an old one started.
+std::vector<Figure> measure_waiting(const Setting& setting);
 /// From the start of the process to its first answers. Needs the agent in its place.
 std::vector<Figure> measure_startup(const Setting& setting);
 /// What the server and a keeper cost while nothing happens.

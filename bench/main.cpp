@@ -23,9 +23,14 @@ struct Measurement {
 
 /// In this order: the first calls put the agent into the container, which the start-up figures take for granted.
 constexpr Measurement k_measurements[] = {
-    {"call latency", measure_call_latency}, {"commands at once", measure_concurrency},
-    {"commands in a row", measure_growth},  {"a flood of output", measure_flood},
-    {"start-up", measure_startup},          {"idle memory", measure_idle_memory},
+    {"call latency", measure_call_latency},
+    {"commands at once", measure_concurrency},
+    {"commands in a row", measure_growth},
+    {"a flood of output", measure_flood},
+    {"many processes", measure_many_processes},
+    {"waiting", measure_waiting},
+    {"start-up", measure_startup},
+    {"idle memory", measure_idle_memory},
 };
 
 /// A measurement that breaks off is a bound that is not met; the others still count.

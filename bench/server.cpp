@@ -127,10 +127,14 @@ std::string stateless_request(const std::string& method) {
                     {"io.modelcontextprotocol/clientCapabilities", json::object()}}}});
 }
 
+std::string call_request(int id, const std::string& tool, json arguments) {
+  arguments["rationale"] = "measure dockbridge";
+  return request(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
+}
+
 std::string execute_request(int id, const std::string& command, json more) {
   more["command"] = command;
-  more["rationale"] = "measure dockbridge";
-  return request(id, "tools/call", {{"name", "execute_command"}, {"arguments", std::move(more)}});
+  return call_request(id, "execute_command", std::move(more));
 }
 
 json success_of(const std::string& answer) {

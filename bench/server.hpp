@@ -53,6 +53,7 @@ class Server {
 std::string initialize_request();
 /// A request of the stateless era, which needs no handshake.
 std::string stateless_request(const std::string& method);
+std::string call_request(int id, const std::string& tool, json arguments);
 std::string execute_request(int id, const std::string& command, json more = json::object());
 /// The tool result in an answer. Throws if it is an error, or the command did not exit with 0.
 json success_of(const std::string& answer);

@@ -45,13 +45,12 @@ Error damaged(const char* what) {
 Result<Status> read_status(const json& fields) {
   const int end = fields.value("end", 0);
   const int cause = fields.value("cause", 0);
-  if (end < 0 || end > static_cast<int>(wire::EndKind::unknown) || cause < 0 ||
-      cause > static_cast<int>(wire::k_last_cause)) {
+  if (end < 0 || end > static_cast<int>(wire::EndKind::unknown)) {
     return fail(damaged("has a value that is not known"));
   }
   return Status{
       static_cast<wire::EndKind>(end), fields.value("endCode", 0),
-      static_cast<wire::Cause>(cause), fields.value("endedAtMs", std::int64_t{}),
+      wire::cause_from(cause), fields.value("endedAtMs", std::int64_t{}),
       fields.value("closed", false),   wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{})};
 }
 

@@ -173,7 +173,12 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
-  m_queued += wire::encode(head, body);
+  const std::string frame = wire::encode(head, body);
+  if (frame.size() - body.size() > wire::k_max_head_bytes) {
+    return fail("too_long", "an argument is too long for the agent in the container",
+                "Only a command, its environment, and input may be longer than some 60 KB");
+  }
+  m_queued += frame;
   Mailbox& mailbox = m_mailboxes[id];
   if (m_turn_taken) {
     wake();

@@ -82,11 +82,36 @@ json to_json(const Until& until) {
   if (until.input) {
     fields["input"] = true;
   }
+  if (until.closed) {
+    fields["closed"] = true;
+  }
   return fields;
 }
 
 json to_json(wire::TerminalSize size) {
   return json::array({size.columns, size.rows});
+}
+
+/// An agent that answers with what nobody asked for, or before its time, is not to be believed.
+bool is_plausible(wire::Happened happened, const Until& until, milliseconds timeout, Clock::time_point asked) {
+  constexpr milliseconds k_slack{100};
+  switch (happened) {
+    case wire::Happened::ended:
+      return true;
+    case wire::Happened::grew:
+      return until.known.has_value();
+    case wire::Happened::pattern:
+      return until.pattern.has_value();
+    case wire::Happened::port:
+      return until.port.has_value();
+    case wire::Happened::idle:
+      return until.idle.has_value();
+    case wire::Happened::input:
+      return until.input;
+    case wire::Happened::nothing:
+      return Clock::now() - asked + k_slack >= timeout;
+  }
+  return false;
 }
 
 bool read_small_number(const json& value, std::uint16_t& to) {
@@ -395,8 +420,11 @@ Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout,
                                const std::stop_token& stop) {
   const json head = {
       {"op", "wait"}, {"timeoutMs", timeout.count()}, {"carry", k_carry_bytes}, {"until", to_json(until)}};
+  const auto asked = Clock::now();
   auto answer = call_process(process, head, {}, timeout + k_answer_patience, stop);
-  return answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
+  auto snapshot = answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
+  return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
+                                                                              : drop_session(violation());
 }
 
 Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max) {
@@ -436,8 +464,8 @@ Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& 
   return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
 }
 
-Result<ProcessList> Sandbox::list() {
-  auto answer = call({{"op", "list"}}, {}, k_answer_patience, {});
+Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
+  auto answer = call({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, {});
   if (!answer) {
     return fail(answer.error());
   }

@@ -50,6 +50,7 @@ struct Until {
   std::optional<std::uint16_t> port{};   ///< something listens on it in the container
   std::optional<milliseconds> idle{};    ///< neither output nor input for so long
   bool input = false;                    ///< the process waits for input
+  bool closed = false;                   ///< not at the command's end, but when all that it started has ended too
 };
 
 /// A process as it is, and its whole output if that was short.
@@ -124,7 +125,8 @@ class Sandbox {
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
   Result<GrepResult> grep(const std::string& process, const GrepRequest& request);
-  Result<ProcessList> list();
+  /// The newest of an owner's processes, at most so many.
+  Result<ProcessList> list(const std::string& owner, std::size_t most);
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<std::size_t> send_input(const std::string& process, std::string_view bytes, bool then_end);
   /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.

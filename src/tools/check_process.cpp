@@ -99,19 +99,17 @@ std::string one_line(const wire::ProcessState& state) {
 }
 
 ToolResult list(Sandbox& sandbox, const std::string& owner) {
-  auto found = sandbox.list();
+  auto found = sandbox.list(owner, k_shown_in_list);
   if (!found) {
     return mcp::error_result(found.error());
   }
-  std::erase_if(found->processes, [&](const auto& state) { return state.owner != owner; });
-  const std::size_t shown = std::min(found->processes.size(), k_shown_in_list);
-  const std::uint64_t left_out = found->processes.size() - shown + found->left_out;
+  const std::uint64_t left_out = found->left_out;
   ToolResult result;
   result.structured = {{"processes", mcp::json::array()}, {"leftOut", left_out}};
   std::string text = found->processes.empty() ? "No processes." : "";
-  for (std::size_t i = 0; i < shown; ++i) {
-    result.structured["processes"].push_back(process_fields(found->processes[i]));
-    text += fmt::format("{}{}", i == 0 ? "" : "\n", one_line(found->processes[i]));
+  for (const wire::ProcessState& state : found->processes) {
+    result.structured["processes"].push_back(process_fields(state));
+    text += (text.empty() ? "" : "\n") + one_line(state);
   }
   if (left_out > 0) {
     text += fmt::format("\n[{} older processes are not listed]", left_out);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
@@ -25,6 +26,7 @@ constexpr milliseconds k_usual_grace{5000};
 constexpr std::int64_t k_largest_side = 500;
 /// How long an order's effect is waited for.
 constexpr milliseconds k_moment{200};
+constexpr milliseconds k_glance{10};
 constexpr milliseconds k_after_kill{2000};
 
 enum class Action : std::uint8_t { pause, resume, interrupt, terminate, kill, signal, resize };
@@ -152,6 +154,21 @@ milliseconds time_to_show(const Order& order) {
   return milliseconds{0};
 }
 
+Result<Snapshot> see_effect(const ToolCall& call, const Order& order) {
+  const auto stop = call.context.interruption.token();
+  const bool ends = order.action == Action::terminate || order.action == Action::kill;
+  const sandbox::Until until{.closed = ends};
+  auto after = call.sandbox.wait(order.process, std::min(time_to_show(order), longest_wait(call)), until, stop);
+  if (order.action == Action::pause || order.action == Action::resume) {
+    const bool wanted = order.action == Action::pause;
+    for (const auto deadline = Deadline::after(k_moment);
+         after && after->state.running() && after->state.paused != wanted && !deadline.passed();) {
+      after = call.sandbox.wait(order.process, k_glance, until, stop);
+    }
+  }
+  return after;
+}
+
 ToolResult control(const ToolCall& call) {
   const Order order = read_order(call);
   if (call.arguments.error()) {
@@ -170,7 +187,7 @@ ToolResult control(const ToolCall& call) {
   if (const auto done = carry_out(sandbox, order, before->state); !done) {
     return mcp::error_result(done.error());
   }
-  const auto after = sandbox.wait(order.process, time_to_show(order), {}, call.context.interruption.token());
+  const auto after = see_effect(call, order);
   if (!after) {
     return mcp::error_result(after.error());
   }

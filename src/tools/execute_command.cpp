@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
@@ -225,6 +228,21 @@ ToolResult tell_detached(const std::string& process) {
   return result;
 }
 
+/// Errors of the way to the process, after which it may have been started.
+bool may_run(const Error& error) {
+  constexpr std::array<std::string_view, 8> k_codes = {"connection_lost", "timed_out",     "agent_silent",
+                                                       "keeper_busy",     "spool_damaged", "io_error",
+                                                       "too_large",       "record_damaged"};
+  return std::find(k_codes.begin(), k_codes.end(), error.code) != k_codes.end();
+}
+
+ToolResult tell_lost_sight(const Error& error, const std::string& process) {
+  ToolResult result = mcp::error_result(error);
+  result.text += fmt::format("\nThe command may run all the same. Process ID: {}", process);
+  result.structured["processId"] = process;
+  return result;
+}
+
 ToolResult execute(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
@@ -246,10 +264,10 @@ ToolResult execute(const ToolCall& call) {
     return tell_detached(*id);
   }
   if (!snapshot) {
-    return mcp::error_result(snapshot.error());
+    return may_run(snapshot.error()) ? tell_lost_sight(snapshot.error(), *id) : mcp::error_result(snapshot.error());
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view);
-  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background)) : mcp::error_result(view.error());
+  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background)) : tell_lost_sight(view.error(), *id);
 }
 
 }  // namespace

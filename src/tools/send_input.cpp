@@ -21,6 +21,7 @@ using sandbox::Snapshot;
 constexpr std::size_t k_most_keys = 100;
 constexpr milliseconds k_first_answer{500};
 constexpr milliseconds k_pause{100};
+constexpr milliseconds k_pause_on_terminal{300};
 constexpr milliseconds k_whole_answer{1500};
 
 constexpr const char* k_description =
@@ -53,13 +54,15 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-/// Waits until the process has printed something and then paused, has ended, or the moment is over.
-Result<Snapshot> hear_answer(Sandbox& sandbox, const Snapshot& before, const std::stop_token& stop) {
+/// Waits until the process has printed something and then paused, waits for more input, has ended, or the moment is
+/// over. Keys take a while to arrive: until something was printed, a process that waits for input may not have them.
+Result<Snapshot> hear_answer(Sandbox& sandbox, const Snapshot& before, bool has_arrived, const std::stop_token& stop) {
   const auto deadline = Deadline::after(k_whole_answer);
   Snapshot latest = before;
   milliseconds patience = k_first_answer;
   while (true) {
-    const sandbox::Until until{.known = sandbox::Offsets{latest.state.out.total, latest.state.err.total}};
+    const sandbox::Until until{.known = sandbox::Offsets{latest.state.out.total, latest.state.err.total},
+                               .input = has_arrived};
     auto snapshot = sandbox.wait(before.state.id, std::min(patience, deadline.remaining()), until, stop);
     if (!snapshot) {
       return fail(snapshot.error());
@@ -68,7 +71,9 @@ Result<Snapshot> hear_answer(Sandbox& sandbox, const Snapshot& before, const std
     if (latest.happened != wire::Happened::grew || deadline.passed()) {
       return latest;
     }
-    patience = k_pause;
+    has_arrived = true;
+    // On a terminal the first thing that is printed is what was typed.
+    patience = before.state.terminal ? k_pause_on_terminal : k_pause;
   }
 }
 
@@ -76,6 +81,7 @@ struct Order {
   std::string process;
   std::string input;
   std::vector<std::string> keys;
+  bool newline = false;
   bool eof = false;
   ViewRequest view;
 };
@@ -91,9 +97,7 @@ Order read_order(const ToolCall& call) {
   order.view = read_view_arguments(arguments);
   // Closing the input, or a key, is often all that is wanted; an empty line before it is not.
   const bool only_more = order.input.empty() && (order.eof || !order.keys.empty());
-  if (arguments.flag("autoNewline", order.keys.empty()) && !only_more) {
-    order.input.push_back('\n');
-  }
+  order.newline = arguments.flag("autoNewline", order.keys.empty()) && !only_more;
   if (!arguments.has("input") && order.keys.empty() && !order.eof) {
     arguments.reject("input", "is required, unless keys or eof are given");
   }
@@ -136,7 +140,15 @@ Result<void> press(Sandbox& sandbox, const Order& order, bool on_terminal) {
     return press_without_terminal(sandbox, order);
   }
   const auto pressed = sandbox.press_keys(order.process, order.keys);
-  return pressed ? Result<void>() : fail(pressed.error());
+  if (!pressed) {
+    return fail(pressed.error());
+  }
+  return *pressed == order.keys.size()
+             ? Result<void>()
+             : fail("keys_not_taken",
+                    "the keys were not pressed: the process does not read its input, or its terminal "
+                    "has no emulator left",
+                    "Send text with input instead, or try again later");
 }
 
 ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, std::size_t accepted) {
@@ -173,31 +185,35 @@ ToolResult send(const ToolCall& call) {
     return mcp::error_result({"process_ended", "the process has ended and takes no input: " + end_text(before->state),
                               "check_process shows what it printed"});
   }
-  if (!before->state.stdin_open && (!order.input.empty() || order.eof)) {
-    return mcp::error_result({"stdin_closed", "the input of this process is closed",
-                              "Start the command again without stdin, and send no eof before the last input"});
+  const bool on_terminal = before->state.terminal;
+  if (order.newline) {
+    order.input.push_back(on_terminal ? '\r' : '\n');  // what the enter key types
+  }
+  if (order.eof && on_terminal && !order.keys.empty()) {
+    order.keys.emplace_back("ctrl-d");  // behind the others
+    order.eof = false;
   }
   std::size_t accepted = 0;
   if (!order.input.empty() || order.eof) {
-    const auto taken = sandbox.send_input(order.process, order.input, order.eof && order.keys.empty());
+    if (!before->state.stdin_open) {
+      return mcp::error_result({"stdin_closed", "the input of this process is closed",
+                                "Start the command again without stdin, and send no eof before the last input"});
+    }
+    const auto taken = sandbox.send_input(order.process, order.input, order.eof);
     if (!taken) {
       return mcp::error_result(taken.error());
     }
     accepted = *taken;
   }
-  if (const auto pressed = press(sandbox, order, before->state.terminal); !pressed) {
+  if (const auto pressed = press(sandbox, order, on_terminal); !pressed) {
     return mcp::error_result(pressed.error());
   }
-  if (order.eof && !order.keys.empty()) {
-    if (const auto ended = sandbox.send_input(order.process, "", true); !ended) {
-      return mcp::error_result(ended.error());
-    }
-  }
-  const auto after = hear_answer(sandbox, *before, call.context.interruption.token());
+  const auto after = hear_answer(sandbox, *before, order.keys.empty(), call.context.interruption.token());
   if (!after) {
     return mcp::error_result(after.error());
   }
   order.view.output.since = Cursor{before->state.out.total, before->state.err.total};
+  order.view.screen = order.view.screen.value_or(on_terminal && after->state.running());
   const auto view = look_at(sandbox, *after, order.view);
   return view ? tell(*after, *view, order, accepted) : mcp::error_result(view.error());
 }

@@ -65,8 +65,10 @@ ViewRequest read_view_arguments(Arguments& arguments) {
 Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request) {
   View view;
   const wire::ProcessState& state = snapshot.state;
-  view.output.out.next = state.out.total;
-  view.output.err.next = state.err.total;
+  // Who was shown something else has read nothing of the stream.
+  const Cursor since = request.output.since.value_or(Cursor{});
+  view.output.out.next = since.out;
+  view.output.err.next = since.err;
   if (request.grep) {
     auto found = sandbox.grep(state.id, *request.grep);
     if (!found) {
@@ -77,13 +79,17 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
     view.found = std::move(*found);
     return view;
   }
-  if (request.screen.value_or(state.terminal && state.running())) {
+  const bool wants_stream = request.output.since || request.output.tail_lines;
+  if (request.screen.value_or(state.terminal && state.running() && !wants_stream)) {
     auto screen = sandbox.screen(state.id);
-    if (!screen) {
+    if (screen) {
+      screen->text = plain_terminal_text(valid_text(screen->text, view.output.out.replaced));
+      view.screen = std::move(*screen);
+      return view;
+    }
+    if (request.screen) {
       return fail(screen.error());
     }
-    view.screen = std::move(*screen);
-    return view;
   }
   auto output = collect_output(sandbox, snapshot, request.output);
   if (!output) {

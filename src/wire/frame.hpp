@@ -24,7 +24,6 @@ inline constexpr std::size_t k_max_body_to_host = 1024 * 1024;
 /// The most output that one answer carries.
 inline constexpr std::size_t k_max_read_bytes = 256 * 1024;
 /// What a `list` answers at the most; the rest is counted.
-inline constexpr std::size_t k_max_listed_processes = 5000;
 
 inline constexpr milliseconds k_idle_ping_interval{15'000};
 inline constexpr milliseconds k_session_silence_limit{60'000};

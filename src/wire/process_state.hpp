@@ -30,7 +30,10 @@ enum class Cause : std::uint8_t {
   memory,      ///< the container ran out of memory, and the kernel killed it
   container,   ///< the container stopped; only the host can tell
 };
-inline constexpr Cause k_last_cause = Cause::container;
+/// A cause that a newer version knows is none to this one.
+constexpr Cause cause_from(int number) {
+  return number > 0 && number <= static_cast<int>(Cause::container) ? static_cast<Cause>(number) : Cause::none;
+}
 
 /// What a process and everything it started have used.
 struct Usage {

@@ -193,3 +193,40 @@ TEST_CASE("what does not fit a terminal is refused with the reason") {
   CHECK(error_of(c.server.execute("true", {{"tty", "yes"}}))["code"] == "bad_arguments");
   CHECK(fields_of(c.server.execute("stty size", {{"tty", json::object()}}))["stdout"] == "24 80\n");
 }
+
+TEST_CASE("many look at one screen at once, and each is answered") {
+  Connected c;
+  const Person person(c.server, "PS1='$ ' bash --norc");
+  person.sees("$");
+  std::vector<int> calls;
+  for (int i = 0; i < 20; ++i) {
+    calls.push_back(c.server.start_call("check_process", {{"processId", person.id()}}));
+  }
+  for (const int call : calls) {
+    CHECK(fields_of(c.server.receive_answer(call)["result"])["screen"]["text"] == "$\n");
+  }
+}
+
+TEST_CASE("a command with a terminal and its input from a file has the terminal all the same") {
+  Connected c;
+  const json result = c.server.execute("cat; echo done > /dev/tty", {{"tty", true}, {"stdin", "from a file\n"}});
+  CHECK(fields_of(result)["stdout"] == "from a file\ndone\n");
+}
+
+TEST_CASE("eof ends the input of a terminal, also in the middle of a line") {
+  Connected c;
+  const Person person(c.server, "cat > /app/typed; echo over");
+  c.server.call("send_input", {{"processId", person.id()}, {"input", "no end"}, {"autoNewline", false}, {"eof", true}});
+  CHECK(person.ends()["exitCode"] == 0);
+  CHECK(fields_of(c.server.execute("cat /app/typed"))["stdout"] == "no end");
+}
+
+TEST_CASE("what scrolled off the screen can be read from the cursor") {
+  Connected c;
+  const Person person(c.server, "seq 1 500; read x");
+  person.sees("500");
+  const json shown = fields_of(check(c.server, person.id()));
+  CHECK(shown["screen"]["text"].get<std::string>().find("\n2\n") == std::string::npos);
+  const json stream = fields_of(check(c.server, person.id(), {{"since", shown["cursor"]}}));
+  CHECK(stream["stdout"].get<std::string>().starts_with("1\n2\n3\n"));
+}

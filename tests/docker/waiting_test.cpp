@@ -102,3 +102,28 @@ TEST_CASE("a wait for something that makes no sense is refused with the reason")
   const json ignored = check(c.server, id, {{"waitFor", {{"moon", "full"}}}, {"timeout", 0}});
   CHECK(text_of(ignored).find("waitFor.moon") != std::string::npos);
 }
+
+TEST_CASE("a server that its command left running is waited for") {
+  Connected c;
+  const json started = c.server.execute("(sleep 0.5; exec python3 -m http.server 8124 >/dev/null 2>&1) &");
+  CHECK(fields_of(started)["childrenRunning"] == true);
+  const json open = check(c.server, fields_of(started)["processId"], {{"waitFor", {{"port", 8124}}}, {"timeout", 20}});
+  CHECK(fields_of(open)["happened"] == "port");
+}
+
+TEST_CASE("stored output is searched, and only what matches is shown") {
+  Connected c;
+  const std::string id = fields_of(c.server.execute("seq 1 200000; echo 'Error: no luck' >&2; seq 1 10"))["processId"];
+  const json found =
+      check(c.server, id, {{"grep", {{"pattern", "^(199999|ERROR)"}, {"context", 1}, {"ignoreCase", true}}}});
+  CHECK(fields_of(found)["stdout"] == "199998-199998\n199999:199999\n200000-200000\n");
+  CHECK(fields_of(found)["stderr"] == "1:Error: no luck\n");
+  CHECK(fields_of(found)["matches"] == 2);
+  const json many = check(c.server, id, {{"grep", {{"pattern", "7"}, {"maxLines", 2}}}});
+  CHECK(fields_of(many)["stdout"] == "7:7\n17:17\n");
+  CHECK(text_of(many).find(fmt::format("{} lines match, 2 are shown", fields_of(many)["matches"].get<int>())) !=
+        std::string::npos);
+  CHECK(fields_of(check(c.server, id, {{"grep", "nowhere"}}))["matches"] == 0);
+  CHECK(error_of(check(c.server, id, {{"grep", "("}}))["code"] == "bad_pattern");
+  CHECK(error_of(check(c.server, id, {{"grep", 5}}))["code"] == "bad_arguments");
+}

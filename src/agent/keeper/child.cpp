@@ -39,7 +39,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   ::dup2(spec.stdout_fd, 1);
   ::dup2(spec.stderr_fd, 2);
   if (spec.on_terminal) {
-    ::ioctl(0, TIOCSCTTY, 0);
+    ::ioctl(1, TIOCSCTTY, 0);  // input may come from a file
   }
   if (spec.nice > 0) {
     ::setpriority(PRIO_PROCESS, 0, spec.nice);

@@ -27,7 +27,7 @@ struct ChildSpec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
-  bool on_terminal = false;  ///< stdin is one, and becomes its controlling terminal
+  bool on_terminal = false;  ///< stdout is one, and becomes its controlling terminal
 };
 
 /// Starts the command in a session of its own, with no signal blocked; umask, OOM score and how signals are handled are

@@ -15,7 +15,8 @@ namespace dockbridge::agent {
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
 // They are fixed little-endian structures: a keeper of one version talks to sessions of others.
 
-inline constexpr std::uint8_t k_control_version = 1;
+/// 2: watch_input, keys, screen, resize.
+inline constexpr std::uint8_t k_control_version = 2;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// What a keeper holds of input its process has not read yet.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -35,7 +36,7 @@ enum class Order : std::uint8_t {
   end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
   start = 6,         ///< to a keeper without a process, by the session that started it: here is one, see assignment.hpp
   attach = 7,        ///< the first on a link that was connected; payload: the id of the process that is meant
-  watch_input = 8,   ///< answer with the state, once, when the process waits for input
+  watch_input = 8,   ///< value 1: answer with the state, once, when the process waits for input; 0: do not
   keys = 9,          ///< payload: names of keys, one space between; goes to the terminal; answered by `accepted`
   screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
   resize = 11,       ///< value: columns in the lower, rows in the upper half

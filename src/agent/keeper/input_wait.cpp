@@ -113,6 +113,10 @@ Awaited awaited_descriptors(pid_t pid, const Blocked& call) {
     case SYS_preadv2:
     case SYS_splice:
     case SYS_tee:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
       return std::vector<int>{static_cast<int>(call.arguments[0])};
     case SYS_sendfile:
       return std::vector<int>{static_cast<int>(call.arguments[1])};
@@ -140,44 +144,60 @@ Awaited awaited_descriptors(pid_t pid, const Blocked& call) {
   }
 }
 
-WaitsForInput judge_thread(const ProcessEntry& process, const Blocked& call, const InputSource& source) {
+/// What the threads of a process, or the processes of a tree, are at.
+struct Sight {
+  bool reads_input = false;
+  bool does_more = false;  ///< works, or waits for connections, files or another terminal as well
+  bool is_hidden = false;  ///< something could not be looked at
+};
+
+/// Who waits for one of these does something of its own accord.
+bool is_other_work(const std::string& link) {
+  return link.starts_with("socket:") || link.ends_with("/ptmx") || link.find("inotify") != std::string::npos;
+}
+
+void look_at_call(const ProcessEntry& process, const Blocked& call, const InputSource& source, Sight& sight) {
   const Awaited awaited = awaited_descriptors(process.pid, call);
   if (!awaited) {
-    return WaitsForInput::unknown;
+    sight.is_hidden = true;
+    return;
   }
-  bool ours = false;
-  bool connections = false;
   for (const int fd : *awaited) {
     const std::string link = read_link(fmt::format("/proc/{}/fd/{}", process.pid, fd));
     const bool own_terminal = source.terminal != 0 && link == "/dev/tty" && process.terminal == source.terminal;
-    ours = ours || link == source.link || own_terminal;
-    connections = connections || link.starts_with("socket:");
+    sight.reads_input = sight.reads_input || link == source.link || own_terminal;
+    sight.does_more = sight.does_more || is_other_work(link);
   }
-  if (!ours) {
-    return WaitsForInput::no;
-  }
-  return connections ? WaitsForInput::unknown : WaitsForInput::yes;
 }
 
-WaitsForInput look_at_thread(const ProcessEntry& process, const char* thread, const InputSource& source) {
+void look_at_thread(const ProcessEntry& process, const char* thread, const InputSource& source, Sight& sight) {
   const Fd file(::open(fmt::format("/proc/{}/task/{}/syscall", process.pid, thread).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 256> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
   if (got < 0) {
-    return errno == ENOENT || errno == ESRCH ? WaitsForInput::no : WaitsForInput::unknown;
+    sight.is_hidden = sight.is_hidden || (errno != ENOENT && errno != ESRCH);
+    return;
   }
   Blocked call;
-  const bool is_blocked = std::sscanf(text.data(), "%ld %lx %lx %lx", &call.number, &call.arguments[0],
-                                      &call.arguments[1], &call.arguments[2]) == 4;
-  return is_blocked ? judge_thread(process, call, source) : WaitsForInput::no;
+  if (std::sscanf(text.data(), "%ld %lx %lx %lx", &call.number, &call.arguments[0], &call.arguments[1],
+                  &call.arguments[2]) == 4) {
+    look_at_call(process, call, source, sight);
+  } else {
+    sight.does_more = true;  // "running"
+  }
 }
 
-/// Yes wins over unknown, and that over no.
-WaitsForInput stronger(WaitsForInput a, WaitsForInput b) {
-  if (a == WaitsForInput::yes || b == WaitsForInput::yes) {
-    return WaitsForInput::yes;
+/// A thread that reads the input beside others that work does not hold them up.
+Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
+  Sight sight;
+  const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(fmt::format("/proc/{}/task", process.pid).c_str()),
+                                                    ::closedir);
+  while (const dirent* thread = threads ? ::readdir(threads.get()) : nullptr) {
+    if (std::isdigit(static_cast<unsigned char>(thread->d_name[0])) != 0) {
+      look_at_thread(process, thread->d_name, source, sight);
+    }
   }
-  return a == WaitsForInput::unknown ? a : b;
+  return sight;
 }
 
 }  // namespace
@@ -189,20 +209,23 @@ InputSource input_source(int fd) {
 }
 
 WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source) {
-  WaitsForInput verdict = WaitsForInput::no;
+  static const bool kernel_tells = ::access("/proc/self/syscall", F_OK) == 0;
+  bool certain = false;
+  bool doubtful = !kernel_tells;
+  bool works = false;
   for (const ProcessEntry& process : processes) {
     if (process.is_stopped()) {
       continue;
     }
-    const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(fmt::format("/proc/{}/task", process.pid).c_str()),
-                                                      ::closedir);
-    while (const dirent* thread = threads && verdict != WaitsForInput::yes ? ::readdir(threads.get()) : nullptr) {
-      if (std::isdigit(static_cast<unsigned char>(thread->d_name[0])) != 0) {
-        verdict = stronger(verdict, look_at_thread(process, thread->d_name, source));
-      }
-    }
+    const Sight sight = look_at_process(process, source);
+    certain = certain || (sight.reads_input && !sight.does_more);
+    doubtful = doubtful || sight.is_hidden || sight.reads_input;
+    works = works || process.state == 'R' || process.state == 'D';
   }
-  return verdict;
+  if (certain && !works) {
+    return WaitsForInput::yes;
+  }
+  return certain || doubtful ? WaitsForInput::unknown : WaitsForInput::no;
 }
 
 }  // namespace dockbridge::agent

@@ -34,6 +34,8 @@ constexpr milliseconds k_longest_look_interval{2000};
 /// A poll that took so much longer than it should: the container was frozen.
 constexpr milliseconds k_frozen{1000};
 constexpr char k_end_of_input_key = 4;
+/// What the keys of one packet may come to.
+constexpr std::size_t k_keys_room = k_max_control_payload;
 /// What a shell adds to a signal's number for its exit status.
 constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
@@ -177,6 +179,7 @@ void Keeper::wait_for_events(std::vector<pollfd>& polled) {
   const auto overslept = Clock::now() - began - milliseconds(timeout);
   if (timeout >= 0 && overslept > k_frozen) {
     m_last_activity += overslept;
+    m_last_look += overslept;
     if (m_runtime_ends) {
       *m_runtime_ends += overslept;
     }
@@ -265,6 +268,7 @@ void Keeper::record_end(bool closed) {
   m_status.used = m_reaped;
   if (m_terminal) {
     m_terminal->store_at_end();
+    answer_screen_requests();
   }
   if (closed) {
     m_stdin_pipe.reset();
@@ -291,6 +295,10 @@ void Keeper::write_input() {
   if (m_pending_input.empty() && m_stdin_ends) {
     m_stdin_pipe.reset();
   }
+}
+
+std::size_t Keeper::room_for_input() const {
+  return k_max_pending_input - std::min(k_max_pending_input, m_pending_input.size());
 }
 
 void Keeper::note_activity() {
@@ -327,8 +335,10 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
       link.watches_growth = true;
       return true;
     case Order::watch_input:
-      link.watches_input = true;
-      look();
+      link.watches_input = packet.header.value != 0;
+      if (link.watches_input) {
+        look();
+      }
       return true;
     case Order::input:
       take_input(link, packet);
@@ -337,11 +347,11 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
       press_keys(link, packet.payload);
       return true;
     case Order::screen:
-      link.awaits_screen = m_terminal != nullptr;
-      if (m_terminal) {
+      link.awaits_screen = true;
+      if (m_terminal && m_terminal->has_screen()) {
         m_terminal->store();
       } else {
-        send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::screen), 0);
+        answer_screen_requests();
       }
       return true;
     case Order::resize:
@@ -367,11 +377,13 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
 void Keeper::take_input(Link& link, const ControlPacket& packet) {
   std::size_t accepted = 0;
   if (m_stdin_pipe && !m_stdin_ends) {
-    accepted = std::min(packet.payload.size(), k_max_pending_input - m_pending_input.size());
+    accepted = std::min(packet.payload.size(), room_for_input());
     m_pending_input.append(packet.payload, 0, accepted);
     const bool then_end = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
     if (then_end && m_terminal) {
-      m_pending_input += k_end_of_input_key;
+      // The first one only hands over a line that was not finished.
+      const bool in_line = !packet.payload.empty() && packet.payload.back() != '\n' && packet.payload.back() != '\r';
+      m_pending_input.append(in_line ? 2 : 1, k_end_of_input_key);
     } else {
       m_stdin_ends = then_end;
     }
@@ -383,7 +395,8 @@ void Keeper::take_input(Link& link, const ControlPacket& packet) {
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
 void Keeper::press_keys(Link& link, std::string_view names) {
-  const bool taken = m_terminal && m_stdin_pipe && !names.empty();
+  const bool taken =
+      m_terminal && m_terminal->has_screen() && m_stdin_pipe && !names.empty() && room_for_input() > k_keys_room;
   if (taken) {
     m_terminal->press(names);
     note_activity();
@@ -395,19 +408,25 @@ void Keeper::press_keys(Link& link, std::string_view names) {
 void Keeper::hear_screen() {
   const auto [typed, stored] = m_terminal->receive();
   // A program that asks and never reads the answers is not answered for ever.
-  if (m_stdin_pipe && !typed.empty() && typed.size() <= k_max_pending_input - m_pending_input.size()) {
+  if (m_stdin_pipe && !typed.empty() && typed.size() <= room_for_input()) {
     m_pending_input += typed;
     write_input();
   }
+  if (stored) {
+    answer_screen_requests();
+  }
+}
+
+void Keeper::answer_screen_requests() {
   for (Link& link : m_links) {
-    if (stored && std::exchange(link.awaits_screen, false)) {
+    if (std::exchange(link.awaits_screen, false)) {
       send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::screen), 0);
     }
   }
 }
 
 bool Keeper::is_watched_for_input() const {
-  return m_phase == wire::Phase::running &&
+  return m_phase == wire::Phase::running && m_stdin_pipe && !m_stdin_ends &&
          std::any_of(m_links.begin(), m_links.end(), [](const Link& link) { return link.watches_input; });
 }
 
@@ -422,8 +441,8 @@ void Keeper::look() {
   m_living = usage_of(family);
   m_children = static_cast<std::uint32_t>(family.size());
   const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
-  const bool was_paused = std::exchange(m_paused, command != family.end() && command->is_stopped());
-  if (m_paused && was_paused) {
+  m_paused = command != family.end() && command->is_stopped();
+  if (m_paused) {
     m_last_activity += since;
   }
   const bool can_read = m_stdin_pipe && !m_stdin_ends && m_pending_input.empty();
@@ -475,8 +494,8 @@ StatePacket Keeper::state() const {
   packet.terminal = m_terminal ? 1 : 0;
   packet.children = m_children;
   packet.used = together(m_reaped, m_living);
-  packet.idle_ms =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity).count());
+  const auto idle = std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity);
+  packet.idle_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(0, idle.count()));
   return packet;
 }
 

@@ -65,6 +65,8 @@ class Keeper {
   void take_input(Link& link, const ControlPacket& packet);
   void press_keys(Link& link, std::string_view names);
   void hear_screen();
+  void answer_screen_requests();
+  [[nodiscard]] std::size_t room_for_input() const;
   [[nodiscard]] short screen_events() const;
   void note_activity();
   [[nodiscard]] bool is_watched_for_input() const;

@@ -56,6 +56,7 @@ Terminal::Terminal(Fd master, Fd slave, wire::TerminalSize size, int directory_f
 void Terminal::start_screen() {
   m_screen.reset();
   m_backlog.clear();
+  m_stores = 0;
   std::array<int, 2> sockets{};
   if (++m_starts > k_most_starts ||
       ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
@@ -87,6 +88,13 @@ void Terminal::send_backlog() {
   }
 }
 
+bool Terminal::has_screen() {
+  if (!m_screen) {
+    start_screen();
+  }
+  return static_cast<bool>(m_screen);
+}
+
 void Terminal::show(std::string_view output) {
   send(static_cast<std::uint8_t>(ScreenOrder::show), 0, output);
 }
@@ -102,6 +110,7 @@ void Terminal::resize(wire::TerminalSize size) {
 }
 
 void Terminal::store() {
+  m_stores += m_screen ? 1 : 0;
   send(static_cast<std::uint8_t>(ScreenOrder::store), 0);
 }
 
@@ -129,7 +138,7 @@ Terminal::News Terminal::receive() {
         news.typed += packet.payload;
         break;
       case ScreenAnswer::stored:
-        news.stored = true;
+        news.stored = --m_stores == 0;
         break;
     }
   }

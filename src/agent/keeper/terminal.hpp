@@ -31,6 +31,8 @@ class Terminal {
   [[nodiscard]] bool has_backlog() const { return !m_backlog.empty(); }
   void send_backlog();
 
+  /// Whether there is a picture; if there was none for want of processes, another is tried.
+  bool has_screen();
   void show(std::string_view output);
   void press(std::string_view keys);
   void resize(wire::TerminalSize size);
@@ -41,7 +43,7 @@ class Terminal {
 
   struct News {
     std::string typed;    ///< goes to the command
-    bool stored = false;  ///< the screen's file is as of now, or there will be none
+    bool stored = false;  ///< every `store` so far is done, or will not be
   };
   News receive();
 
@@ -63,6 +65,7 @@ class Terminal {
   std::string m_name;
   Fd m_screen;
   int m_starts = 0;
+  int m_stores = 0;  // that are not done
   std::deque<Packet> m_backlog;
 };
 

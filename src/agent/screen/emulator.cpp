@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <vterm.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -124,7 +125,7 @@ std::string Emulator::screen() const {
   for (int row = 0; row < m_size.rows; ++row) {
     const VTermRect rect{row, row + 1, 0, m_size.columns};
     const std::size_t size = ::vterm_screen_get_text(m_screen, line.data(), line.size(), rect);
-    const std::string shown = without_blank_end(std::string(line.data(), size));
+    const std::string shown = without_blank_end(std::string(line.data(), std::min(size, line.size())));
     blank_lines += '\n';
     if (!shown.empty()) {
       text += std::exchange(blank_lines, {}).substr(1) + shown + '\n';

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,9 @@ void obey(Emulator& emulator, const ControlPacket& packet, const char* name) {
 int serve_as_screen(const char* name, wire::TerminalSize size) {
   ::setsid();
   ::prctl(PR_SET_NAME, "dockbridge-scr");
+  // It may fall over, which is nothing that anybody wants to look into.
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

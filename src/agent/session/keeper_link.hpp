@@ -22,8 +22,9 @@ class KeeperLink {
   static Result<std::optional<KeeperLink>> find(int directory_fd, const std::string& process, const Record& record);
   /// Whether there is a keeper of that name, or may be.
   static bool is_listening(int directory_fd, const std::string& keeper);
-  /// From the session's end of the socket pair that a new keeper was started with.
-  explicit KeeperLink(Fd socket) : m_socket(std::move(socket)) {}
+  /// From the session's end of the socket pair that a new keeper was started with, which is of this version.
+  explicit KeeperLink(Fd socket, std::uint8_t version = k_control_version)
+      : m_socket(std::move(socket)), m_version(version) {}
 
   [[nodiscard]] int fd() const { return m_socket.get(); }
   Received receive(ControlPacket& packet);
@@ -33,19 +34,24 @@ class KeeperLink {
   Result<void> query();
   /// Asks to be told, once, when there is more output. A change of phase is always told.
   Result<void> watch_growth();
-  /// Asks to be told, once, when the process waits for input.
-  Result<void> watch_input();
   Result<void> input(std::string_view bytes, bool then_end);
+  Result<void> signal(int number);
+  Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
+
+  // These are the error `keeper_too_old` if the keeper was started by a version that did not have them.
+  /// Asks to be told, once, when the process waits for input, or not to be.
+  Result<void> watch_input(bool wanted);
   Result<void> keys(std::string_view names);
   Result<void> screen();
   Result<void> resize(wire::TerminalSize size);
-  Result<void> signal(int number);
-  Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
 
  private:
   Result<void> send(Order order, std::uint32_t value, std::string_view payload = {});
 
+  Result<void> send_new(Order order, std::uint32_t value, std::string_view payload = {});
+
   Fd m_socket;
+  std::uint8_t m_version;  // of the keeper, as far as it has said so
 };
 
 }  // namespace dockbridge::agent

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t k_most_context = 50;
+constexpr std::size_t k_most_screen_bytes = wire::k_max_body_to_host - 4096;
 /// A listing travels in one body; what does not fit is counted.
 constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
 
@@ -165,7 +166,7 @@ Result<void> Session::screen(std::uint64_t request, const wire::Frame& frame) {
 }
 
 void Session::answer_screen(std::uint64_t request, const std::string& id) {
-  const auto stored = read_file_at(m_state.fd(), screen_name(id), wire::k_max_read_bytes);
+  const auto stored = read_file_at(m_state.fd(), screen_name(id), k_most_screen_bytes);
   const std::size_t end = stored ? stored->find('\n') : std::string::npos;
   const auto about = end == std::string::npos ? fail("no_screen", "") : wire::parse_bounded(stored->substr(0, end), 3);
   if (!about) {
@@ -213,32 +214,43 @@ void Session::advance_greps() {
   });
 }
 
-void Session::list(std::uint64_t request) {
-  std::vector<wire::ProcessState> states;
+Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
+  const auto owner = frame.head.at("owner").get<std::string>();
+  const auto most = frame.head.at("most").get<std::size_t>();
+  struct Listed {
+    std::string id;
+    Record record;
+  };
+  std::vector<Listed> found;
   std::size_t unreadable = 0;
   m_state.visit([&](const std::string& id, const Result<Record>& record) {
-    const auto known = m_processes.find(id);
-    const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
-    if (auto state = record ? describe_from_disk(m_state, id, *record, has_keeper) : fail(record.error())) {
-      states.push_back(std::move(*state));
-    } else {
-      ++unreadable;
+    unreadable += record ? 0 : 1;
+    if (record && record->meta.owner == owner) {
+      found.push_back({id, *record});
     }
   });
-  std::sort(states.begin(), states.end(),
-            [](const auto& a, const auto& b) { return a.started_at_ms > b.started_at_ms; });
+  std::sort(found.begin(), found.end(),
+            [](const Listed& a, const Listed& b) { return a.record.meta.started_at_ms > b.record.meta.started_at_ms; });
   std::string body = "{\"processes\":[";
   std::size_t listed = 0;
-  for (wire::ProcessState& state : states) {
-    state.command = utf8_prefix(state.command, 200);
-    const std::string text = to_json(state).dump(-1, ' ', false, json::error_handler_t::replace);
-    if (listed == wire::k_max_listed_processes || body.size() + text.size() > k_max_list_bytes) {
+  for (std::size_t i = 0; i < found.size() && listed < most; ++i) {
+    const auto known = m_processes.find(found[i].id);
+    const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
+    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper);
+    if (!state) {
+      ++unreadable;
+      continue;
+    }
+    state->command = utf8_prefix(state->command, 200);
+    const std::string text = to_json(*state).dump(-1, ' ', false, json::error_handler_t::replace);
+    if (body.size() + text.size() > k_max_list_bytes) {
       break;
     }
     body += (listed++ == 0 ? "" : ",") + text;
   }
   body += "]}";
-  answer(request, {{"left", states.size() - listed}, {"unreadable", unreadable}}, body);
+  answer(request, {{"left", found.size() - listed}, {"unreadable", unreadable}}, body);
+  return {};
 }
 
 Result<Process*> Session::find(const std::string& id) {
@@ -310,6 +322,9 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
                   reinterpret_cast<char*>(&state) + sizeof state.header);
       process.last = state;
+      if (state.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
+        process.input_watched = false;  // told once
+      }
       serve_waiters(process);
       if (state.header.value == k_keeper_is_free) {
         take_back_keeper(process.id);
@@ -323,9 +338,8 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       }
       return;
     case Answer::screen:
-      if (!process.screen_requests.empty()) {
-        answer_screen(process.screen_requests.front(), process.id);
-        process.screen_requests.pop_front();
+      for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {
+        answer_screen(request, process.id);
       }
       return;
     case Answer::start_failed:
@@ -368,10 +382,9 @@ std::optional<KeeperLink> Session::detach(Process& process) {
                      "check_process tells how it ended and what it printed"});
   }
   process.input_requests.clear();
-  for (const std::uint64_t request : process.screen_requests) {
+  for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {
     answer_screen(request, process.id);
   }
-  process.screen_requests.clear();
   return link;
 }
 

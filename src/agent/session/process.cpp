@@ -55,13 +55,12 @@ std::uint64_t milliseconds_since_change(int directory_fd, const std::string& nam
 std::optional<Status> status_in(const StatePacket& told) {
   const bool ended = told.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
                      told.phase == static_cast<std::uint8_t>(wire::Phase::closed);
-  if (!ended || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown) ||
-      told.cause > static_cast<std::uint8_t>(wire::k_last_cause)) {
+  if (!ended || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown)) {
     return std::nullopt;
   }
   return Status{static_cast<wire::EndKind>(told.end),
                 told.end_code,
-                static_cast<wire::Cause>(told.cause),
+                wire::cause_from(told.cause),
                 told.ended_at_ms,
                 told.phase == static_cast<std::uint8_t>(wire::Phase::closed),
                 told.used};

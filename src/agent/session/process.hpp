@@ -3,6 +3,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/record.hpp"
 #include "agent/session/keeper_link.hpp"
@@ -18,9 +19,10 @@ struct Process {
   std::string id;
   Record record;
   std::optional<KeeperLink> link;
-  std::optional<StatePacket> last;            ///< what the keeper said last
-  std::deque<std::uint64_t> input_requests;   ///< whose input the keeper has not acknowledged yet
-  std::deque<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
+  std::optional<StatePacket> last;             ///< what the keeper said last
+  std::deque<std::uint64_t> input_requests;    ///< whose input the keeper has not acknowledged yet
+  std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
+  bool input_watched = false;                  ///< the keeper was asked to tell
 
   /// Puts together what the keeper said, or its record where it is gone, and what the spool holds.
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;

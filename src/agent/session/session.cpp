@@ -139,7 +139,7 @@ void Session::handle(const wire::Frame& frame) {
     } else if (name == "grep") {
       done = grep(request, frame);
     } else if (name == "list") {
-      list(request);
+      done = list(request, frame);
     } else if (name == "ping") {
       answer(request, json::object());
     } else {

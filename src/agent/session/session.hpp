@@ -44,6 +44,7 @@ class Session {
     std::optional<std::uint16_t> port;
     std::optional<milliseconds> idle;
     bool input = false;
+    bool closed = false;  ///< not only the command's end, but that of everything it started
 
     Clock::time_point next_port_check;
     Clock::time_point next_idle_check;
@@ -78,8 +79,9 @@ class Session {
   static Result<Waiter> read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
   Result<std::optional<wire::Happened>> happened_to(Waiter& waiter, const Process& process);
-  /// Answers those whose event has come; to be called at every news of the process.
-  void serve_waiters(Process& process);
+  /// Answers those whose event has come; to be called at every news of the process. Without news, only those whose
+  /// search goes on.
+  void serve_waiters(Process& process, bool is_news = true);
   /// What time brings: deadlines, ports, silence, output that is still to be searched.
   void check_waiters();
   void conclude(Waiter& waiter, wire::Happened what);
@@ -101,7 +103,7 @@ class Session {
   void answer_screen(std::uint64_t request, const std::string& id);
   Result<void> grep(std::uint64_t request, const wire::Frame& frame);
   void advance_greps();
-  void list(std::uint64_t request);
+  Result<void> list(std::uint64_t request, const wire::Frame& frame);
 
   /// `process` of a request, checked before it becomes a file name.
   static Result<std::string> process_id_of(const nlohmann::json& head);

@@ -182,6 +182,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   auto& process = *(m_processes[*id] = std::make_unique<Process>());
   process.id = *id;
   process.record.meta = std::move(order->meta);
+  process.input_watched = waiter->input;
   attach(process, std::move(*link));
   m_waiters.push_back(std::move(*waiter));
   ++m_started_since_prune;

@@ -46,6 +46,7 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
     waiter.next_idle_check = now + *waiter.idle;
   }
   waiter.input = until.value("input", false);
+  waiter.closed = until.value("closed", false);
   return waiter;
 }
 
@@ -81,7 +82,10 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
       return std::nullopt;  // the line may have come before whatever else happened
     }
   }
-  if (!process.link || (process.last && process.last->phase != 0)) {
+  // Something the command left running may still open a port, or print the line.
+  const bool stays = waiter.closed || waiter.port || waiter.pattern;
+  const auto ending = static_cast<std::uint8_t>(stays ? wire::Phase::closed : wire::Phase::exited);
+  if (!process.link || (process.last && process.last->phase >= ending)) {
     return Happened::ended;
   }
   if (waiter.happened || !process.last) {
@@ -100,11 +104,15 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
   return std::nullopt;
 }
 
-void Session::serve_waiters(Process& process) {
+void Session::serve_waiters(Process& process, bool is_news) {
   bool wants_growth = false;
   bool wants_input = false;
   std::erase_if(m_waiters, [&](Waiter& waiter) {
     if (waiter.process != process.id) {
+      return false;
+    }
+    if (!is_news && !waiter.is_behind) {
+      wants_input = wants_input || waiter.input;
       return false;
     }
     const auto happened = happened_to(waiter, process);
@@ -123,11 +131,13 @@ void Session::serve_waiters(Process& process) {
     wants_input = wants_input || waiter.input;
     return false;
   });
+  const bool runs = process.link && (!process.last || process.last->phase == 0);
   if (process.link && wants_growth) {
     (void)process.link->watch_growth();
   }
-  if (process.link && wants_input) {
-    (void)process.link->watch_input();
+  if (runs && wants_input != process.input_watched) {
+    process.input_watched = wants_input;
+    (void)process.link->watch_input(wants_input);
   }
 }
 
@@ -158,9 +168,11 @@ void Session::ask_keeper(const std::string& process) {
 void Session::check_waiters() {
   const auto now = Clock::now();
   std::vector<std::string> behind;
+  std::vector<std::string> answered;
   std::erase_if(m_waiters, [&](Waiter& waiter) {
     if (waiter.happened && waiter.deadline <= now) {
       answer_wait(waiter, *m_processes.at(waiter.process), *waiter.happened);
+      answered.push_back(waiter.process);
       return true;
     }
     if (waiter.is_behind) {
@@ -184,9 +196,12 @@ void Session::check_waiters() {
   });
   for (const std::string& id : behind) {
     if (const auto known = m_processes.find(id); known != m_processes.end()) {
-      serve_waiters(*known->second);
+      serve_waiters(*known->second, false);
       forget_if_done(id);
     }
+  }
+  for (const std::string& id : answered) {
+    forget_if_done(id);
   }
 }
 

@@ -31,7 +31,8 @@ Log& silent_log() {
 void behave_well(FakeAgent& agent, const wire::Frame& request) {
   const std::string op = request.head.at("op");
   if (op == "start" || op == "wait") {
-    agent.answer(request, {{"process", state_of(request.head.at("process"))}, {"carried", false}, {"happened", "nothing"}});
+    agent.answer(request,
+                 {{"process", state_of(request.head.at("process"))}, {"carried", false}, {"happened", "nothing"}});
   } else {
     agent.answer(request);
   }
@@ -101,7 +102,7 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
   world.container.set_prepare_error(Error{"no_such_container", "there is no container 'box'", "Create it"});
   CHECK(code_of(world.sandbox.hello()) == "no_such_container");
   CHECK(code_of(world.sandbox.new_process_id()) == "no_such_container");
-  CHECK(code_of(world.sandbox.list()) == "no_such_container");
+  CHECK(code_of(world.sandbox.list("local", 50)) == "no_such_container");
   CHECK(code_of_wait(world.sandbox) == "no_such_container");
   CHECK(world.container.opened() == 0);
   world.container.set_prepare_error(std::nullopt);
@@ -379,12 +380,71 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
   CHECK(snapshot->err == "error");
 }
 
-TEST_CASE("a wait tells the agent what is known already") {
-  World world;
-  REQUIRE(world.sandbox.wait(k_process, milliseconds(250), {.known = sandbox::Offsets{7, 9}}, {}));
+TEST_CASE("a wait tells the agent what to return at") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of(k_process)},
+                           {"carried", false},
+                           {"happened", "pattern"},
+                           {"line", "ready"},
+                           {"searched", {3, 4}}});
+  });
+  sandbox::Until until{.known = sandbox::Offsets{7, 9}, .pattern = "x", .search_from = {1, 2}, .port = 80};
+  until.idle = milliseconds(500);
+  until.input = true;
+  const auto snapshot = world.sandbox.wait(k_process, milliseconds(250), until, {});
+  REQUIRE(snapshot);
+  CHECK(snapshot->happened == wire::Happened::pattern);
+  CHECK(snapshot->line == "ready");
+  CHECK(snapshot->searched == sandbox::Offsets{3, 4});
   const auto sent = world.container.requests("wait").at(0);
   CHECK(sent.head["timeoutMs"] == 250);
-  CHECK(sent.head["until"]["known"] == json::array({7, 9}));
+  CHECK(sent.head["until"] ==
+        json::parse(R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"input":true})"));
+}
+
+TEST_CASE("an agent that answers a wait before its time, or with what nobody asked for, is not believed") {
+  for (const char* happened : {"nothing", "grew", "pattern", "port", "idle", "input"}) {
+    CAPTURE(happened);
+    World world([happened](FakeAgent& agent, const wire::Frame& request) {
+      agent.answer(request, {{"process", state_of(k_process)}, {"carried", false}, {"happened", happened}});
+    });
+    CHECK(code_of(world.sandbox.wait(k_process, seconds(60), {}, {})) == "protocol_violation");
+  }
+}
+
+TEST_CASE("an argument that is too long for a head is refused here, and the connection lives") {
+  World world;
+  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), {.pattern = std::string(70'000, 'x')}, {})) ==
+        "too_long");
+  CHECK(world.sandbox.wait(k_process, milliseconds(0), {}, {}));
+  CHECK(world.container.opened() == 1);
+}
+
+TEST_CASE("a screen is checked before it is believed") {
+  const auto screen_for = [](const json& about) {
+    World world([&about](FakeAgent& agent, const wire::Frame& request) {
+      agent.answer(request, {{"screen", about}}, "text");
+    });
+    return world.sandbox.screen(k_process);
+  };
+  const json good = {{"columns", 80}, {"rows", 24}, {"cursor", {1, 2}}, {"cursorVisible", true}, {"alternate", false}};
+  const auto screen = screen_for(good);
+  REQUIRE(screen);
+  CHECK(screen->text == "text");
+  CHECK(screen->cursor_column == 2);
+  for (const auto& [key, value] : std::vector<std::pair<std::string, json>>{{"columns", -1},
+                                                                            {"rows", 100000},
+                                                                            {"cursor", 5},
+                                                                            {"cursor", {1}},
+                                                                            {"cursor", {"a", "b"}},
+                                                                            {"cursorVisible", 1},
+                                                                            {"alternate", nullptr}}) {
+    json bad = good;
+    bad[key] = value;
+    CHECK(code_of(screen_for(bad)) == "protocol_violation");
+  }
+  CHECK(code_of(screen_for(json())) == "protocol_violation");
+  CHECK(code_of(screen_for({1, 2})) == "protocol_violation");
 }
 
 TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
@@ -477,7 +537,7 @@ TEST_CASE("a list brings the processes and how many were left out") {
     const json body = {{"processes", {state_of("proc_1_a"), state_of("proc_1_b")}}};
     agent.answer(request, {{"left", 3}, {"unreadable", 0}}, body.dump());
   });
-  const auto list = world.sandbox.list();
+  const auto list = world.sandbox.list("local", 50);
   REQUIRE(list);
   REQUIRE(list->processes.size() == 2);
   CHECK(list->processes[1].id == "proc_1_b");
@@ -509,7 +569,7 @@ TEST_CASE("a list of a wrong shape is a violation") {
   });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
-    CHECK(code_of(world.sandbox.list()) == "protocol_violation");
+    CHECK(code_of(world.sandbox.list("local", 50)) == "protocol_violation");
   }
 }
 
@@ -576,7 +636,7 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   const auto lost_while = [&](Result<Condition> condition) {
     world.container.set_condition(std::move(condition));
-    const auto answer = world.sandbox.list();
+    const auto answer = world.sandbox.list("local", 50);
     REQUIRE_FALSE(answer);
     CHECK_FALSE(answer.error().next_step.empty());
     return answer.error();

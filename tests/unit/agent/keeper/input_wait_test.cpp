@@ -123,6 +123,15 @@ TEST_CASE("a server that also listens to its input may or may not wait for it") 
       .comes_to(WaitsForInput::unknown);
 }
 
+TEST_CASE("who passes input on to another terminal, or reads it beside its work, may or may not wait for it") {
+  Command("script -qc 'sleep 60' /dev/null").comes_to(WaitsForInput::unknown);
+  Command(
+      "python3 -c 'import threading,socket; threading.Thread(target=input).start(); s=socket.socket(); s.listen(); "
+      "s.accept()'")
+      .comes_to(WaitsForInput::unknown);
+  Command("while :; do :; done & cat").comes_to(WaitsForInput::unknown);
+}
+
 TEST_CASE("who has been given input goes on, and waits again") {
   const Command command("while read x; do sleep 0.2; done");
   command.comes_to(WaitsForInput::yes);
