@@ -66,7 +66,7 @@ class StreamSource {
 std::string presentable(std::string_view bytes, bool raw, std::size_t& replaced) {
   ValidText valid = to_valid_utf8(bytes);
   replaced += valid.replaced_bytes;
-  return raw ? std::move(valid.text) : plain_terminal_text(valid.text);
+  return raw ? std::move(valid.text) : fold_repeated_lines(plain_terminal_text(valid.text));
 }
 
 std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64_t to, std::uint64_t not_kept) {

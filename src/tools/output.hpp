@@ -25,7 +25,7 @@ struct Cursor {
 
 struct OutputRequest {
   std::size_t max_bytes = k_default_max_output;  ///< for both streams together
-  bool raw = false;                              ///< keep escape sequences and carriage returns
+  bool raw = false;                              ///< keep escape sequences, carriage returns and repeated lines
   std::optional<Cursor> since;                   ///< from there on; none: head and tail of everything
   std::optional<std::size_t> tail_lines;         ///< only the last lines
 };

@@ -44,7 +44,7 @@ void add_view_arguments(ordered_json& properties) {
        fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and can "
                    "be read with check_process and since.",
                    k_default_max_output)}};
-  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes and carriage returns."}};
+  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes, carriage returns and repeated lines."}};
   properties["screen"] = {{"type", "boolean"},
                           {"description",
                            "For a command started with tty: show the screen as a person would see it (default while it "

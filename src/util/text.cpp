@@ -192,6 +192,29 @@ std::string plain_terminal_text(std::string_view text) {
   return out;
 }
 
+std::string fold_repeated_lines(std::string_view text) {
+  constexpr std::size_t k_least_fold = 4;
+  std::string folded;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end == std::string_view::npos ? end : end + 1);
+    std::size_t count = 1;
+    while (text.substr(count * line.size()).starts_with(line)) {
+      ++count;
+    }
+    text.remove_prefix(count * line.size());
+    folded += line;
+    if (count >= k_least_fold) {
+      folded += fmt::format("[the line above {} more times]\n", count - 1);
+      continue;
+    }
+    for (std::size_t again = 1; again < count; ++again) {
+      folded += line;
+    }
+  }
+  return folded;
+}
+
 std::string printable_line(std::string_view text, std::size_t max_bytes) {
   const bool cut = text.size() > max_bytes;
   text = text.substr(0, max_bytes);

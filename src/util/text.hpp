@@ -22,6 +22,8 @@ std::size_t partial_utf8_start(std::string_view bytes);
 /// What a person would have seen on a terminal at the end: escape sequences gone, and of what carriage returns and
 /// backspaces overwrote only what was left standing.
 std::string plain_terminal_text(std::string_view text);
+/// Several equal lines in a row become one, and a line that says how often it comes again.
+std::string fold_repeated_lines(std::string_view text);
 
 /// One line without control characters, for logs and messages: they become visible escapes.
 std::string printable_line(std::string_view text, std::size_t max_bytes);

@@ -186,6 +186,16 @@ TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
   });
 }
 
+TEST_CASE("repeated lines are folded and counted unless raw is asked for") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string command = "echo begin; for i in $(seq 1000); do echo again; done; echo end";
+    const json folded = server.execute(command);
+    CHECK(fields_of(folded)["stdout"] == "begin\nagain\n[the line above 999 more times]\nend\n");
+    CHECK(fields_of(folded)["stdoutBytes"] == 6010);
+    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"].get<std::string>().size() == 6010);
+  });
+}
+
 TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are never cut in two") {
   on_both_channels([](Server& server, const Container&) {
     const json binary = server.execute(R"(printf 'a\377\376b\000c')");

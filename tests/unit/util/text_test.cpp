@@ -262,3 +262,13 @@ TEST_CASE("an unterminated OSC does not eat the rest of the output") {
 TEST_CASE("an unfinished CSI does not eat a newline") {
   CHECK(plain_terminal_text("a\x1b[\nline 2\n") == "a\nline 2\n");
 }
+
+TEST_CASE("equal lines in a row are folded from the fourth on, and counted") {
+  CHECK(fold_repeated_lines("") == "");
+  CHECK(fold_repeated_lines("a\na\na\n") == "a\na\na\n");
+  CHECK(fold_repeated_lines("a\na\na\na\n") == "a\n[the line above 3 more times]\n");
+  CHECK(fold_repeated_lines("x\na\na\na\na\na\nb\nb") == "x\na\n[the line above 4 more times]\nb\nb");
+  CHECK(fold_repeated_lines("\n\n\n\n\nend") == "\n[the line above 4 more times]\nend");
+  CHECK(fold_repeated_lines("ab\nab\nab\nab\nabc\n") == "ab\n[the line above 3 more times]\nabc\n");
+  CHECK(fold_repeated_lines("same") == "same");
+}
