@@ -256,18 +256,20 @@ Error Sandbox::explain(const Session& session, const Error& error) {
 
 Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience,
                                   const std::stop_token& stop) {
-  auto current = session(stop);
-  if (!current) {
-    return fail(current.error());
-  }
-  auto answer = current->connection->call(std::move(head), body, Deadline::after(patience), stop);
+  const auto current = session(stop);
+  return current ? call(*current, std::move(head), body, patience, stop) : fail(current.error());
+}
+
+Result<wire::Frame> Sandbox::call(const Session& current, json head, std::string_view body, milliseconds patience,
+                                  const std::stop_token& stop) {
+  auto answer = current.connection->call(std::move(head), body, Deadline::after(patience), stop);
   if (answer || (answer.error().code != "connection_lost" && answer.error().code != "agent_silent")) {
     return answer;
   }
-  Error error = explain(*current, answer.error());
+  Error error = explain(current, answer.error());
   if (error.code == "agent_silent") {
     // The container runs, but this stream is dead: the next call gets a new one.
-    forget(current->connection);
+    forget(current.connection);
     error.code = "connection_lost";
   }
   return fail(std::move(error));
@@ -330,7 +332,7 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   if (!before) {
     return fail(before.error());
   }
-  auto answer = call(head, body, patience, stop);
+  auto answer = call(*before, head, body, patience, stop);
   if (!answer && answer.error().code == "connection_lost" && repeatable) {
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
@@ -378,11 +380,15 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
                {"owner", request.owner},
                {"rationale", request.rationale},
                {"maxRuntimeMs", request.max_runtime.count()},
-               {"outputLimit", request.output_limit},
-               {"nice", request.nice},
                {"timeoutMs", timeout.count()},
                {"carry", k_carry_bytes},
                {"until", to_json(until)}};
+  if (request.output_limit > 0) {
+    head["outputLimit"] = request.output_limit;
+  }
+  if (request.nice > 0) {
+    head["nice"] = request.nice;
+  }
   if (request.terminal) {
     head["terminal"] = to_json(*request.terminal);
   }
@@ -395,7 +401,7 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
     return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
                                               : fail(before.error());
   }
-  auto answer = call(head, body, timeout + k_answer_patience, stop);
+  auto answer = call(*before, head, body, timeout + k_answer_patience, stop);
   if (!answer && answer.error().code == "connection_lost") {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});

@@ -149,6 +149,8 @@ class Sandbox {
   Result<Session> connect(bool again);
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience,
                            const std::stop_token& stop);
+  Result<wire::Frame> call(const Session& current, nlohmann::json head, std::string_view body, milliseconds patience,
+                           const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
   /// After a loss: an error if the container is not in the same run any more. The engine may have said "running" for a

@@ -108,6 +108,11 @@ void Session::handle_requests() {
 }
 
 void Session::handle(const wire::Frame& frame) {
+  static const std::map<std::string_view, Result<void> (Session::*)(std::uint64_t, const wire::Frame&)> k_operations = {
+      {"start", &Session::start},   {"wait", &Session::wait},     {"read", &Session::read},
+      {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
+      {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
+      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping}};
   const auto id = frame.head.find("id");
   const auto op = frame.head.find("op");
   if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
@@ -116,34 +121,10 @@ void Session::handle(const wire::Frame& frame) {
   }
   const auto request = id->get<std::uint64_t>();
   const auto& name = op->get_ref<const std::string&>();
-  Result<void> done;
+  Result<void> done = fail("unknown_operation", "the agent does not know the operation '" + name + "'");
   try {
-    if (name == "start") {
-      done = start(request, frame);
-    } else if (name == "wait") {
-      done = wait(request, frame);
-    } else if (name == "read") {
-      done = read(request, frame);
-    } else if (name == "input") {
-      done = input(request, frame);
-    } else if (name == "signal") {
-      done = signal(request, frame);
-    } else if (name == "end") {
-      done = end(request, frame);
-    } else if (name == "keys") {
-      done = keys(request, frame);
-    } else if (name == "resize") {
-      done = resize(request, frame);
-    } else if (name == "screen") {
-      done = screen(request, frame);
-    } else if (name == "grep") {
-      done = grep(request, frame);
-    } else if (name == "list") {
-      done = list(request, frame);
-    } else if (name == "ping") {
-      answer(request, json::object());
-    } else {
-      done = fail("unknown_operation", "the agent does not know the operation '" + name + "'");
+    if (const auto operation = k_operations.find(name); operation != k_operations.end()) {
+      done = (this->*operation->second)(request, frame);
     }
   } catch (const json::exception& error) {
     done = fail("bad_request", error.what());
@@ -151,6 +132,11 @@ void Session::handle(const wire::Frame& frame) {
   if (!done) {
     refuse(request, done.error());
   }
+}
+
+Result<void> Session::ping(std::uint64_t request, const wire::Frame& /*frame*/) {
+  answer(request, json::object());
+  return {};
 }
 
 void Session::answer(std::uint64_t request, json head, std::string_view body) {

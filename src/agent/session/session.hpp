@@ -67,6 +67,7 @@ class Session {
   void handle_requests();
   void on_writable();
   void handle(const wire::Frame& frame);
+  Result<void> ping(std::uint64_t request, const wire::Frame& frame);
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
   void refuse(std::uint64_t request, const Error& error);
   void flush();

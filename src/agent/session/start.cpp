@@ -109,8 +109,8 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
   order.assignment.child.environment = std::move(*environment);
   order.assignment.child.cwd = head.at("cwd").get<std::string>();
   order.assignment.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
-  order.assignment.output_limit = head.at("outputLimit").get<std::uint64_t>();
-  order.assignment.child.nice = head.at("nice").get<int>();
+  order.assignment.output_limit = head.value("outputLimit", std::uint64_t{0});
+  order.assignment.child.nice = head.value("nice", 0);
   Meta& meta = order.meta;
   meta.command = utf8_prefix(order.command, k_command_preview_bytes);
   meta.cwd = order.assignment.child.cwd;
