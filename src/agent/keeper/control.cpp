@@ -35,7 +35,8 @@ bool send_state(int socket, const StatePacket& state) {
 }
 
 Received receive_control(int socket, ControlPacket& packet) {
-  std::array<char, sizeof(ControlHeader) + k_max_control_payload> buffer;
+  // Not on the stack, of which a keeper would keep every page that it ever used. Every role has one thread.
+  static std::array<char, sizeof(ControlHeader) + k_max_control_payload> buffer;
   ssize_t got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && errno == ECONNRESET) {
     // Told once, ahead of what the other side had sent before it went.

@@ -16,7 +16,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -80,10 +79,12 @@ void add_children(const std::string& list, std::vector<ProcessEntry>& children) 
   for (ssize_t got = 0; file && (got = ::read(file.get(), piece.data(), piece.size())) > 0;) {
     text.append(piece.data(), static_cast<std::size_t>(got));
   }
-  std::istringstream pids(text);
-  for (pid_t pid = 0; pids >> pid;) {
+  const char* end = text.data() + text.size();
+  for (const char* at = text.data(); at < end;) {
+    pid_t pid = 0;
+    at = std::from_chars(at, end, pid).ptr + 1;
     ProcessEntry entry;
-    if (read_entry(pid, entry)) {
+    if (pid > 0 && read_entry(pid, entry)) {
       children.push_back(entry);
     }
   }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <sstream>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -21,17 +21,9 @@ constexpr std::uint64_t k_block_bytes = 512;
 
 /// The number after a word in one of the kernel's files; 0 if it is not there.
 std::uint64_t number_after(const std::string& path, std::string_view word) {
-  const auto text = read_file_at(AT_FDCWD, path, k_most_text);
-  std::istringstream lines(text.value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(word)) {
-      std::istringstream rest(line.substr(word.size()));
-      std::uint64_t number = 0;
-      rest >> number;
-      return number;
-    }
-  }
-  return 0;
+  const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_most_text).value_or("");
+  const std::size_t at = text.find("\n" + std::string(word));
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + 1 + word.size(), nullptr, 10);
 }
 
 std::uint64_t milliseconds_of(const timeval& time) {
