@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -34,23 +34,24 @@ Result<std::string> read_file_at(int directory_fd, const std::string& name, std:
   if (!file) {
     return fail(errno_error("open " + name));
   }
+  constexpr std::size_t k_first_piece = 4096;
   std::string content;
-  std::array<char, 16384> buffer{};
   while (true) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
+    const std::size_t size = content.size();
+    content.resize(size + std::max(size, k_first_piece));
+    const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
+    const int error = errno;
+    content.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && error != EINTR) {
+      errno = error;
       return fail(errno_error("read " + name));
     }
     if (got == 0) {
       return content;
     }
-    if (content.size() + static_cast<std::size_t>(got) > limit) {
+    if (content.size() > limit) {
       return fail("too_large", fmt::format("{} is larger than {} bytes", name, limit));
     }
-    content.append(buffer.data(), static_cast<std::size_t>(got));
   }
 }
 

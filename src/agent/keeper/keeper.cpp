@@ -1,5 +1,6 @@
 #include "agent/keeper/keeper.hpp"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -449,6 +450,7 @@ void Keeper::look() {
   m_waits_for_input =
       can_read ? waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()))
                : wire::WaitsForInput::no;
+  ::malloc_trim(0);  // many keepers do nothing but wait
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
