@@ -68,16 +68,16 @@ int Container::zombies() const {
       std::count_if(all.begin(), all.end(), [](const auto& process) { return process.state.starts_with('Z'); }));
 }
 
-pid_t Container::pid_of(const std::string& name, std::size_t count) const {
+pid_t Container::pid_of(const std::string& name) const {
   const auto deadline = Deadline::after(k_process_patience);
   while (!deadline.passed()) {
     auto found = processes();
     std::erase_if(found, [&](const auto& process) { return !process.name.starts_with(name); });
-    if (found.size() == count) {
+    if (found.size() == 1) {
       return found.front().pid;
     }
   }
-  throw std::runtime_error(fmt::format("there are not exactly {} processes '{}' in the container", count, name));
+  throw std::runtime_error(fmt::format("there is not exactly one process '{}' in the container", name));
 }
 
 }  // namespace dockbridge::bench

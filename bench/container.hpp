@@ -34,8 +34,8 @@ class Container {
   [[nodiscard]] std::string shell() const;
 
   [[nodiscard]] int zombies() const;
-  /// A process whose name begins like that; waits a little until there are exactly so many.
-  [[nodiscard]] pid_t pid_of(const std::string& name, std::size_t count = 1) const;
+  /// The one process whose name begins like that; waits a little for it to appear, and for others to go.
+  [[nodiscard]] pid_t pid_of(const std::string& name) const;
 
  private:
   [[nodiscard]] std::vector<ContainerProcess> processes() const;

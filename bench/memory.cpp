@@ -29,10 +29,8 @@ std::vector<Figure> measure_idle_memory(const Setting& setting) {
   const std::uint64_t greeted = resident_bytes(server.pid());
   server.execute("true");
   const std::uint64_t used = resident_bytes(server.pid());
-  // Of two, because pages of the program that no other process has in use would count as the keeper's own.
   leave_one_running(server);
-  leave_one_running(server);
-  const auto keeper = static_cast<std::int64_t>(private_bytes(setting.container.pid_of(k_keeper_name, 2)));
+  const auto keeper = static_cast<std::int64_t>(private_bytes(setting.container.pid_of(k_keeper_name)));
   return {idle_figure("initialize", greeted),
           idle_figure("a tool call", used),
           {"a keeper's private memory", in_kibibytes(keeper), "< " + in_kibibytes(k_keeper_bound_bytes),
