@@ -29,6 +29,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/agent_launch.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
+  src/sandbox/processes.cpp
   src/sandbox/sandbox.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp

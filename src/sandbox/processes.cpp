@@ -1,0 +1,376 @@
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <thread>
+
+#include "sandbox/sandbox.hpp"
+#include "wire/frame.hpp"
+
+namespace dockbridge::sandbox {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr milliseconds k_answer_patience{15'000};
+/// How long a process that is just being started is asked for, and how often. More than the agent takes it for one.
+constexpr milliseconds k_start_patience{6'000};
+constexpr milliseconds k_start_interval{50};
+/// Output up to this size rides along with the answer to start and wait.
+constexpr std::size_t k_carry_bytes = 64 * 1024;
+constexpr std::size_t k_input_chunk_bytes = 32 * 1024;
+constexpr std::size_t k_token_length = 16;
+constexpr int k_list_depth = 8;
+
+std::string random_token() {
+  constexpr std::string_view k_alphabet = "abcdefghijklmnopqrstuvwxyz012345";
+  std::array<unsigned char, k_token_length> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    std::abort();  // an id that can be guessed is worse than no server
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) {
+    token.push_back(k_alphabet[byte % k_alphabet.size()]);
+  }
+  return token;
+}
+
+Error violation() {
+  return {"protocol_violation", "the agent's answer is not well formed"};
+}
+
+std::optional<Offsets> offsets_from(const json& value) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return Offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
+}
+
+json to_json(const Until& until) {
+  json fields = json::object();
+  if (until.known) {
+    fields["known"] = *until.known;
+  }
+  if (until.pattern) {
+    fields["pattern"] = *until.pattern;
+    fields["from"] = until.search_from;
+  }
+  if (until.port) {
+    fields["port"] = *until.port;
+  }
+  if (until.idle) {
+    fields["idleMs"] = until.idle->count();
+  }
+  if (until.input) {
+    fields["input"] = true;
+  }
+  if (until.closed) {
+    fields["closed"] = true;
+  }
+  return fields;
+}
+
+json to_json(wire::TerminalSize size) {
+  return json::array({size.columns, size.rows});
+}
+
+/// An agent that answers with what nobody asked for, or before its time, is not to be believed.
+bool is_plausible(wire::Happened happened, const Until& until, milliseconds timeout, Clock::time_point asked) {
+  constexpr milliseconds k_slack{100};
+  switch (happened) {
+    case wire::Happened::ended:
+      return true;
+    case wire::Happened::grew:
+      return until.known.has_value();
+    case wire::Happened::pattern:
+      return until.pattern.has_value();
+    case wire::Happened::port:
+      return until.port.has_value();
+    case wire::Happened::idle:
+      return until.idle.has_value();
+    case wire::Happened::input:
+      return until.input;
+    case wire::Happened::nothing:
+      return Clock::now() - asked + k_slack >= timeout;
+  }
+  return false;
+}
+
+bool read_small_number(const json& value, std::uint16_t& to) {
+  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= wire::k_largest_terminal_side;
+  to = fits ? value.get<std::uint16_t>() : to;
+  return fits;
+}
+
+Result<Screen> screen_of(wire::Frame frame) {
+  Screen screen;
+  screen.text = std::move(frame.body);
+  json about = frame.head.value("screen", json::object());
+  about = about.is_object() ? std::move(about) : json::object();
+  const json cursor = about.value("cursor", json::array());
+  const json visible = about.value("cursorVisible", json());
+  const json alternate = about.value("alternate", json());
+  if (!read_small_number(about.value("columns", json()), screen.size.columns) ||
+      !read_small_number(about.value("rows", json()), screen.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
+      !read_small_number(cursor[0], screen.cursor_row) || !read_small_number(cursor[1], screen.cursor_column) ||
+      !visible.is_boolean() || !alternate.is_boolean()) {
+    return fail("protocol_violation", "the agent sent a screen that is not well formed");
+  }
+  screen.cursor_visible = visible.get<bool>();
+  screen.alternate = alternate.get<bool>();
+  return screen;
+}
+
+Result<Snapshot> snapshot_of(wire::Frame frame) {
+  const auto process = frame.head.find("process");
+  const auto carried = frame.head.find("carried");
+  if (process == frame.head.end() || carried == frame.head.end() || !carried->is_boolean()) {
+    return fail("protocol_violation", "the agent's answer lacks the process");
+  }
+  auto state = wire::process_state_from_json(*process);
+  if (!state) {
+    return fail(state.error());
+  }
+  const auto happened = frame.head.find("happened");
+  const auto what = happened == frame.head.end() ? std::nullopt : wire::happened_from(*happened);
+  if (!what) {
+    return fail("protocol_violation", "the agent's answer does not say why it came");
+  }
+  Snapshot snapshot;
+  snapshot.state = std::move(*state);
+  snapshot.happened = *what;
+  if (const auto searched = frame.head.find("searched"); searched != frame.head.end()) {
+    const auto offsets = offsets_from(*searched);
+    if (!offsets) {
+      return fail("protocol_violation", "the agent's answer does not say how far it searched");
+    }
+    snapshot.searched = *offsets;
+  }
+  if (const auto line = frame.head.find("line"); line != frame.head.end() && line->is_string()) {
+    snapshot.line = line->get<std::string>();
+  }
+  snapshot.whole = carried->get<bool>();
+  if (snapshot.whole) {
+    const auto out = snapshot.state.out.total;
+    if (out > frame.body.size() || frame.body.size() - out != snapshot.state.err.total) {
+      return fail("protocol_violation", "the agent's answer does not carry what it says");
+    }
+    snapshot.out = frame.body.substr(0, out);
+    snapshot.err = frame.body.substr(out);
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+Result<std::string> Sandbox::new_process_id(const std::stop_token& stop) {
+  const auto current = session(stop);
+  if (!current) {
+    return fail(current.error());
+  }
+  return fmt::format("proc_{}_{}", current->run.generation(), random_token());
+}
+
+Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process) {
+  auto snapshot = snapshot_of(std::move(frame));
+  if (snapshot && snapshot->state.id == process) {
+    explain_loss(snapshot->state);
+    return snapshot;
+  }
+  return drop_session(snapshot ? violation() : snapshot.error());
+}
+
+Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeout, const Until& until,
+                                const std::stop_token& stop) {
+  std::string environment;
+  for (const auto& [name, value] : request.environment) {
+    environment.append(name).append("=").append(value).push_back('\0');
+  }
+  json head = {{"op", "start"},
+               {"process", request.id},
+               {"cwd", request.cwd},
+               {"commandBytes", request.command.size()},
+               {"environmentBytes", environment.size()},
+               {"stdin", request.input ? "body" : "pipe"},
+               {"owner", request.owner},
+               {"rationale", request.rationale},
+               {"maxRuntimeMs", request.max_runtime.count()},
+               {"timeoutMs", timeout.count()},
+               {"carry", k_carry_bytes},
+               {"until", to_json(until)}};
+  if (request.output_limit > 0) {
+    head["outputLimit"] = request.output_limit;
+  }
+  if (request.nice > 0) {
+    head["nice"] = request.nice;
+  }
+  if (request.terminal) {
+    head["terminal"] = to_json(*request.terminal);
+  }
+  if (request.user) {
+    head["user"] = *request.user;
+  }
+  const std::string body = request.command + environment + request.input.value_or("");
+  const auto before = session(stop);
+  if (!before) {
+    return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
+                                              : fail(before.error());
+  }
+  auto answer = call(*before, head, body, timeout + k_answer_patience, stop);
+  if (!answer && answer.error().code == "connection_lost") {
+    // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
+    m_log.warn("lost the agent while starting a process", {{"process", request.id}});
+    if (auto same = expect_run(before->run, stop); !same) {
+      return fail(same.error());
+    }
+    auto found = wait(request.id, timeout, until, stop);
+    const auto patience = Deadline::after(k_start_patience);
+    while (!found && found.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
+      std::this_thread::sleep_for(k_start_interval);
+      found = wait(request.id, timeout, until, stop);
+    }
+    if (found || found.error().code != "no_such_process") {
+      return found;
+    }
+    answer = call(head, body, timeout + k_answer_patience, stop);
+  }
+  return answer ? checked_snapshot(std::move(*answer), request.id) : fail(answer.error());
+}
+
+Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const Until& until,
+                               const std::stop_token& stop) {
+  const json head = {
+      {"op", "wait"}, {"timeoutMs", timeout.count()}, {"carry", k_carry_bytes}, {"until", to_json(until)}};
+  const auto asked = Clock::now();
+  auto answer = call_process(process, head, {}, timeout + k_answer_patience, stop);
+  auto snapshot = answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
+  return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
+                                                                              : drop_session(violation());
+}
+
+Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max) {
+  const json head = {
+      {"op", "read"}, {"stream", stream == Stream::err ? "err" : "out"}, {"offset", offset}, {"max", max}};
+  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto at = answer->head.find("offset");
+  const auto totals = answer->head.find("stream");
+  const auto stream_state = totals == answer->head.end() ? fail(violation()) : wire::stream_state_from_json(*totals);
+  if (!stream_state || at == answer->head.end() || !at->is_number_unsigned() || *at < offset ||
+      answer->body.size() > max) {
+    return drop_session(violation());
+  }
+  return OutputSlice{at->get<std::uint64_t>(), std::move(answer->body), *stream_state};
+}
+
+Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& request) {
+  const json head = {{"op", "grep"},
+                     {"pattern", request.pattern},
+                     {"ignoreCase", request.ignore_case},
+                     {"context", request.context},
+                     {"most", request.most}};
+  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto matches = offsets_from(answer->head.value("matches", json()));
+  const auto shown = offsets_from(answer->head.value("shown", json()));
+  const json out_bytes = answer->head.value("outBytes", json());
+  if (!matches || !shown || !out_bytes.is_number_unsigned() || out_bytes > answer->body.size()) {
+    return drop_session(violation());
+  }
+  const auto split = out_bytes.get<std::size_t>();
+  return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
+}
+
+Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
+  auto answer = call({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto body = wire::parse_bounded(answer->body, k_list_depth);
+  const auto left = answer->head.find("left");
+  if (!body || !body->contains("processes") || !body->at("processes").is_array() || left == answer->head.end() ||
+      !left->is_number_unsigned()) {
+    return drop_session(violation());
+  }
+  ProcessList list;
+  list.left_out = left->get<std::uint64_t>();
+  for (const json& entry : body->at("processes")) {
+    auto state = wire::process_state_from_json(entry);
+    if (!state) {
+      return drop_session(state.error());
+    }
+    explain_loss(*state);
+    list.processes.push_back(std::move(*state));
+  }
+  return list;
+}
+
+Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_view bytes, bool then_end) {
+  std::size_t accepted = 0;
+  do {
+    const auto chunk = bytes.substr(0, k_input_chunk_bytes);
+    const bool last = chunk.size() == bytes.size();
+    auto answer = call_process(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, k_answer_patience, {});
+    if (!answer && answer.error().code == "keeper_busy" && accepted > 0) {
+      break;  // the rest was not taken, and the caller is told how much was
+    }
+    if (!answer) {
+      return fail(answer.error());
+    }
+    const auto taken = answer->head.find("accepted");
+    if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > chunk.size()) {
+      return drop_session(violation());
+    }
+    accepted += taken->get<std::size_t>();
+    if (*taken < chunk.size()) {
+      break;
+    }
+    bytes.remove_prefix(chunk.size());
+  } while (!bytes.empty());
+  return accepted;
+}
+
+Result<std::size_t> Sandbox::press_keys(const std::string& process, const std::vector<std::string>& keys) {
+  const auto answer = call_process(process, {{"op", "keys"}, {"keys", keys}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto taken = answer->head.find("accepted");
+  if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > keys.size()) {
+    return drop_session(violation());
+  }
+  return taken->get<std::size_t>();
+}
+
+Result<Screen> Sandbox::screen(const std::string& process) {
+  auto answer = call_process(process, {{"op", "screen"}}, {}, k_answer_patience, {});
+  if (!answer) {
+    return fail(answer.error());
+  }
+  auto screen = screen_of(std::move(*answer));
+  return screen ? std::move(screen) : drop_session(screen.error());
+}
+
+Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size) {
+  return order(process, {{"op", "resize"}, {"terminal", to_json(size)}});
+}
+
+Result<void> Sandbox::signal(const std::string& process, int number) {
+  return order(process, {{"op", "signal"}, {"signal", number}});
+}
+
+Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace) {
+  return order(process, {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}});
+}
+
+Result<void> Sandbox::order(const std::string& process, const json& head) {
+  const auto answer = call_process(process, head, {}, k_answer_patience, {});
+  return answer ? Result<void>() : fail(answer.error());
+}
+
+}  // namespace dockbridge::sandbox
