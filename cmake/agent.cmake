@@ -1,6 +1,11 @@
 # The program inside the container: static, small, no dependency on what the image holds.
 add_executable(dockbridge-agent
   src/agent/main.cpp
+  src/agent/files/diff.cpp
+  src/agent/files/edit.cpp
+  src/agent/files/encoding.cpp
+  src/agent/files/near_match.cpp
+  src/agent/files/overlooked.cpp
   src/agent/keeper/assignment.cpp
   src/agent/keeper/child.cpp
   src/agent/keeper/control.cpp
