@@ -6,6 +6,16 @@ add_executable(dockbridge-agent
   src/agent/files/encoding.cpp
   src/agent/files/near_match.cpp
   src/agent/files/overlooked.cpp
+  src/agent/files/content_store.cpp
+  src/agent/files/file_changer.cpp
+  src/agent/files/file_history.cpp
+  src/agent/files/file_space.cpp
+  src/agent/files/revision.cpp
+  src/agent/files/searching.cpp
+  src/agent/files/service.cpp
+  src/agent/files/temporary_file.cpp
+  src/agent/files/text_page.cpp
+  src/agent/files/write_journal.cpp
   src/agent/keeper/assignment.cpp
   src/agent/keeper/child.cpp
   src/agent/keeper/control.cpp
@@ -21,6 +31,7 @@ add_executable(dockbridge-agent
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
   src/agent/session/event_loop.cpp
+  src/agent/session/file_workers.cpp
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp

@@ -30,20 +30,32 @@ add_library(dockbridge_core STATIC
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
   src/sandbox/processes.cpp
+  src/sandbox/files.cpp
   src/sandbox/sandbox.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
+  src/tools/file_edit.cpp
+  src/tools/file_glob.cpp
+  src/tools/file_grep.cpp
+  src/tools/file_ls.cpp
+  src/tools/file_read.cpp
+  src/tools/file_report.cpp
+  src/tools/file_undo.cpp
+  src/tools/file_write.cpp
   src/tools/following.cpp
   src/tools/output.cpp
   src/tools/process_report.cpp
   src/tools/send_input.cpp
+  src/tools/tool_shape.cpp
   src/tools/toolbox.cpp
   src/tools/view.cpp
+  src/util/base64.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
   src/util/log.cpp
+  src/util/random.cpp
   src/util/text.cpp
   src/util/worker_pool.cpp
   src/wire/frame.cpp

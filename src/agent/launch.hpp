@@ -9,6 +9,7 @@ namespace dockbridge::agent {
 // The roles of this program, beside `session`.
 inline constexpr const char* k_keeper_role = "keeper";
 inline constexpr const char* k_screen_role = "screen";
+inline constexpr const char* k_files_role = "files";
 
 struct Launch {
   int stdin_fd = -1;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "agent/files/service.hpp"
 #include "agent/keeper/service.hpp"
 #include "agent/launch.hpp"
 #include "agent/screen/service.hpp"
@@ -38,6 +39,9 @@ int main(int argc, char** argv) {
   }
   if (role == agent::k_keeper_role && argc > 2) {
     return agent::serve_as_keeper(Fd(STDIN_FILENO), argv[2]);
+  }
+  if (role == agent::k_files_role && argc > 2) {
+    return agent::serve_files(Fd(STDIN_FILENO), argv[2]);
   }
   if (role == agent::k_screen_role && argc > 4) {
     return agent::serve_as_screen(

@@ -97,6 +97,9 @@ json Server::call_result(ToolResult result, Revision revision) const {
   json& text = message["content"].emplace_back(json::object());
   text["type"] = "text";
   text["text"] = std::move(result.text);
+  for (json& block : result.more_content) {
+    message["content"].push_back(std::move(block));
+  }
   if (revision >= Revision::v2025_06_18) {
     message["structuredContent"] = std::move(result.structured);
   }

@@ -48,7 +48,8 @@ struct ToolResult {
   std::string text;  ///< for people and models
   json structured;   ///< for programs, as the tool's output schema says
   bool is_error = false;
-  std::string subject{};  ///< what the call worked on, for the audit log
+  std::vector<json> more_content{};  ///< content blocks that follow the text: images
+  std::string subject{};             ///< what the call worked on, for the audit log
 };
 
 struct ToolAnnotations {

@@ -22,6 +22,8 @@ constexpr int k_reads_per_turn = 16;
 constexpr milliseconds k_slice{500};
 /// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
 constexpr milliseconds k_silence_limit{2000};
+/// An error may show lines of a file, and what was changed in it.
+constexpr std::size_t k_most_message_bytes = 24 * 1024;
 /// The largest backlog of requests towards an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
@@ -33,7 +35,7 @@ Error lost(const std::string& why) {
 /// An error as the agent tells it; throws if it is not well formed.
 Error error_in(const json& value) {
   return {printable_line(value.at("code").get<std::string>(), 100),
-          printable_line(value.at("message").get<std::string>(), 2000),
+          printable_text(value.at("message").get<std::string>(), k_most_message_bytes),
           printable_line(value.at("nextStep").get<std::string>(), 2000)};
 }
 
@@ -173,6 +175,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
+  const bool can_be_cancelled = head.at("op").get_ref<const std::string&>().starts_with("file.");
   const std::string frame = wire::encode(head, body);
   if (frame.size() - body.size() > wire::k_max_head_bytes) {
     return fail("too_long", "an argument is too long for the agent in the container",
@@ -203,7 +206,12 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   } else if (silent()) {
     result = fail("agent_silent", "the agent in the container does not answer");
   }
+  const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
+  if (given_up && can_be_cancelled && !m_broken) {
+    m_queued += wire::encode({{"op", "cancel"}, {"id", m_next_id++}, {"request", id}});
+    m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
+  }
   pass_turn();
   return result;
 }

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <sys/random.h>
 
-#include <array>
 #include <thread>
 
 #include "sandbox/sandbox.hpp"
+#include "util/random.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -22,19 +21,6 @@ constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_input_chunk_bytes = 32 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
-
-std::string random_token() {
-  constexpr std::string_view k_alphabet = "abcdefghijklmnopqrstuvwxyz012345";
-  std::array<unsigned char, k_token_length> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    std::abort();  // an id that can be guessed is worse than no server
-  }
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    token.push_back(k_alphabet[byte % k_alphabet.size()]);
-  }
-  return token;
-}
 
 Error violation() {
   return {"protocol_violation", "the agent's answer is not well formed"};
@@ -169,7 +155,7 @@ Result<std::string> Sandbox::new_process_id(const std::stop_token& stop) {
   if (!current) {
     return fail(current.error());
   }
-  return fmt::format("proc_{}_{}", current->run.generation(), random_token());
+  return fmt::format("proc_{}_{}", current->run.generation(), random_token(k_token_length));
 }
 
 Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process) {
@@ -233,7 +219,7 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
     if (found || found.error().code != "no_such_process") {
       return found;
     }
-    answer = call(head, body, timeout + k_answer_patience, stop);
+    answer = ask(head, body, timeout + k_answer_patience, stop);
   }
   return answer ? checked_snapshot(std::move(*answer), request.id) : fail(answer.error());
 }
@@ -287,7 +273,7 @@ Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& 
 }
 
 Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
-  auto answer = call({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, {});
+  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, {});
   if (!answer) {
     return fail(answer.error());
   }

@@ -30,7 +30,7 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
 }  // namespace
 
 Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
-    : m_channel(channel), m_settings(std::move(settings)), m_log(log) {}
+    : m_channel(channel), m_settings(std::move(settings)), m_log(log), m_files(*this, m_settings.file_root) {}
 
 Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
@@ -102,8 +102,7 @@ Error Sandbox::explain(const Session& session, const Error& error) {
   return error;
 }
 
-Result<wire::Frame> Sandbox::call(json head, std::string_view body, milliseconds patience,
-                                  const std::stop_token& stop) {
+Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds patience, const std::stop_token& stop) {
   const auto current = session(stop);
   return current ? call(*current, std::move(head), body, patience, stop) : fail(current.error());
 }
@@ -178,7 +177,7 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
     if (auto same = expect_run(before->run, stop); !same) {
       return fail(same.error());
     }
-    answer = call(std::move(head), body, patience, stop);
+    answer = ask(std::move(head), body, patience, stop);
   }
   if (!answer && answer.error().code == "no_such_process") {
     const auto current = session(stop);

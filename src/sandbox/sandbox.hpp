@@ -13,6 +13,7 @@
 
 #include "sandbox/channel.hpp"
 #include "sandbox/connection.hpp"
+#include "sandbox/files.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 #include "util/log.hpp"
@@ -107,6 +108,7 @@ class Sandbox {
   struct Settings {
     std::string workdir = "/app";
     wire::Retention retention;
+    std::string file_root{};  ///< the file tools stay beneath it; empty: no limit
   };
 
   Sandbox(Channel& channel, Settings settings, Log& log);
@@ -115,6 +117,13 @@ class Sandbox {
   Result<Hello> hello();
   [[nodiscard]] const std::string& workdir() const { return m_settings.workdir; }
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
+
+  [[nodiscard]] Files& files() { return m_files; }
+  /// A request in the words of docs/agent-protocol.md. Not repeated after a loss.
+  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience,
+                          const std::stop_token& stop);
+  /// The agent is not to be believed any more: the next call starts another.
+  tl::unexpected<Error> drop_session(Error error);
 
   Result<std::string> new_process_id(const std::stop_token& stop = {});
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
@@ -147,8 +156,6 @@ class Sandbox {
   /// A live connection, made if there is none. One caller makes it; those who come meanwhile share what becomes of it.
   Result<Session> session(const std::stop_token& stop = {});
   Result<Session> connect(bool again);
-  Result<wire::Frame> call(nlohmann::json head, std::string_view body, milliseconds patience,
-                           const std::stop_token& stop);
   Result<wire::Frame> call(const Session& current, nlohmann::json head, std::string_view body, milliseconds patience,
                            const std::stop_token& stop);
   /// What stands behind a connection that broke or fell silent.
@@ -156,8 +163,6 @@ class Sandbox {
   /// After a loss: an error if the container is not in the same run any more. The engine may have said "running" for a
   /// moment after it was killed, and reconnecting then has started it again.
   Result<void> expect_run(const ContainerRun& run, const std::stop_token& stop);
-  /// The agent is not to be believed any more: the next call starts another.
-  tl::unexpected<Error> drop_session(Error error);
   void forget(const std::shared_ptr<Connection>& connection);
   /// Of a process that was lost: whether its container's run is over.
   void explain_loss(wire::ProcessState& state);
@@ -170,6 +175,7 @@ class Sandbox {
   Channel& m_channel;
   Settings m_settings;
   Log& m_log;
+  Files m_files;
   std::mutex m_mutex;  // guards everything below
   std::optional<Session> m_session;
   std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end

@@ -137,6 +137,23 @@ std::optional<Arguments> Arguments::object(const std::string& name) {
   return Arguments(*value, m_prefix + name + ".");
 }
 
+std::vector<Arguments> Arguments::objects(const std::string& name) {
+  std::vector<Arguments> nested;
+  const json* value = find(name);
+  if (value == nullptr) {
+    return nested;
+  }
+  for (std::size_t i = 0; value->is_array() && i < value->size(); ++i) {
+    if (value->at(i).is_object()) {
+      nested.push_back(Arguments(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i)));
+    }
+  }
+  if (!value->is_array() || nested.size() != value->size()) {
+    reject(name, "has to be an array of objects");
+  }
+  return nested;
+}
+
 bool Arguments::has(const std::string& name) const {
   const auto found = m_values.find(name);
   return found != m_values.end() && !found->is_null();
@@ -145,6 +162,11 @@ bool Arguments::has(const std::string& name) const {
 bool Arguments::is_object(const std::string& name) const {
   const auto found = m_values.find(name);
   return found != m_values.end() && found->is_object();
+}
+
+bool Arguments::is_text(const std::string& name) const {
+  const auto found = m_values.find(name);
+  return found != m_values.end() && found->is_string();
 }
 
 void Arguments::adopt(const Arguments& nested) {

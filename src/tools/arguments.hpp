@@ -33,9 +33,12 @@ class Arguments {
   std::vector<std::string> texts(const std::string& name);
   /// The arguments in an object; none if it is not there. What is wrong with them has to be handed on with `adopt`.
   std::optional<Arguments> object(const std::string& name);
+  /// Likewise of an array of objects.
+  std::vector<Arguments> objects(const std::string& name);
   void adopt(const Arguments& nested);
   [[nodiscard]] bool has(const std::string& name) const;
   [[nodiscard]] bool is_object(const std::string& name) const;
+  [[nodiscard]] bool is_text(const std::string& name) const;
 
   void reject(const std::string& name, const std::string& problem);
   [[nodiscard]] const std::optional<Error>& error() const { return m_error; }

@@ -188,41 +188,6 @@ ordered_json process_schema() {
   };
 }
 
-ordered_json object_schema(ordered_json properties, const std::vector<std::string>& required) {
-  ordered_json schema = {{"type", "object"}, {"properties", std::move(properties)}};
-  if (!required.empty()) {
-    schema["required"] = required;
-  }
-  return schema;
-}
-
-ordered_json result_schema(ordered_json properties) {
-  const ordered_json text = {{"type", "string"}};
-  properties["error"] =
-      object_schema({{"code", text}, {"message", text}, {"nextStep", text}}, {"code", "message", "nextStep"});
-  return object_schema(std::move(properties), {});
-}
-
-ordered_json arguments_schema(ordered_json properties, std::vector<std::string> required, const Settings& settings) {
-  properties["rationale"] = {{"type", "string"},
-                             {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
-  if (settings.rationale_required) {
-    required.emplace_back("rationale");
-  }
-  return object_schema(std::move(properties), required);
-}
-
-std::string read_rationale(Arguments& arguments, const Settings& settings) {
-  return settings.rationale_required ? arguments.required_text("rationale") : arguments.text("rationale").value_or("");
-}
-
-std::string with_notes(std::string text, const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) {
-    text += "\nNote: " + note;
-  }
-  return text;
-}
-
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner) {
   auto snapshot = sandbox.wait(process, milliseconds{0}, {}, {});
   if (snapshot && snapshot->state.owner != owner) {

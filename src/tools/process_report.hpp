@@ -5,8 +5,7 @@
 
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
-#include "tools/arguments.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_shape.hpp"
 
 namespace dockbridge::tools {
 
@@ -22,17 +21,6 @@ std::string status_text(const wire::ProcessState& state);
 mcp::json process_fields(const wire::ProcessState& state);
 /// Its schema.
 mcp::ordered_json process_schema();
-
-/// An object schema.
-mcp::ordered_json object_schema(mcp::ordered_json properties, const std::vector<std::string>& required);
-/// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
-mcp::ordered_json result_schema(mcp::ordered_json properties);
-/// The schema of a tool's arguments, the rationale added.
-mcp::ordered_json arguments_schema(mcp::ordered_json properties, std::vector<std::string> required,
-                                   const Settings& settings);
-/// Reads the rationale, which every tool takes.
-std::string read_rationale(Arguments& arguments, const Settings& settings);
-std::string with_notes(std::string text, const std::vector<std::string>& notes);
 
 /// `process` as it is now, if it belongs to the owner.
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner);

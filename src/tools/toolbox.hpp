@@ -39,6 +39,13 @@ ToolPlan execute_command(const Settings& settings);
 ToolPlan check_process(const Settings& settings);
 ToolPlan send_input(const Settings& settings);
 ToolPlan control_process(const Settings& settings);
+ToolPlan file_read(const Settings& settings);
+ToolPlan file_write(const Settings& settings);
+ToolPlan file_edit(const Settings& settings);
+ToolPlan file_undo(const Settings& settings);
+ToolPlan file_ls(const Settings& settings);
+ToolPlan file_glob(const Settings& settings);
+ToolPlan file_grep(const Settings& settings);
 
 /// All of them, in the order in which they are listed. Arguments that a tool does not know are noted in its result.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);

@@ -215,7 +215,9 @@ std::string fold_repeated_lines(std::string_view text) {
   return folded;
 }
 
-std::string printable_line(std::string_view text, std::size_t max_bytes) {
+namespace {
+
+std::string printable(std::string_view text, std::size_t max_bytes, bool keep_lines) {
   const bool cut = text.size() > max_bytes;
   text = text.substr(0, max_bytes);
   text.remove_suffix(cut ? incomplete_utf8_tail(text) : 0);
@@ -226,6 +228,8 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
     // U+0080 to U+009F are control characters too: a terminal takes U+009B for the start of an escape sequence.
     if (c == '\xC2' && static_cast<unsigned char>(valid[i + 1]) < 0xA0) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(valid[++i]));
+    } else if (keep_lines && (c == '\n' || c == '\t')) {
+      out.push_back(c);
     } else if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
@@ -237,6 +241,16 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
     }
   }
   return cut ? out + "…" : out;
+}
+
+}  // namespace
+
+std::string printable_line(std::string_view text, std::size_t max_bytes) {
+  return printable(text, max_bytes, false);
+}
+
+std::string printable_text(std::string_view text, std::size_t max_bytes) {
+  return printable(text, max_bytes, true);
 }
 
 std::string human_bytes(std::uint64_t bytes) {

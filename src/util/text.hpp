@@ -28,6 +28,9 @@ std::string fold_repeated_lines(std::string_view text);
 /// One line without control characters, for logs and messages: they become visible escapes.
 std::string printable_line(std::string_view text, std::size_t max_bytes);
 
+/// The same of several lines: line breaks and tabs stay.
+std::string printable_text(std::string_view text, std::size_t max_bytes);
+
 /// 1234567 as "1.2 MB".
 std::string human_bytes(std::uint64_t bytes);
 

@@ -31,6 +31,7 @@ void set_nonblocking(int fd) {
 Session::Session(StateDirectory state, wire::Retention retention)
     : m_state(std::move(state)),
       m_retention(retention),
+      m_files(m_loop, m_state.path(), [this](const wire::Frame& frame) { pass_on(frame); }),
       m_shell(find_shell()),
       m_last_heard(Clock::now()),
       m_next_prune(Clock::now()) {}
@@ -43,6 +44,7 @@ int Session::run() {
   greet();
   m_keepers.prepare();
   m_state.prepare();
+  m_files.recover(m_state.fd());
   while (!m_done) {
     const bool something = m_loop.run_once(next_timeout());
     const auto now = Clock::now();
@@ -112,7 +114,8 @@ void Session::handle(const wire::Frame& frame) {
       {"start", &Session::start},   {"wait", &Session::wait},     {"read", &Session::read},
       {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
       {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
-      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping}};
+      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping},
+      {"cancel", &Session::cancel}};
   const auto id = frame.head.find("id");
   const auto op = frame.head.find("op");
   if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
@@ -121,6 +124,10 @@ void Session::handle(const wire::Frame& frame) {
   }
   const auto request = id->get<std::uint64_t>();
   const auto& name = op->get_ref<const std::string&>();
+  if (name.starts_with("file.")) {
+    m_files.submit(request, frame);
+    return;
+  }
   Result<void> done = fail("unknown_operation", "the agent does not know the operation '" + name + "'");
   try {
     if (const auto operation = k_operations.find(name); operation != k_operations.end()) {
@@ -137,6 +144,17 @@ void Session::handle(const wire::Frame& frame) {
 Result<void> Session::ping(std::uint64_t request, const wire::Frame& /*frame*/) {
   answer(request, json::object());
   return {};
+}
+
+Result<void> Session::cancel(std::uint64_t request, const wire::Frame& frame) {
+  m_files.cancel(frame.head.at("request").get<std::uint64_t>());
+  answer(request, json::object());
+  return {};
+}
+
+void Session::pass_on(const wire::Frame& frame) {
+  m_outgoing.append(wire::encode(frame.head, frame.body));
+  flush();
 }
 
 void Session::answer(std::uint64_t request, json head, std::string_view body) {

@@ -1,0 +1,152 @@
+#include "agent/files/content_store.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "agent/files/revision.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr const char* k_directory = "contents";
+constexpr const char* k_partial_suffix = ".new";
+/// How much may come before it is looked at whether the limits are exceeded, as a part of them.
+constexpr std::uint64_t k_slack_divisor = 16;
+
+Result<void> copy_file(int from, int to) {
+  off_t offset = 0;
+  while (true) {
+    constexpr std::size_t k_most = 1U << 30U;
+    const ssize_t copied = ::sendfile(to, from, &offset, k_most);
+    if (copied == 0) {
+      return {};
+    }
+    if (copied < 0 && errno != EINTR) {
+      return fail(errno_error("copy"));
+    }
+  }
+}
+
+}  // namespace
+
+Result<ContentStore> ContentStore::open(int state_fd, Limits limits) {
+  ContentStore store;
+  store.m_limits = limits;
+  ::mkdirat(state_fd, k_directory, 0700);
+  store.m_directory.reset(::openat(state_fd, k_directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!store.m_directory) {
+    return fail(errno_error("the store of contents"));
+  }
+  return store;
+}
+
+bool ContentStore::has(const std::string& revision) const {
+  // What was used lately goes last.
+  return ::utimensat(m_directory.get(), revision.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size) {
+  if (size > m_limits.bytes / 2) {
+    return fail("too_large", fmt::format("{} bytes are too much for the store of earlier contents", size));
+  }
+  m_since_prune += size;
+  ++m_puts_since_prune;
+  if (!m_pruned || m_since_prune > m_limits.bytes / k_slack_divisor ||
+      m_puts_since_prune > m_limits.count / k_slack_divisor) {
+    prune();
+  }
+  const std::string name = revision + k_partial_suffix;
+  Fd file(::openat(m_directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return file ? Result<Fd>(std::move(file)) : fail(errno_error("store a content"));
+}
+
+Result<void> ContentStore::finish(const std::string& revision, const Result<void>& written) const {
+  const std::string name = revision + k_partial_suffix;
+  if (!written) {
+    ::unlinkat(m_directory.get(), name.c_str(), 0);
+    return written;
+  }
+  return ::renameat(m_directory.get(), name.c_str(), m_directory.get(), revision.c_str()) == 0
+             ? Result<void>()
+             : fail(errno_error("store a content"));
+}
+
+Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
+  if (has(revision)) {
+    return {};
+  }
+  const auto file = create(revision, content.size());
+  return file ? finish(revision, write_all(file->get(), content)) : fail(file.error());
+}
+
+Result<void> ContentStore::put_file(const std::string& revision, int fd, std::uint64_t size) {
+  if (has(revision)) {
+    return {};
+  }
+  const auto file = create(revision, size);
+  return file ? finish(revision, copy_file(fd, file->get())) : fail(file.error());
+}
+
+Result<Fd> ContentStore::open_content(const std::string& revision) const {
+  Fd file(::openat(m_directory.get(), revision.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return file ? Result<Fd>(std::move(file))
+              : fail("content_expired", "this earlier content is no longer kept",
+                     "Only so much of what was replaced is kept; write the file anew");
+}
+
+Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) const {
+  if (const auto file = open_content(revision); !file) {
+    return fail(file.error());
+  }
+  auto content = read_file_at(m_directory.get(), revision, limit);
+  // A file of another name's content is one that was damaged.
+  return content && revision_of(*content) != revision ? fail("content_damaged", "the earlier content is damaged", "")
+                                                      : std::move(content);
+}
+
+void ContentStore::prune() {
+  struct Kept {
+    timespec used;
+    std::uint64_t bytes;
+    std::string name;
+  };
+  std::vector<Kept> kept;
+  std::uint64_t bytes = 0;
+  const int copy = ::openat(m_directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
+  while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
+    struct stat info {};
+    if (::fstatat(m_directory.get(), item->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) {
+      kept.push_back({info.st_mtim, static_cast<std::uint64_t>(info.st_size), item->d_name});
+      bytes += kept.back().bytes;
+    }
+  }
+  std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) {
+    return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
+  });
+  std::size_t count = kept.size();
+  const std::uint64_t room = m_limits.bytes - m_limits.bytes / k_slack_divisor;
+  for (const Kept& oldest : kept) {
+    if (bytes + m_since_prune <= room && count <= m_limits.count) {
+      break;
+    }
+    ::unlinkat(m_directory.get(), oldest.name.c_str(), 0);
+    bytes -= oldest.bytes;
+    --count;
+  }
+  m_since_prune = 0;
+  m_puts_since_prune = 0;
+  m_pruned = true;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "util/error.hpp"
+#include "util/fd.hpp"
+
+namespace dockbridge::agent {
+
+/// Contents of files by their revision: what was read, so that a later change by others can be shown, and what was
+/// replaced, so that it can be brought back. Bounded: what has not been used for longest goes first. Several
+/// processes may use the same directory.
+class ContentStore {
+ public:
+  struct Limits {
+    std::uint64_t bytes = 256ULL * 1024 * 1024;
+    std::size_t count = 5000;
+  };
+
+  /// In the directory `contents` below `state_fd`, which is made.
+  static Result<ContentStore> open(int state_fd, Limits limits);
+  static Result<ContentStore> open(int state_fd) { return open(state_fd, Limits{}); }
+
+  /// Error `too_large` for what the store could not hold beside anything else.
+  Result<void> put(const std::string& revision, std::string_view content);
+  /// The same for what is in a file, from its start to its end.
+  Result<void> put_file(const std::string& revision, int fd, std::uint64_t size);
+  /// Error `content_expired` if it is not there any more.
+  [[nodiscard]] Result<std::string> get(const std::string& revision, std::size_t limit) const;
+  /// The same, as a file to read from.
+  [[nodiscard]] Result<Fd> open_content(const std::string& revision) const;
+
+ private:
+  [[nodiscard]] bool has(const std::string& revision) const;
+  Result<Fd> create(const std::string& revision, std::uint64_t size);
+  Result<void> finish(const std::string& revision, const Result<void>& written) const;
+  void prune();
+
+  Fd m_directory;
+  Limits m_limits;
+  std::uint64_t m_since_prune = 0;  ///< bytes, more than there may be at the start
+  std::size_t m_puts_since_prune = 0;
+  bool m_pruned = false;
+};
+
+}  // namespace dockbridge::agent

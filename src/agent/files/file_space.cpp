@@ -1,0 +1,237 @@
+#include "agent/files/file_space.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "util/text.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_shown_path_bytes = 300;
+constexpr mode_t k_directory_mode = 0777;  // less the umask
+/// How often a path is looked up again when something moves meanwhile.
+constexpr int k_tries = 10;
+
+std::string shown(const std::string& path) {
+  return printable_line(path, k_shown_path_bytes);
+}
+
+/// Reaches what a handle of the kind O_PATH stands for, by no name that could have changed meanwhile.
+std::string way_to(const Fd& handle) {
+  return fmt::format("/proc/self/fd/{}", handle.get());
+}
+
+Result<std::string> real_path(const Fd& handle) {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = ::readlink(way_to(handle).c_str(), path.data(), path.size());
+  if (length < 0) {
+    return fail(file_error("/proc/self/fd", errno));
+  }
+  path.resize(static_cast<std::size_t>(length));
+  return path;
+}
+
+std::pair<std::string, std::string> split_path(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::pair<std::string, std::string>{".", path}
+                                    : std::pair{path.substr(0, slash + 1), path.substr(slash + 1)};
+}
+
+}  // namespace
+
+Error file_error(const std::string& path, int number) {
+  const std::string name = shown(path);
+  switch (number) {
+    case ENOENT:
+      return {"no_such_file", fmt::format("there is no '{}'", name), "file_ls and file_glob show what is there"};
+    case EACCES:
+    case EPERM:
+      return {"no_permission", fmt::format("no permission for '{}'", name),
+              "The agent runs as the container's user; execute_command with user: root may help"};
+    case ENOTDIR:
+      return {"not_a_directory", fmt::format("a part of '{}' is not a directory", name), "file_ls shows what is there"};
+    case EISDIR:
+      return {"is_a_directory", fmt::format("'{}' is a directory", name), "Use file_ls for directories"};
+    case ELOOP:
+      return {"symlink_loop", fmt::format("the symbolic links of '{}' lead in a circle", name),
+              "See with file_ls where they lead"};
+    case ENAMETOOLONG:
+      return {"path_too_long", "the path, or a name in it, is too long", "Names have at most 255 bytes, paths 4095"};
+    case ENOSPC:
+    case EDQUOT:
+      return {"disk_full", fmt::format("the disk is full: '{}' is as it was", name),
+              "Free some space in the container; `df -h` shows where"};
+    case EROFS:
+      return {"read_only", fmt::format("'{}' is on a read-only file system", name), "Write to another place"};
+    case EXDEV:
+      return {"outside_root", fmt::format("'{}' leads out of the directory that the file tools are kept in", name),
+              "Use a path beneath it; the server's --root says which it is"};
+    default:
+      return {"io_error", fmt::format("'{}': {}", name, std::strerror(number)), ""};
+  }
+}
+
+Result<Fd> ResolvedFile::open_for_reading() const {
+  Fd fd(::open(way_to(handle).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return fd ? Result<Fd>(std::move(fd)) : fail(file_error(path, errno));
+}
+
+Result<Fd> ResolvedFile::open_directory() const {
+  Fd fd(::open(way_to(handle).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd ? Result<Fd>(std::move(fd)) : fail(file_error(path, errno));
+}
+
+Result<FileSpace> FileSpace::open(const std::string& root) {
+  FileSpace space;
+  const std::string directory = root.empty() ? "/" : root;
+  space.m_directory.reset(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!space.m_directory) {
+    return fail(file_error(directory, errno).within("the root of the file tools"));
+  }
+  if (directory != "/") {
+    space.m_root = root.substr(0, root.find_last_not_of('/') + 1);
+    auto real = real_path(space.m_directory);
+    if (!real) {
+      return fail(real.error());
+    }
+    space.m_real_root = std::move(*real);
+  }
+  return space;
+}
+
+Result<std::string> FileSpace::beneath(const std::string& path) const {
+  if (path.empty() || path.front() != '/' || path.find('\0') != std::string::npos) {
+    return fail("bad_path", "a path is empty, not absolute, or holds a NUL byte", "Give the path of a file");
+  }
+  if (path.size() >= PATH_MAX) {
+    return fail(file_error(path, ENAMETOOLONG));
+  }
+  if (!is_limited()) {
+    return path;
+  }
+  // Only translates; it is the kernel that keeps what follows beneath the root.
+  for (const std::string& root : {m_root, m_real_root}) {
+    if (path == root || path.starts_with(root + "/")) {
+      const std::size_t start = path.find_first_not_of('/', root.size());
+      return start == std::string::npos ? "." : path.substr(start);
+    }
+  }
+  return fail(file_error(path, EXDEV));
+}
+
+Fd FileSpace::open_beneath(int from, const std::string& way, int flags, unsigned long long more) const {
+  if (!is_limited() && more == 0) {
+    return Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
+  }
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+  how.resolve = (is_limited() ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS : 0U) | more;
+  int fd = -1;
+  int tries = 0;
+  do {
+    fd = static_cast<int>(::syscall(SYS_openat2, from, way.c_str(), &how, sizeof how));
+  } while (fd < 0 && errno == EAGAIN && ++tries < k_tries);  // something on the way was being renamed
+  return Fd(fd);
+}
+
+Result<ResolvedFile> FileSpace::find(const std::string& path) const {
+  const auto way = beneath(path);
+  if (!way) {
+    return fail(way.error());
+  }
+  ResolvedFile file;
+  file.handle = open_beneath(m_directory.get(), *way, O_PATH);
+  if (!file.handle || ::fstat(file.handle.get(), &file.info) != 0) {
+    return fail(file_error(path, errno));
+  }
+  auto real = real_path(file.handle);
+  if (!real) {
+    return fail(real.error());
+  }
+  file.path = std::move(*real);
+  return file;
+}
+
+Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
+  FilePlace place;
+  place.path = file.path;
+  const auto way = beneath(file.path);
+  if (!way) {
+    return fail(way.error());
+  }
+  auto [directory, name] = split_path(*way);
+  place.name = std::move(name);
+  place.directory = open_beneath(m_directory.get(), directory, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+  struct stat info {};
+  if (!place.directory || ::fstatat(place.directory.get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return fail(file_error(file.path, errno));
+  }
+  if (info.st_dev != file.info.st_dev || info.st_ino != file.info.st_ino) {
+    return fail("file_changed", fmt::format("'{}' was replaced at this very moment", shown(file.path)),
+                "Read it again, then repeat the change");
+  }
+  return place;
+}
+
+Result<Fd> FileSpace::make_directories(const std::string& way, const std::string& path) const {
+  Fd directory = open_beneath(m_directory.get(), way, O_RDONLY | O_DIRECTORY);
+  if (directory || errno != ENOENT) {
+    return directory ? Result<Fd>(std::move(directory)) : fail(file_error(path, errno));
+  }
+  const auto [parent, name] = split_path(way);
+  if (name.empty() || name == ".." || parent.size() >= way.size()) {
+    return fail(file_error(path, ENOENT));
+  }
+  auto above = make_directories(parent, path);
+  if (!above) {
+    return above;
+  }
+  if (::mkdirat(above->get(), name.c_str(), k_directory_mode) != 0 && errno != EEXIST) {
+    return fail(file_error(path, errno));
+  }
+  directory = open_beneath(above->get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return directory ? Result<Fd>(std::move(directory)) : fail(file_error(path, errno));
+}
+
+Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_directories) const {
+  const auto way = beneath(path);
+  if (!way) {
+    return fail(way.error());
+  }
+  if (path.back() == '/' || path.ends_with("/.") || path.ends_with("/..")) {
+    return fail("is_a_directory", fmt::format("'{}' names a directory", shown(path)), "Give the path of a file");
+  }
+  auto [parent, name] = split_path(*way);
+  Result<Fd> directory = open_beneath(m_directory.get(), parent, O_RDONLY | O_DIRECTORY);
+  if (!*directory) {
+    directory =
+        may_make_directories && errno == ENOENT ? make_directories(parent, path) : fail(file_error(path, errno));
+  }
+  if (!directory) {
+    return fail(directory.error());
+  }
+  auto folder = real_path(*directory);
+  if (!folder) {
+    return fail(folder.error());
+  }
+  struct stat info {};
+  if (::fstatat(directory->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
+    return fail("dangling_link", fmt::format("'{}' is a symbolic link to something that is not there", shown(path)),
+                "Write to the path it leads to, or remove the link first");
+  }
+  return FilePlace{std::move(*directory), name, (*folder == "/" ? "" : *folder) + "/" + name};
+}
+
+}  // namespace dockbridge::agent

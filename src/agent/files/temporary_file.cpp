@@ -1,0 +1,171 @@
+#include "agent/files/temporary_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "util/text.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::string_view k_prefix = ".dockbridge-";
+constexpr std::string_view k_suffix = ".tmp";
+constexpr mode_t k_new_file_mode = 0666;  // less the umask
+constexpr mode_t k_permission_bits = 07777;
+constexpr std::size_t k_most_attribute_bytes = 64 * 1024;
+
+std::string new_name() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    number = static_cast<std::uint64_t>(::getpid());
+  }
+  return fmt::format("{}{:016x}{}", k_prefix, number, k_suffix);
+}
+
+mode_t umask_now() {
+  const mode_t mask = ::umask(022);
+  ::umask(mask);
+  return mask;
+}
+
+bool same_moment(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/// Whether nobody has touched it since it was looked up.
+bool is_untouched(const FilePlace& place, const ResolvedFile& before) {
+  struct stat now {};
+  return ::fstatat(place.directory.get(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+         now.st_dev == before.info.st_dev && now.st_ino == before.info.st_ino && now.st_size == before.info.st_size &&
+         same_moment(now.st_mtim, before.info.st_mtim) && same_moment(now.st_ctim, before.info.st_ctim);
+}
+
+Error touched(const std::string& path) {
+  return {"file_changed",
+          fmt::format("'{}' was changed by someone else at this very moment", printable_line(path, 300)),
+          "Read it again, then repeat the change"};
+}
+
+/// The names of the extended attributes of a file that could not be given to another.
+std::string copy_attributes(int from, int to) {
+  std::string names(k_most_attribute_bytes, '\0');
+  const ssize_t length = ::flistxattr(from, names.data(), names.size());
+  names.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  std::string lost;
+  std::string value(k_most_attribute_bytes, '\0');
+  for (std::size_t at = 0; at < names.size();) {
+    const std::string name = names.c_str() + at;
+    at += name.size() + 1;
+    const ssize_t size = ::fgetxattr(from, name.c_str(), value.data(), value.size());
+    if (size < 0 || ::fsetxattr(to, name.c_str(), value.data(), static_cast<std::size_t>(size), 0) != 0) {
+      lost += (lost.empty() ? "" : ", ") + name;
+    }
+  }
+  return lost;
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(const FilePlace& place, WriteJournal& journal, std::string name, Fd file)
+    : m_place(&place), m_journal(&journal), m_name(std::move(name)), m_file(std::move(file)) {}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : m_place(other.m_place),
+      m_journal(other.m_journal),
+      m_name(std::exchange(other.m_name, "")),
+      m_file(std::move(other.m_file)) {}
+
+TemporaryFile::~TemporaryFile() {
+  if (!m_name.empty()) {
+    ::unlinkat(m_place->directory.get(), m_name.c_str(), 0);
+    m_journal->done();
+  }
+}
+
+bool TemporaryFile::is_name_of_one(std::string_view name) {
+  return name.starts_with(k_prefix) && name.ends_with(k_suffix);
+}
+
+Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal& journal) {
+  std::string name = new_name();
+  const std::string folder = place.path.substr(0, place.path.rfind('/') + 1);
+  if (auto noted = journal.begin_temporary(folder + name); !noted) {
+    return fail(noted.error());
+  }
+  Fd file(::openat(place.directory.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) {
+    const int number = errno;
+    journal.done();
+    return fail(file_error(place.path, number));
+  }
+  return TemporaryFile(place, journal, std::move(name), std::move(file));
+}
+
+Result<void> TemporaryFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(m_file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      return fail(file_error(m_place->path, errno));
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  return {};
+}
+
+std::vector<std::string> TemporaryFile::resemble(const ResolvedFile* before, const std::optional<mode_t>& mode) {
+  std::vector<std::string> lost;
+  if (before != nullptr) {
+    if (::fchown(m_file.get(), before->info.st_uid, before->info.st_gid) != 0) {
+      lost.push_back(fmt::format("the owner ({}:{})", before->info.st_uid, before->info.st_gid));
+    }
+    if (const auto from = before->open_for_reading()) {
+      if (const std::string names = copy_attributes(from->get(), m_file.get()); !names.empty()) {
+        lost.push_back("extended attributes (" + names + ")");
+      }
+    }
+  }
+  const mode_t wanted = mode ? *mode : before != nullptr ? before->info.st_mode : k_new_file_mode & ~umask_now();
+  if (::fchmod(m_file.get(), wanted & k_permission_bits) != 0) {
+    lost.push_back(fmt::format("the mode ({:o})", wanted & k_permission_bits));
+  }
+  return lost;
+}
+
+Result<void> TemporaryFile::publish(const ResolvedFile* before) {
+  const int directory = m_place->directory.get();
+  const char* to = m_place->name.c_str();
+  if (::fsync(m_file.get()) != 0) {
+    return fail(file_error(m_place->path, errno));
+  }
+  if (before != nullptr && !is_untouched(*m_place, *before)) {
+    return fail(touched(m_place->path));
+  }
+  const bool moved = before != nullptr
+                         ? ::renameat(directory, m_name.c_str(), directory, to) == 0
+                         : ::renameat2(directory, m_name.c_str(), directory, to, RENAME_NOREPLACE) == 0 ||
+                               // A file system without that: at least what is there is never overwritten.
+                               (errno == EINVAL && ::linkat(directory, m_name.c_str(), directory, to, 0) == 0 &&
+                                ::unlinkat(directory, m_name.c_str(), 0) == 0);
+  if (!moved) {
+    const int number = errno;
+    return number == EEXIST  ? fail(touched(m_place->path))
+           : number == EBUSY ? fail("is_busy", "the file cannot be replaced")
+                             : fail(file_error(m_place->path, number));
+  }
+  m_name.clear();
+  m_journal->done();
+  ::fsync(directory);
+  return {};
+}
+
+}  // namespace dockbridge::agent

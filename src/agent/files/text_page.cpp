@@ -1,0 +1,346 @@
+#include "agent/files/text_page.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "agent/files/revision.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_start_bytes = 512;
+constexpr std::size_t k_chunk_bytes = 256ULL * 1024;
+/// Of a file that is not read as a whole, how much decides what encoding it has.
+constexpr std::uint64_t k_judged_bytes = 4ULL * 1024 * 1024;
+
+/// How many bytes a number of characters takes; all, if there are not so many.
+std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
+    if (begins && characters-- == 0) {
+      break;
+    }
+  }
+  return at;
+}
+
+std::uint64_t characters_of(std::string_view text) {
+  return static_cast<std::uint64_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// Takes lines one after the other and keeps those that belong on the page.
+class PageBuilder {
+ public:
+  PageBuilder(const PageRequest& request, std::uint64_t skip) : m_request(request), m_skip(skip) {}
+
+  /// A line without its end, in UTF-8; of a very long one at least what is shown, and how many characters follow that.
+  void add(std::string_view line, std::uint64_t characters_left_out = 0) {
+    ++m_seen;
+    if (m_seen <= m_skip || m_full) {
+      m_page.more = m_page.more || m_full;
+      return;
+    }
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    const std::size_t shown = bytes_of_characters(line, m_request.most_line_characters);
+    const std::uint64_t cut = characters_of(line.substr(shown)) + characters_left_out;
+    if (m_page.lines >= m_request.limit || (m_page.lines > 0 && m_page.text.size() + shown > m_request.most_bytes)) {
+      m_full = true;
+      m_page.more = true;
+      return;
+    }
+    m_page.text.append(line.substr(0, shown));
+    if (cut > 0) {
+      m_page.text += fmt::format("... [{} more characters in this line]", cut);
+      ++m_page.cut_lines;
+      m_page.cut_characters += cut;
+    }
+    m_page.text.push_back('\n');
+    ++m_page.lines;
+  }
+  [[nodiscard]] bool is_full() const { return m_full; }
+  [[nodiscard]] std::uint64_t seen() const { return m_seen; }
+  TextPage take() {
+    m_page.first_line = static_cast<std::int64_t>(m_skip) + 1;
+    return std::move(m_page);
+  }
+
+ private:
+  const PageRequest& m_request;
+  std::uint64_t m_skip;
+  std::uint64_t m_seen = 0;
+  bool m_full = false;
+  TextPage m_page;
+};
+
+std::uint64_t lines_in(std::string_view text) {
+  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) +
+         (text.empty() || text.back() == '\n' ? 0 : 1);
+}
+
+std::uint64_t lines_to_skip(std::int64_t offset, std::uint64_t total) {
+  if (offset >= 0) {
+    return static_cast<std::uint64_t>(offset);
+  }
+  const auto from_end = static_cast<std::uint64_t>(-offset);
+  return total > from_end ? total - from_end : 0;
+}
+
+/// At most `size` bytes from `offset` on, fewer at the end of the file or of what a pseudo file has to say.
+Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path) {
+  std::string bytes(size, '\0');
+  std::size_t filled = 0;
+  while (filled < size) {
+    const ssize_t got = ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0 && errno != EAGAIN) {
+      return fail(file_error(path, errno));
+    }
+    if (got <= 0) {
+      break;
+    }
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+Result<void> decode_whole(FileContent& content, const PageRequest& request) {
+  const auto encoding = detect_encoding(*content.whole);
+  if (!encoding) {
+    return {};
+  }
+  Result<std::string> decoded;
+  const bool as_it_is = *encoding == Encoding::utf8;
+  if (!as_it_is) {
+    decoded = decode(*content.whole, *encoding);
+    if (!decoded) {
+      return fail(decoded.error());
+    }
+  }
+  content.page = page_of(as_it_is ? *content.whole : *decoded, request);
+  content.page->encoding = *encoding;
+  return {};
+}
+
+/// Reads a large file piece by piece: as far as is needed, or to its end if it shall have a revision.
+class LargeFile {
+ public:
+  LargeFile(int fd, const std::string& path, std::uint64_t size, const PageRequest& request)
+      : m_fd(fd), m_path(path), m_size(size), m_request(request) {}
+
+  Result<void> read(FileContent& content) {
+    const bool whole = m_size <= k_most_revised_bytes;
+    RevisionHash hash;
+    EncodingDetector detector;
+    std::uint64_t total = 0;
+    if (whole) {
+      // Once for what is to be known before the first line is taken.
+      for (std::uint64_t at = 0; at < m_size;) {
+        const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
+        if (!piece || piece->empty()) {
+          break;
+        }
+        hash.feed(*piece);
+        detector.feed(*piece);
+        total += static_cast<std::uint64_t>(std::count(piece->begin(), piece->end(), '\n'));
+        m_ends_with_newline = piece->back() == '\n';
+        at += piece->size();
+      }
+      total += m_ends_with_newline ? 0 : 1;
+      content.revision = hash.revision();
+    } else {
+      for (std::uint64_t at = 0; at < k_judged_bytes; at += k_chunk_bytes) {
+        auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
+        if (!piece) {
+          return fail(piece.error());
+        }
+        if (at + k_chunk_bytes >= k_judged_bytes) {
+          piece->resize(piece->size() - incomplete_utf8_tail(*piece));
+        }
+        detector.feed(*piece);
+      }
+    }
+    const auto encoding = detector.result();
+    if (!encoding) {
+      return {};
+    }
+    if (*encoding == Encoding::utf16_le || *encoding == Encoding::utf16_be) {
+      return fail("too_large", fmt::format("the file is in UTF-16 and has {}", human_bytes(m_size)),
+                  "Convert it with iconv in the container, or read a part of it with execute_command");
+    }
+    m_encoding = *encoding;
+    const bool from_end = m_request.offset < 0 && !whole;
+    auto start = from_end ? find_from_end() : Result<std::uint64_t>(0);
+    if (!start) {
+      return fail(start.error());
+    }
+    auto page = read_lines(*start, whole ? lines_to_skip(m_request.offset, total)
+                                         : static_cast<std::uint64_t>(std::max<std::int64_t>(m_request.offset, 0)));
+    if (!page) {
+      return fail(page.error());
+    }
+    content.page = std::move(*page);
+    content.page->encoding = m_encoding;
+    content.page->final_newline = !whole || m_ends_with_newline;
+    if (whole) {
+      content.page->total_lines = total;
+    }
+    if (from_end && *start > 0) {
+      content.page->first_line = m_request.offset;
+    }
+    return {};
+  }
+
+ private:
+  /// Where the lines begin that are asked for from the end.
+  Result<std::uint64_t> find_from_end() {
+    auto wanted = static_cast<std::uint64_t>(-m_request.offset);
+    std::uint64_t end = m_size;
+    bool last = true;
+    while (end > 0) {
+      const std::uint64_t begin = end > k_chunk_bytes ? end - k_chunk_bytes : 0;
+      const auto piece = read_at(m_fd, begin, static_cast<std::size_t>(end - begin), m_path);
+      if (!piece) {
+        return fail(piece.error());
+      }
+      for (std::size_t i = piece->size(); i-- > 0;) {
+        const bool is_final = std::exchange(last, false);
+        if ((*piece)[i] == '\n' && !is_final && --wanted == 0) {
+          return begin + i + 1;
+        }
+      }
+      end = begin;
+    }
+    return 0;
+  }
+
+  Result<TextPage> read_lines(std::uint64_t start, std::uint64_t skip) {
+    PageBuilder page(m_request, skip);
+    std::string line;            // what is kept of the one that is not finished
+    std::uint64_t left_out = 0;  // bytes of it that are not
+    std::uint64_t crlf = 0;
+    std::uint64_t lf = 0;
+    char before = '\0';
+    const std::size_t most_line = (m_request.most_line_characters + 1) * 4;
+    const auto finish = [&] {
+      const std::string text =
+          m_encoding == Encoding::latin1 ? *decode(line, Encoding::latin1) : to_valid_utf8(line).text;
+      page.add(text, left_out);
+      line.clear();
+      left_out = 0;
+    };
+    for (std::uint64_t at = start; at < m_size && !page.is_full();) {
+      const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
+      if (!piece) {
+        return fail(piece.error());
+      }
+      if (piece->empty()) {
+        break;  // it was truncated meanwhile
+      }
+      at += piece->size();
+      std::string_view rest = *piece;
+      if (at == piece->size() && m_encoding == Encoding::utf8_bom) {
+        rest.remove_prefix(3);
+      }
+      while (!rest.empty() && !page.is_full()) {
+        const std::size_t end = rest.find('\n');
+        const std::string_view part = rest.substr(0, end);
+        const std::size_t kept = std::min(part.size(), most_line - std::min(most_line, line.size()));
+        line.append(part.substr(0, kept));
+        left_out += part.size() - kept;
+        before = part.empty() ? before : part.back();
+        if (end == std::string_view::npos) {
+          break;
+        }
+        before == '\r' ? ++crlf : ++lf;
+        before = '\0';
+        finish();
+        rest.remove_prefix(end + 1);
+      }
+    }
+    if (!line.empty() && !page.is_full()) {
+      finish();
+    }
+    TextPage done = page.take();
+    done.ends = crlf > 0 && lf > 0 ? LineEnds::mixed
+                : crlf > 0         ? LineEnds::crlf
+                : lf > 0           ? LineEnds::lf
+                                   : LineEnds::none;
+    return done;
+  }
+
+  int m_fd;
+  const std::string& m_path;
+  std::uint64_t m_size;
+  const PageRequest& m_request;
+  Encoding m_encoding = Encoding::utf8;
+  bool m_ends_with_newline = true;
+};
+
+}  // namespace
+
+TextPage page_of(std::string_view text, const PageRequest& request) {
+  const std::uint64_t total = lines_in(text);
+  PageBuilder builder(request, lines_to_skip(request.offset, total));
+  std::string_view rest = text;
+  while (!rest.empty() && !builder.is_full()) {
+    const std::size_t end = rest.find('\n');
+    builder.add(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  TextPage page = builder.take();
+  page.total_lines = total;
+  page.ends = line_ends_of(text);
+  page.final_newline = text.empty() || text.back() == '\n';
+  return page;
+}
+
+Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& request) {
+  const auto fd = file.open_for_reading();
+  if (!fd) {
+    return fail(fd.error());
+  }
+  FileContent content;
+  content.size = static_cast<std::uint64_t>(file.info.st_size);
+  // Pseudo files say that they have no size: what counts is what they give.
+  const std::size_t expected = content.size > k_most_whole_bytes ? k_start_bytes : k_most_whole_bytes + 1;
+  auto bytes =
+      read_at(fd->get(), 0, std::min<std::size_t>(expected, std::max<std::size_t>(content.size + 1, 65536)), file.path);
+  if (bytes && bytes->size() > content.size && content.size <= k_most_whole_bytes) {
+    bytes = read_at(fd->get(), 0, expected, file.path);  // it has grown, or is a pseudo file
+  }
+  if (!bytes) {
+    return fail(bytes.error());
+  }
+  content.start = bytes->substr(0, k_start_bytes);
+  if (content.size <= k_most_whole_bytes && bytes->size() <= k_most_whole_bytes) {
+    content.size = bytes->size();
+    content.revision = revision_of(*bytes);
+    content.whole = std::move(*bytes);
+    if (auto decoded = decode_whole(content, request); !decoded) {
+      return fail(decoded.error().within(printable_line(file.path, 300)));
+    }
+    return content;
+  }
+  content.size = std::max<std::uint64_t>(content.size, bytes->size());
+  bytes = std::string();
+  if (auto read = LargeFile(fd->get(), file.path, content.size, request).read(content); !read) {
+    return fail(read.error());
+  }
+  return content;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,123 @@
+#include "agent/files/write_journal.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "agent/files/temporary_file.hpp"
+#include "util/clock.hpp"
+#include "util/file.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::string_view k_prefix = "writing_";
+constexpr std::size_t k_most_bytes = 64 * 1024;
+constexpr std::size_t k_most_restored = 256ULL * 1024 * 1024;
+constexpr char k_temporary = 'T';
+constexpr char k_in_place = 'P';
+constexpr std::size_t k_revision_length = 32;
+
+/// Calls `visit` for each journal whose process is gone, until it returns false.
+void visit_leftovers(int state_fd, const std::function<bool(const std::string& name, int fd)>& visit) {
+  const int copy = ::openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
+  while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string name = item->d_name;
+    if (!name.starts_with(k_prefix)) {
+      continue;
+    }
+    const Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && !visit(name, file.get())) {
+      return;
+    }
+  }
+}
+
+void put_back(const std::string& path, const std::string& revision, const ContentStore& store) {
+  const auto content = store.get(revision, k_most_restored);
+  const Fd file(content ? ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : -1);
+  if (file && write_all(file.get(), *content)) {
+    [[maybe_unused]] const int cut = ::ftruncate(file.get(), static_cast<off_t>(content->size()));
+    ::fsync(file.get());
+  }
+}
+
+}  // namespace
+
+WriteJournal::WriteJournal(int state_fd, std::string name, Fd file)
+    : m_state_fd(state_fd), m_name(std::move(name)), m_file(std::move(file)) {}
+
+WriteJournal::WriteJournal(WriteJournal&& other) noexcept
+    : m_state_fd(other.m_state_fd), m_name(std::move(other.m_name)), m_file(std::move(other.m_file)) {}
+
+WriteJournal::~WriteJournal() {
+  if (m_file) {
+    ::unlinkat(m_state_fd, m_name.c_str(), 0);
+  }
+}
+
+Result<WriteJournal> WriteJournal::open(int state_fd) {
+  static int count = 0;
+  while (true) {
+    std::string name = fmt::format("{}{}_{}_{}", k_prefix, ::getpid(), unix_milliseconds_now(), ++count);
+    Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    struct stat info {};
+    if (!file || ::flock(file.get(), LOCK_EX) != 0 || ::fstat(file.get(), &info) != 0) {
+      return fail(errno_error("the journal of writes"));
+    }
+    if (info.st_nlink > 0) {  // else another process took it for a leftover, before the lock
+      return WriteJournal(state_fd, std::move(name), std::move(file));
+    }
+  }
+}
+
+Result<void> WriteJournal::note(const std::string& line) {
+  const ssize_t written = ::pwrite(m_file.get(), line.data(), line.size(), 0);
+  return written == static_cast<ssize_t>(line.size()) ? Result<void>() : fail(errno_error("the journal of writes"));
+}
+
+Result<void> WriteJournal::begin_temporary(const std::string& path) {
+  return note(k_temporary + path);
+}
+
+Result<void> WriteJournal::begin_in_place(const std::string& path, const std::string& before) {
+  return note(k_in_place + before + path);
+}
+
+void WriteJournal::done() {
+  [[maybe_unused]] const int cut = ::ftruncate(m_file.get(), 0);
+}
+
+bool WriteJournal::has_leftovers(int state_fd) {
+  bool found = false;
+  visit_leftovers(state_fd, [&](const std::string&, int) {
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+void WriteJournal::recover(int state_fd, const ContentStore& store) {
+  visit_leftovers(state_fd, [&](const std::string& name, int) {
+    const std::string note = read_file_at(state_fd, name, k_most_bytes).value_or("");
+    const std::string rest = note.empty() ? "" : note.substr(1);
+    if (note.starts_with(k_temporary) && TemporaryFile::is_name_of_one(rest.substr(rest.rfind('/') + 1))) {
+      ::unlink(rest.c_str());
+    } else if (note.starts_with(k_in_place) && rest.size() > k_revision_length) {
+      put_back(rest.substr(k_revision_length), rest.substr(0, k_revision_length), store);
+    }
+    ::unlinkat(state_fd, name.c_str(), 0);
+    return true;
+  });
+}
+
+}  // namespace dockbridge::agent

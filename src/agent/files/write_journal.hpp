@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "agent/files/content_store.hpp"
+#include "util/error.hpp"
+#include "util/fd.hpp"
+
+namespace dockbridge::agent {
+
+/// Remembers on disk what a process is about to leave half done, so that the next one can tidy up if it is killed:
+/// a temporary file, or a file that is written in place. One thing at a time. The lock on it says that its process
+/// lives.
+class WriteJournal {
+ public:
+  static Result<WriteJournal> open(int state_fd);
+  ~WriteJournal();
+  WriteJournal(WriteJournal&& other) noexcept;
+  WriteJournal& operator=(WriteJournal&&) = delete;
+
+  Result<void> begin_temporary(const std::string& path);
+  /// `before` is in the store, to be put back.
+  Result<void> begin_in_place(const std::string& path, const std::string& before);
+  void done();
+
+  /// Whether some process left something behind.
+  static bool has_leftovers(int state_fd);
+  /// Removes temporary files, and puts back what was only half written in place.
+  static void recover(int state_fd, const ContentStore& store);
+
+ private:
+  WriteJournal(int state_fd, std::string name, Fd file);
+  Result<void> note(const std::string& line);
+
+  int m_state_fd;
+  std::string m_name;
+  Fd m_file;
+};
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,217 @@
+#include "agent/session/file_workers.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "agent/files/write_journal.hpp"
+#include "agent/launch.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr std::size_t k_most_workers = 16;
+/// Of those, so many walk through trees, each with all cores: the others are there for what is quick.
+constexpr std::size_t k_most_searches = 4;
+constexpr std::size_t k_most_idle = 2;
+constexpr std::size_t k_most_waiting_bytes = 64ULL * 1024 * 1024;
+
+bool is_search(const wire::Frame& frame) {
+  const auto& op = frame.head.at("op").get_ref<const std::string&>();
+  return op == "file.grep" || op == "file.glob" || op == "file.list";
+}
+
+std::string staging_of(const wire::Frame& frame) {
+  return frame.head.value("staging", std::string());
+}
+
+}  // namespace
+
+FileWorkers::FileWorkers(EventLoop& loop, std::string state_path, Answer answer)
+    : m_loop(loop), m_state_path(std::move(state_path)), m_answer(std::move(answer)) {}
+
+void FileWorkers::recover(int state_fd) {
+  if (WriteJournal::has_leftovers(state_fd)) {
+    launch();  // that is the first thing it does
+  }
+}
+
+bool FileWorkers::may_start(const wire::Frame& frame) const {
+  const auto count = [&](auto&& what) {
+    return static_cast<std::size_t>(std::count_if(m_workers.begin(), m_workers.end(), what));
+  };
+  if (is_search(frame)) {
+    return count([](const Worker& worker) { return worker.request && worker.searches; }) < k_most_searches;
+  }
+  return count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers ||
+         !staging_of(frame).empty();
+}
+
+void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
+  if (may_start(frame)) {
+    start(request, frame);
+  } else if (m_waiting_bytes + frame.body.size() > k_most_waiting_bytes) {
+    refuse(request, "agent_busy", "too many requests about files wait already", "Try again in a moment");
+  } else {
+    m_waiting_bytes += frame.body.size();
+    m_waiting.push_back({request, frame});
+  }
+}
+
+void FileWorkers::start_waiting() {
+  for (auto next = m_waiting.begin(); next != m_waiting.end();) {
+    if (!may_start(next->frame)) {
+      ++next;
+      continue;
+    }
+    const Waiting waiting = std::move(*next);
+    next = m_waiting.erase(next);
+    m_waiting_bytes -= waiting.frame.body.size();
+    start(waiting.request, waiting.frame);
+  }
+}
+
+void FileWorkers::start(std::uint64_t request, const wire::Frame& frame) {
+  const auto worker = find_for(frame);
+  if (worker == m_workers.end()) {
+    refuse(request, "cannot_fork", "cannot start a process in the container: its process limit is reached",
+           "End some processes, or raise the container's pids limit");
+    return;
+  }
+  worker->request = request;
+  worker->searches = is_search(frame);
+  worker->staging = staging_of(frame);
+  worker->outgoing = wire::encode(frame.head, frame.body);
+  write_to(worker);
+}
+
+FileWorkers::Position FileWorkers::find_for(const wire::Frame& frame) {
+  const std::string staging = staging_of(frame);
+  const auto found = std::find_if(m_workers.begin(), m_workers.end(),
+                                  [&](const Worker& worker) { return !worker.request && worker.staging == staging; });
+  if (found != m_workers.end() || staging.empty()) {
+    return found != m_workers.end() ? found : launch();
+  }
+  const auto idle = std::find_if(m_workers.begin(), m_workers.end(),
+                                 [](const Worker& worker) { return !worker.request && worker.staging.empty(); });
+  return idle != m_workers.end() ? idle : launch();
+}
+
+FileWorkers::Position FileWorkers::launch() {
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return m_workers.end();
+  }
+  Worker worker{Fd(sockets[0]), Fd()};
+  const Fd workers_end(sockets[1]);
+  const Launch what{workers_end.get(), workers_end.get(), {k_files_role, m_state_path.c_str()}};
+  pid_t pid = launch_beside(what);
+  if (pid < 0 && errno != EAGAIN) {
+    pid = launch_below(what);
+  }
+  if (pid < 0) {
+    return m_workers.end();
+  }
+  worker.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  ::fcntl(worker.socket.get(), F_SETFL, O_NONBLOCK);
+  m_loop.add(worker.socket.get(), EPOLLIN, [this, fd = worker.socket.get()](std::uint32_t) { read_from(fd); });
+  return m_workers.insert(m_workers.end(), std::move(worker));
+}
+
+void FileWorkers::write_to(Position worker) {
+  std::string& bytes = worker->outgoing;
+  std::size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t got = ::send(worker->socket.get(), bytes.data() + written, bytes.size() - written, MSG_NOSIGNAL);
+    if (got < 0 && errno != EINTR) {
+      break;  // what is gone is noticed when it is read from
+    }
+    written += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  }
+  bytes.erase(0, written);
+  m_loop.change(worker->socket.get(), bytes.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+void FileWorkers::read_from(int fd) {
+  const auto worker =
+      std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.socket.get() == fd; });
+  if (worker == m_workers.end()) {
+    return;
+  }
+  if (!worker->outgoing.empty()) {
+    write_to(worker);
+  }
+  std::array<char, 64 * 1024> buffer;
+  const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return;
+  }
+  Result<std::optional<wire::Frame>> frame = fail("worker_gone", "");
+  if (got > 0) {
+    worker->reader.feed({buffer.data(), static_cast<std::size_t>(got)});
+    frame = worker->reader.next();
+  }
+  if (!frame) {
+    const auto request = worker->request;
+    drop(worker);
+    if (request) {
+      refuse(*request, "file_worker_died", "the process that worked on this died",
+             "Try again; if the container is short of memory, see `docker stats`");
+    }
+    start_waiting();
+  } else if (*frame) {
+    finish(worker, **frame);
+  }
+}
+
+void FileWorkers::finish(Position worker, const wire::Frame& frame) {
+  m_answer(frame);
+  worker->request.reset();
+  if (frame.head.contains("error") || !frame.head.value("staging", false)) {
+    worker->staging.clear();
+  }
+  const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
+                                  [](const Worker& it) { return !it.request && it.staging.empty(); });
+  if (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle) {
+    drop(worker);  // it ends when it sees that nobody is there any more
+  }
+  start_waiting();
+}
+
+void FileWorkers::cancel(std::uint64_t request) {
+  const auto waiting =
+      std::find_if(m_waiting.begin(), m_waiting.end(), [&](const Waiting& it) { return it.request == request; });
+  if (waiting != m_waiting.end()) {
+    m_waiting_bytes -= waiting->frame.body.size();
+    m_waiting.erase(waiting);
+  }
+  const auto worker =
+      std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.request == request; });
+  // Only what may take long and changes nothing; anything else is about to be finished.
+  if (worker != m_workers.end() && worker->searches) {
+    ::syscall(SYS_pidfd_send_signal, worker->process.get(), SIGKILL, nullptr, 0);
+    drop(worker);
+    start_waiting();
+  }
+}
+
+void FileWorkers::drop(Position worker) {
+  m_loop.remove(worker->socket.get());
+  m_workers.erase(worker);
+}
+
+void FileWorkers::refuse(std::uint64_t request, const std::string& code, const std::string& message,
+                         const std::string& next_step) {
+  m_answer({{{"id", request}, {"error", {{"code", code}, {"message", message}, {"nextStep", next_step}}}}, ""});
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <optional>
+#include <string>
+
+#include "agent/session/event_loop.hpp"
+#include "util/fd.hpp"
+#include "wire/frame.hpp"
+
+namespace dockbridge::agent {
+
+/// Hands the requests about files to processes of their own, which may block, use much processor time, or crash, while
+/// the session goes on; a request that is cancelled ends with its process. A few of them wait for the next request.
+/// Each speaks the frames of the stream and has one request at a time.
+class FileWorkers {
+ public:
+  /// What a worker has to say, a refusal included, to be sent on as it is.
+  using Answer = std::function<void(const wire::Frame& frame)>;
+
+  FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
+
+  /// Answered sooner or later, but for what is cancelled.
+  void submit(std::uint64_t request, const wire::Frame& frame);
+  void cancel(std::uint64_t request);
+  /// Sees to it that what a killed predecessor left half done is tidied up.
+  void recover(int state_fd);
+
+ private:
+  struct Worker {
+    Fd socket;
+    Fd process;  ///< a pidfd, for ending it
+    wire::FrameReader reader{wire::k_max_body_to_host};
+    std::string outgoing{};
+    std::optional<std::uint64_t> request{};
+    bool searches = false;
+    std::string staging{};  ///< it gathers a content, and can do nothing else meanwhile
+  };
+  struct Waiting {
+    std::uint64_t request;
+    wire::Frame frame;
+  };
+  using Position = std::list<Worker>::iterator;
+
+  [[nodiscard]] bool may_start(const wire::Frame& frame) const;
+  void start(std::uint64_t request, const wire::Frame& frame);
+  void start_waiting();
+  Position find_for(const wire::Frame& frame);
+  Position launch();
+  void write_to(Position worker);
+  void read_from(int fd);
+  void finish(Position worker, const wire::Frame& frame);
+  void drop(Position worker);
+  void refuse(std::uint64_t request, const std::string& code, const std::string& message, const std::string& next_step);
+
+  EventLoop& m_loop;
+  std::string m_state_path;
+  Answer m_answer;
+  std::list<Worker> m_workers;
+  std::deque<Waiting> m_waiting;
+  std::size_t m_waiting_bytes = 0;
+};
+
+}  // namespace dockbridge::agent

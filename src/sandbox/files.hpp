@@ -1,0 +1,234 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "wire/frame.hpp"
+
+namespace dockbridge::sandbox {
+
+class Sandbox;
+
+struct ReadRequest {
+  std::string path;
+  std::string owner;        ///< who has seen the file then
+  std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
+  std::size_t limit = 2000;
+  std::size_t max_line_characters = 2000;
+  std::size_t max_bytes = 96ULL * 1024;
+};
+
+enum class FileKind { text, image, binary };
+
+/// Some lines of a text file, or what else it is.
+struct ReadFile {
+  std::string path;  ///< the real one, without symbolic links
+  std::uint64_t size = 0;
+  std::string revision;  ///< names the content; empty: the file is too large to have one
+  FileKind kind = FileKind::text;
+  std::string type;  ///< of an image: its MIME type; of a binary: what people call it
+
+  // Of text.
+  std::string text;  ///< every line ended by "\n"
+  std::size_t lines = 0;
+  std::int64_t first_line = 1;  ///< counted from 1; negative: from the end
+  std::optional<std::uint64_t> total_lines;
+  bool more = false;
+  std::uint64_t cut_lines = 0;
+  std::string encoding;
+  std::string line_ends;
+  bool final_newline = true;
+};
+
+struct FileBytes {
+  std::uint64_t size = 0;  ///< of the whole file
+  std::string bytes;
+};
+
+/// Whose change it is, and what they think the file holds.
+struct ChangeRequest {
+  std::string path;
+  std::string owner;
+  std::optional<std::string> expected_revision;  ///< none: what the owner saw there last
+};
+
+struct NewContent {
+  std::string_view bytes;
+  bool is_text = true;
+  std::string encoding{};  ///< of text; empty: as it is, or UTF-8
+  std::optional<unsigned> mode{};
+};
+
+struct TextEdit {
+  std::string old_text;
+  std::string new_text;
+  bool replace_all = false;
+};
+
+struct ChangedFile {
+  std::string path;
+  std::string revision;
+  std::string before;  ///< revision; empty: the file is new
+  std::string change;  ///< for undoing it; empty: it cannot be
+  std::uint64_t size = 0;
+  std::string encoding;
+  std::vector<std::uint64_t> replacements;  ///< of each edit
+  std::uint64_t added = 0;                  ///< lines
+  std::uint64_t removed = 0;
+  std::string diff;
+  bool was_stale = false;     ///< others had changed the file since the owner saw it
+  std::string stale_changes;  ///< what they had changed, as far as can be told
+  std::vector<std::string> notes;
+};
+
+struct FileEntry {
+  std::string path;  ///< relative to where the search began
+  std::string type;  ///< file, directory, link, fifo, socket, block, char
+  std::uint64_t size = 0;
+  std::int64_t modified_at_ms = 0;
+  std::optional<unsigned> mode;  ///< of a listing
+  std::string target;            ///< of a link
+};
+
+/// What a search passed over, and how its pages go on.
+struct SearchTotals {
+  std::uint64_t total = 0;  ///< entries, in all pages
+  bool more = false;
+  std::uint64_t hidden = 0;
+  std::uint64_t ignored = 0;
+  std::uint64_t unreadable = 0;
+  std::vector<std::string> unreadable_paths;
+};
+
+struct FileListing {
+  std::string path;
+  std::vector<FileEntry> entries;
+  std::uint64_t shown = 0;  ///< what this page takes up, for the offset of the next
+  SearchTotals totals;
+};
+
+struct ListRequest {
+  std::string path;
+  std::vector<std::string> ignore;
+  std::size_t depth = 1;
+  bool honour_ignore_files = false;
+  std::uint64_t offset = 0;
+  std::size_t max = 1000;
+};
+
+struct GlobRequest {
+  std::string path;
+  std::string pattern;
+  bool newest_first = false;
+  bool honour_ignore_files = true;
+  bool hidden = false;
+  std::uint64_t offset = 0;
+  std::size_t max = 100;
+};
+
+struct FileGrepRequest {
+  std::string path;
+  std::string pattern;
+  bool literal = false;
+  bool ignore_case = false;
+  bool whole_word = false;
+  bool multi_line = false;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  bool honour_ignore_files = true;
+  bool hidden = false;
+  std::size_t context = 0;
+  std::string output = "content";  ///< or files, count
+  std::uint64_t offset = 0;
+  std::size_t max = 100;
+};
+
+struct FoundLine {
+  std::uint64_t number = 0;
+  bool matches = false;
+  std::uint64_t column = 0;
+  std::string text;
+  std::uint64_t cut_before = 0;
+  std::uint64_t cut_after = 0;
+};
+
+struct FoundInFile {
+  std::string path;
+  std::uint64_t matches = 0;
+  std::vector<FoundLine> lines;
+};
+
+struct FileGrepResult {
+  std::string path;
+  std::vector<FoundInFile> files;
+  std::uint64_t shown = 0;
+  std::uint64_t files_with_matches = 0;
+  std::uint64_t files_searched = 0;
+  std::uint64_t binary_skipped = 0;
+  SearchTotals totals;             ///< of matching lines, or of files
+  std::vector<std::string> notes;  ///< what was not searched as it should be
+};
+
+/// The container's files. Any thread may call; what takes long ends when `stop` says so. Paths are absolute in the
+/// container. Errors of the agent come as they are: `no_such_file`, `not_read`, `file_changed` and so on.
+class Files {
+ public:
+  /// `root`: the directory beneath which everything stays; empty: no limit.
+  Files(Sandbox& sandbox, std::string root) : m_sandbox(sandbox), m_root(std::move(root)) {}
+
+  Result<ReadFile> read(const ReadRequest& request, const std::stop_token& stop);
+  /// Bytes as they are, at most a megabyte.
+  Result<FileBytes> bytes(const std::string& path, std::uint64_t offset, std::size_t max, const std::stop_token& stop);
+  Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content);
+  Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits);
+  /// Brings back what was there before a change; empty: before the newest one.
+  Result<ChangedFile> undo(const ChangeRequest& request, const std::string& change);
+
+  Result<FileListing> list(const ListRequest& request, milliseconds patience, const std::stop_token& stop);
+  Result<FileListing> glob(const GlobRequest& request, milliseconds patience, const std::stop_token& stop);
+  Result<FileGrepResult> grep(const FileGrepRequest& request, milliseconds patience, const std::stop_token& stop);
+
+  /// A content that comes in pieces: nothing of it is seen before `finish`, nor afterwards if that is never called.
+  class Upload {
+   public:
+    ~Upload();
+    Upload(const Upload&) = delete;
+    Upload& operator=(const Upload&) = delete;
+    Upload(Upload&& other) noexcept;
+    Upload& operator=(Upload&&) = delete;
+
+    /// At most a few megabytes at a time.
+    Result<void> append(std::string_view bytes);
+    Result<ChangedFile> finish(const ChangeRequest& request, const std::optional<unsigned>& mode);
+
+   private:
+    friend class Files;
+    Upload(Files& files, std::string path, std::string token);
+    Files* m_files;
+    std::string m_path;
+    std::string m_token;  ///< empty: over
+    bool m_first = true;
+  };
+  Upload upload(const std::string& path);
+
+ private:
+  enum class Repeat { never, once };
+  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, Repeat repeat,
+                          const std::stop_token& stop);
+  nlohmann::json change_head(const char* operation, const ChangeRequest& request) const;
+  Result<ChangedFile> change(nlohmann::json head, std::string_view body);
+  /// An answer that cannot be understood ends the connection.
+  template <typename Value>
+  Result<Value> believed(Result<Value> value);
+
+  Sandbox& m_sandbox;
+  std::string m_root;
+};
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+
+#include "tools/file_report.hpp"
+#include "tools/following.hpp"
+#include "tools/tool_shape.hpp"
+#include "tools/toolbox.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::json;
+using mcp::ordered_json;
+using mcp::ToolResult;
+using sandbox::FileGrepRequest;
+using sandbox::FileGrepResult;
+using sandbox::FoundInFile;
+using sandbox::FoundLine;
+
+constexpr std::int64_t k_usual_max = 100;
+constexpr std::int64_t k_largest_max = 2000;
+constexpr std::int64_t k_largest_context = 50;
+constexpr std::int64_t k_largest_offset = 1'000'000'000;
+
+constexpr const char* k_description =
+    "Search the contents of files in the container by regular expression (RE2 syntax; no look-around or "
+    "back-references) or by plain text (literal). Shows matching lines with their numbers, or with output: files only "
+    "the names, or count the numbers. include and exclude narrow it by globs, such as *.{ts,tsx}. What .gitignore or "
+    ".ignore ignores, hidden and binary files are passed over, which the reply says.\n"
+    "Example: {\"pattern\": \"def \\\\w+_handler\", \"path\": \"src\", \"include\": \"*.py\", \"rationale\": \"find "
+    "the handlers\"}";
+
+ordered_json glob_schema(const char* description) {
+  return {{"description", description},
+          {"anyOf", {{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}}}};
+}
+
+ordered_json input_schema(const Settings& settings) {
+  const auto flag = [](const char* description) {
+    return ordered_json{{"type", "boolean"}, {"description", description}};
+  };
+  return arguments_schema(
+      {{"pattern", {{"type", "string"}, {"description", "Regular expression, or text if literal."}}},
+       {"path", {{"type", "string"}, {"description", "Directory or file (default: the workdir)."}}},
+       {"include", glob_schema("Only files that match this glob, or one of these.")},
+       {"exclude", glob_schema("Not files or directories that match this glob, or one of these.")},
+       {"literal", flag("The pattern is plain text (default false).")},
+       {"caseInsensitive", flag("Upper and lower case are the same (default false).")},
+       {"wholeWord", flag("Only whole words (default false).")},
+       {"multiLine", flag("A match may span several lines (default false).")},
+       {"context",
+        {{"type", "integer"},
+         {"minimum", 0},
+         {"maximum", k_largest_context},
+         {"description", "Lines to show around each match (default 0)."}}},
+       {"output",
+        {{"type", "string"},
+         {"enum", {"content", "files", "count"}},
+         {"description", "Lines, names of files, or numbers of matches (default content)."}}},
+       {"maxResults",
+        {{"type", "integer"},
+         {"minimum", 1},
+         {"maximum", k_largest_max},
+         {"description", fmt::format("How many matches (or files) at the most (default {}).", k_usual_max)}}},
+       {"offset",
+        {{"type", "integer"}, {"minimum", 0}, {"description", "Matches (or files) to skip, for the next page."}}},
+       {"gitignore", flag("Pass over what .gitignore ignores (default true).")},
+       {"hidden", flag("Also files whose names begin with a dot (default false).")}},
+      {"pattern"}, settings);
+}
+
+ordered_json output_schema() {
+  const ordered_json text = {{"type", "string"}};
+  const ordered_json number = {{"type", "integer"}};
+  ordered_json properties = {{"path", text},
+                             {"files",
+                              {{"type", "array"},
+                               {"items", object_schema({{"path", text},
+                                                        {"matches", number},
+                                                        {"lines",
+                                                         {{"type", "array"},
+                                                          {"items", object_schema({{"number", number},
+                                                                                   {"text", text},
+                                                                                   {"matches", {{"type", "boolean"}}},
+                                                                                   {"column", number}},
+                                                                                  {"number", "text", "matches"})}}}},
+                                                       {"path"})}}},
+                             {"filesWithMatches", number},
+                             {"filesSearched", number},
+                             {"binarySkipped", number}};
+  add_totals_schema(properties);
+  return result_schema(std::move(properties));
+}
+
+/// One glob or several.
+std::vector<std::string> read_globs(Arguments& arguments, const std::string& name) {
+  if (arguments.is_text(name)) {
+    return {*arguments.text(name)};
+  }
+  return arguments.texts(name);
+}
+
+FileGrepRequest read_request(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  FileGrepRequest request;
+  request.pattern = arguments.required_text("pattern");
+  request.path = read_path(arguments, "path", call.sandbox.workdir(), call.sandbox.workdir());
+  request.literal = arguments.flag("literal", false);
+  request.ignore_case = arguments.flag("caseInsensitive", false);
+  request.whole_word = arguments.flag("wholeWord", false);
+  request.multi_line = arguments.flag("multiLine", false);
+  request.include = read_globs(arguments, "include");
+  request.exclude = read_globs(arguments, "exclude");
+  request.honour_ignore_files = arguments.flag("gitignore", true);
+  request.hidden = arguments.flag("hidden", false);
+  request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_largest_context).value_or(0));
+  request.output = arguments.text("output").value_or("content");
+  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
+  request.max = static_cast<std::size_t>(arguments.integer("maxResults", 1, k_largest_max).value_or(k_usual_max));
+  if (request.output != "content" && request.output != "files" && request.output != "count") {
+    arguments.reject("output", "has to be content, files or count");
+  }
+  if (request.pattern.empty()) {
+    arguments.reject("pattern", "is empty");
+  }
+  return request;
+}
+
+std::string shown_text(const FoundLine& line) {
+  std::string text = printable_text(line.text, line.text.size());
+  if (line.cut_before > 0) {
+    text = fmt::format("[{} bytes]...{}", line.cut_before, text);
+  }
+  return line.cut_after > 0 ? fmt::format("{}...[{} bytes]", text, line.cut_after) : text;
+}
+
+std::string lines_of(const FoundInFile& file) {
+  std::string text;
+  std::uint64_t last = 0;
+  for (const FoundLine& line : file.lines) {
+    if (last != 0 && line.number > last + 1 && !file.lines.front().matches) {
+      text += "--\n";
+    }
+    last = line.number;
+    text += fmt::format("{}{} {}\n", line.number, line.matches ? ":" : "-", shown_text(line));
+  }
+  return text;
+}
+
+void show(const FoundInFile& file, const FileGrepRequest& request, const std::string& start, ToolResult& result) {
+  const std::string name = file.path.empty() ? start : file.path;
+  json fields = {{"path", name}};
+  if (request.output == "files") {
+    result.text += printable_line(name, 4096) + "\n";
+  } else if (request.output == "count") {
+    fields["matches"] = file.matches;
+    result.text += fmt::format("{}: {}\n", printable_line(name, 4096), file.matches);
+  } else {
+    fields["matches"] = file.matches;
+    result.text += (result.text.empty() ? "" : "\n") + printable_line(name, 4096) + "\n" + lines_of(file);
+    for (const FoundLine& line : file.lines) {
+      json entry = {{"number", line.number}, {"text", line.text}, {"matches", line.matches}};
+      if (line.matches) {
+        entry["column"] = line.column;
+      }
+      fields["lines"].push_back(std::move(entry));
+    }
+  }
+  result.structured["files"].push_back(std::move(fields));
+}
+
+ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request) {
+  ToolResult result;
+  result.structured = {{"path", found.path}, {"files", json::array()}};
+  for (const FoundInFile& file : found.files) {
+    show(file, request, found.path, result);
+  }
+  if (found.files.empty()) {
+    result.text = "No matches\n";
+  }
+  result.text +=
+      fmt::format("[{} {} in {} of {} files searched{}]", found.totals.total,
+                  request.output == "content" ? "matching lines" : "files with matches", found.files_with_matches,
+                  found.files_searched,
+                  found.binary_skipped > 0 ? fmt::format(", {} binary passed over", found.binary_skipped) : "");
+  add_totals(found.totals, request.offset, found.shown, request.output == "content" ? "matches" : "files", result);
+  result.text = with_notes(std::move(result.text), found.notes);
+  result.structured["filesWithMatches"] = found.files_with_matches;
+  result.structured["filesSearched"] = found.files_searched;
+  result.structured["binarySkipped"] = found.binary_skipped;
+  return result;
+}
+
+ToolResult grep(const ToolCall& call) {
+  read_rationale(call.arguments, call.settings);
+  const FileGrepRequest request = read_request(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
+  }
+  const Heartbeat heartbeat(call.context, "searching");
+  const auto found = call.sandbox.files().grep(request, longest_wait(call), call.context.interruption.token());
+  return found ? tell(*found, request) : mcp::error_result(found.error());
+}
+
+}  // namespace
+
+ToolPlan file_grep(const Settings& settings) {
+  mcp::Tool tool;
+  tool.name = "file_grep";
+  tool.title = "Search in files";
+  tool.description = k_description;
+  tool.input_schema = input_schema(settings);
+  tool.output_schema = output_schema();
+  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
+  return {std::move(tool), grep};
+}
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include "tools/file_report.hpp"
+#include "tools/following.hpp"
+#include "tools/tool_shape.hpp"
+#include "tools/toolbox.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::ordered_json;
+using mcp::ToolResult;
+using sandbox::FileEntry;
+
+constexpr std::int64_t k_usual_max = 500;
+constexpr std::int64_t k_largest_max = 5000;
+constexpr std::int64_t k_largest_depth = 100;
+constexpr std::int64_t k_largest_offset = 1'000'000'000;
+
+constexpr const char* k_description =
+    "List a directory of the container, sorted by name; directories end with a slash. depth shows what is below, "
+    "ignore leaves out names by glob, details adds mode, size and time. Long listings come in pages.\n"
+    "Example: {\"path\": \"/app\", \"depth\": 2, \"ignore\": [\"node_modules\"], \"rationale\": \"get an overview\"}";
+
+ordered_json input_schema(const Settings& settings) {
+  return arguments_schema(
+      {{"path", {{"type", "string"}, {"description", "Directory; relative to the workdir, which is the default."}}},
+       {"ignore",
+        {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", "Globs of names to leave out."}}},
+       {"depth",
+        {{"type", "integer"},
+         {"minimum", 1},
+         {"maximum", k_largest_depth},
+         {"description", "How many levels to show (default 1)."}}},
+       {"details", {{"type", "boolean"}, {"description", "Also mode, size, time (default false)."}}},
+       {"gitignore", {{"type", "boolean"}, {"description", "Leave out what .gitignore ignores (default false)."}}},
+       {"offset", {{"type", "integer"}, {"minimum", 0}, {"description", "Entries to skip, for the next page."}}},
+       {"limit",
+        {{"type", "integer"},
+         {"minimum", 1},
+         {"maximum", k_largest_max},
+         {"description", fmt::format("How many entries at the most (default {}).", k_usual_max)}}}},
+      {}, settings);
+}
+
+ordered_json output_schema() {
+  ordered_json properties = {{"path", {{"type", "string"}}},
+                             {"entries", {{"type", "array"}, {"items", entry_schema()}}}};
+  add_totals_schema(properties);
+  return result_schema(std::move(properties));
+}
+
+std::string mode_text(const FileEntry& entry) {
+  std::string text = entry.type == "directory" ? "d" : entry.type == "link" ? "l" : entry.type == "file" ? "-" : "?";
+  for (int shift = 6; shift >= 0; shift -= 3) {
+    const unsigned bits = (entry.mode.value_or(0) >> static_cast<unsigned>(shift)) & 7U;
+    text +=
+        fmt::format("{}{}{}", (bits & 4U) != 0 ? 'r' : '-', (bits & 2U) != 0 ? 'w' : '-', (bits & 1U) != 0 ? 'x' : '-');
+  }
+  return text;
+}
+
+std::string line_of(const FileEntry& entry, bool details) {
+  std::string name = printable_line(entry.path, 4096);
+  if (entry.type == "directory") {
+    name += "/";
+  } else if (entry.type == "link") {
+    name += " -> " + printable_line(entry.target, 4096);
+  } else if (entry.type != "file") {
+    name += " (" + entry.type + ")";
+  }
+  return details ? fmt::format("{} {:>12} {} {}\n", mode_text(entry), entry.size, utc_time(entry.modified_at_ms), name)
+                 : name + "\n";
+}
+
+ToolResult list(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  read_rationale(arguments, call.settings);
+  sandbox::ListRequest request;
+  request.path = read_path(arguments, "path", call.sandbox.workdir(), call.sandbox.workdir());
+  request.ignore = arguments.texts("ignore");
+  request.depth = static_cast<std::size_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
+  request.honour_ignore_files = arguments.flag("gitignore", false);
+  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
+  request.max = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_max).value_or(k_usual_max));
+  const bool details = arguments.flag("details", false);
+  if (arguments.error()) {
+    return mcp::error_result(*arguments.error());
+  }
+  const auto listing = call.sandbox.files().list(request, longest_wait(call), call.context.interruption.token());
+  if (!listing) {
+    return mcp::error_result(listing.error());
+  }
+  ToolResult result;
+  result.structured = {{"path", listing->path}, {"entries", mcp::json::array()}};
+  result.text = fmt::format("{} ({} entries)\n", printable_line(listing->path, 4096), listing->totals.total);
+  for (const FileEntry& entry : listing->entries) {
+    result.text += line_of(entry, details);
+    result.structured["entries"].push_back(entry_fields(entry));
+  }
+  result.text.pop_back();
+  add_totals(listing->totals, request.offset, listing->shown, "entries", result);
+  return result;
+}
+
+}  // namespace
+
+ToolPlan file_ls(const Settings& settings) {
+  mcp::Tool tool;
+  tool.name = "file_ls";
+  tool.title = "List a directory";
+  tool.description = k_description;
+  tool.input_schema = input_schema(settings);
+  tool.output_schema = output_schema();
+  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
+  return {std::move(tool), list};
+}
+
+}  // namespace dockbridge::tools

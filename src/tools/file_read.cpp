@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include "tools/file_report.hpp"
+#include "tools/tool_shape.hpp"
+#include "tools/toolbox.hpp"
+#include "util/base64.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::ordered_json;
+using mcp::ToolResult;
+using sandbox::FileKind;
+using sandbox::ReadFile;
+
+constexpr std::int64_t k_usual_limit = 2000;
+constexpr std::int64_t k_largest_limit = 20'000;
+constexpr std::int64_t k_largest_offset = 1'000'000'000'000;
+/// What models are shown of a picture; clients refuse larger ones.
+constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
+constexpr std::size_t k_piece_bytes = 1024 * 1024;
+
+constexpr const char* k_description =
+    "Read a text file of the container, with line numbers. Long files come in pages: offset skips lines (negative: so "
+    "many from the end), limit says how many come. The reply has the file's revision, which file_write and file_edit "
+    "go by: they refuse to change a file that you have not read, or that has changed since. Images (PNG, JPEG, GIF, "
+    "WebP) come back as images; other binary files are described.\n"
+    "Example: {\"filePath\": \"src/main.py\", \"offset\": 100, \"limit\": 50, \"rationale\": \"look at the parser\"}";
+
+ordered_json input_schema(const Settings& settings) {
+  return arguments_schema(
+      {{"filePath", path_schema()},
+       {"offset",
+        {{"type", "integer"}, {"description", "Lines to skip (default 0); negative: how many from the end to show."}}},
+       {"limit",
+        {{"type", "integer"},
+         {"minimum", 1},
+         {"maximum", k_largest_limit},
+         {"description", fmt::format("How many lines at the most (default {}).", k_usual_limit)}}}},
+      {"filePath"}, settings);
+}
+
+ordered_json output_schema() {
+  const ordered_json text = {{"type", "string"}};
+  const ordered_json number = {{"type", "integer"}};
+  return result_schema({{"path", text},
+                        {"kind", {{"type", "string"}, {"enum", {"text", "image", "binary"}}}},
+                        {"type", text},
+                        {"size", number},
+                        {"revision", {{"type", "string"}, {"description", "names the content; for expectedRevision"}}},
+                        {"content", {{"type", "string"}, {"description", "the lines, without numbers"}}},
+                        {"firstLine", number},
+                        {"lines", number},
+                        {"totalLines", number},
+                        {"more", {{"type", "boolean"}}},
+                        {"nextOffset", number},
+                        {"cutLines", {{"type", "integer"}, {"description", "lines too long to be shown whole"}}},
+                        {"encoding", text},
+                        {"lineEnds", {{"type", "string"}, {"enum", {"none", "lf", "crlf", "mixed"}}}},
+                        {"finalNewline", {{"type", "boolean"}}}});
+}
+
+std::string numbered(const ReadFile& file) {
+  std::string text;
+  std::int64_t number = file.first_line;
+  std::string_view rest = file.text;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    text += fmt::format("{:>6}\t{}\n", number++, rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return text;
+}
+
+std::vector<std::string> remarks(const ReadFile& file) {
+  std::vector<std::string> remarks;
+  if (file.cut_lines > 0) {
+    remarks.push_back(fmt::format("{} lines were too long and were cut", file.cut_lines));
+  }
+  if (file.encoding != "utf-8") {
+    remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
+  }
+  if (file.line_ends == "crlf" || file.line_ends == "mixed") {
+    remarks.push_back(file.line_ends == "crlf" ? "lines end with CRLF, which edits keep"
+                                               : "some lines end with CRLF and some with LF; edits keep both");
+  }
+  if (!file.final_newline && !file.more) {
+    remarks.emplace_back("the last line has no newline at its end");
+  }
+  if (file.revision.empty()) {
+    remarks.push_back(
+        fmt::format("a file of {} is too large to be changed by the file tools; use commands", human_bytes(file.size)));
+  }
+  return remarks;
+}
+
+ToolResult tell_text(const ReadFile& file) {
+  ToolResult result;
+  const std::string of_total = file.total_lines ? fmt::format(" of {}", *file.total_lines) : "";
+  if (file.size == 0) {
+    result.text = "(the file is empty)";
+  } else if (file.lines == 0) {
+    result.text = fmt::format("(no such lines: the file has {})", file.total_lines.value_or(0));
+  } else {
+    result.text = numbered(file);
+    const auto last = file.first_line + static_cast<std::int64_t>(file.lines) - 1;
+    result.text += fmt::format("[lines {} to {}{}{}]", file.first_line, last, of_total,
+                               file.more && file.first_line > 0 ? fmt::format("; read on with offset: {}", last) : "");
+  }
+  result.text = with_notes(std::move(result.text), remarks(file));
+  if (!file.revision.empty()) {
+    result.text += "\nRevision: " + file.revision;
+  }
+  result.structured = {{"path", file.path},          {"kind", "text"},
+                       {"size", file.size},          {"revision", file.revision},
+                       {"content", file.text},       {"firstLine", file.first_line},
+                       {"lines", file.lines},        {"more", file.more},
+                       {"cutLines", file.cut_lines}, {"encoding", file.encoding},
+                       {"lineEnds", file.line_ends}, {"finalNewline", file.final_newline}};
+  if (file.total_lines) {
+    result.structured["totalLines"] = *file.total_lines;
+  }
+  if (file.more && file.first_line > 0) {
+    result.structured["nextOffset"] = file.first_line - 1 + static_cast<std::int64_t>(file.lines);
+  }
+  return result;
+}
+
+Result<std::string> whole_content(const ToolCall& call, const ReadFile& file) {
+  std::string content;
+  while (content.size() < file.size) {
+    auto piece =
+        call.sandbox.files().bytes(file.path, content.size(), k_piece_bytes, call.context.interruption.token());
+    if (!piece) {
+      return fail(piece.error());
+    }
+    if (piece->bytes.empty()) {
+      break;
+    }
+    content += piece->bytes;
+  }
+  return content;
+}
+
+ToolResult tell_other(const ToolCall& call, const ReadFile& file) {
+  ToolResult result;
+  result.structured = {{"path", file.path},
+                       {"kind", file.kind == FileKind::image ? "image" : "binary"},
+                       {"type", file.type},
+                       {"size", file.size},
+                       {"revision", file.revision}};
+  result.text = fmt::format("{} is {}, {}", printable_line(file.path, 500), file.type, human_bytes(file.size));
+  if (file.kind == FileKind::binary) {
+    result.text += "\nIt is not text. Look into it with a command, for example: file, xxd | head, strings, tar tf.";
+    return result;
+  }
+  if (file.size > k_largest_image_bytes) {
+    result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
+    return result;
+  }
+  const auto content = whole_content(call, file);
+  if (!content) {
+    return mcp::error_result(content.error());
+  }
+  result.more_content.push_back({{"type", "image"}, {"data", to_base64(*content)}, {"mimeType", file.type}});
+  return result;
+}
+
+ToolResult read(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  read_rationale(arguments, call.settings);
+  sandbox::ReadRequest request;
+  request.path = read_path(arguments, "filePath", call.sandbox.workdir());
+  request.owner = call.context.owner;
+  request.offset = arguments.integer("offset", -k_largest_offset, k_largest_offset).value_or(0);
+  request.limit = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_limit).value_or(k_usual_limit));
+  if (arguments.error()) {
+    return mcp::error_result(*arguments.error());
+  }
+  const auto file = call.sandbox.files().read(request, call.context.interruption.token());
+  if (!file) {
+    return mcp::error_result(file.error());
+  }
+  return file->kind == FileKind::text ? tell_text(*file) : tell_other(call, *file);
+}
+
+}  // namespace
+
+ToolPlan file_read(const Settings& settings) {
+  mcp::Tool tool;
+  tool.name = "file_read";
+  tool.title = "Read a file";
+  tool.description = k_description;
+  tool.input_schema = input_schema(settings);
+  tool.output_schema = output_schema();
+  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
+  return {std::move(tool), read};
+}
+
+}  // namespace dockbridge::tools

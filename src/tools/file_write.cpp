@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "tools/file_report.hpp"
+#include "tools/tool_shape.hpp"
+#include "tools/toolbox.hpp"
+#include "util/base64.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::ordered_json;
+using mcp::ToolResult;
+
+constexpr std::array<const char*, 6> k_encodings = {"utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin-1", "base64"};
+constexpr unsigned k_largest_mode = 07777;
+
+constexpr const char* k_description =
+    "Write a whole file in the container. Missing directories are made; the change happens in one step, and what was "
+    "there before can be brought back with file_undo. A file that exists must have been read first (file_read), or its "
+    "revision given as expectedRevision; it is not overwritten if it has changed since. The content is written as it "
+    "is: no newline is added. For small changes use file_edit.\n"
+    "Example: {\"filePath\": \"src/hello.py\", \"content\": \"print('hello')\\n\", \"rationale\": \"add the "
+    "script\"}";
+
+ordered_json input_schema(const Settings& settings) {
+  return arguments_schema(
+      {{"filePath", path_schema()},
+       {"content", {{"type", "string"}, {"description", "The whole content."}}},
+       {"encoding",
+        {{"type", "string"},
+         {"enum", k_encodings},
+         {"description",
+          "How it is stored (default: as the file is, utf-8 for a new one); base64: content is base64 of the bytes."}}},
+       {"mode",
+        {{"type", "string"}, {"description", "Permissions in octal, such as \"0755\" (default: as they are)."}}},
+       {"expectedRevision", revision_schema()}},
+      {"filePath", "content"}, settings);
+}
+
+std::optional<unsigned> read_mode(Arguments& arguments) {
+  const auto text = arguments.text("mode");
+  if (!text) {
+    return std::nullopt;
+  }
+  unsigned mode = 0;
+  const char* end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, mode, 8);
+  if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_largest_mode) {
+    arguments.reject("mode", "has to be permissions in octal, such as \"0644\"");
+    return std::nullopt;
+  }
+  return mode;
+}
+
+ToolResult write(const ToolCall& call) {
+  Arguments& arguments = call.arguments;
+  read_rationale(arguments, call.settings);
+  const sandbox::ChangeRequest request = read_change_request(call);
+  std::string bytes = arguments.required_text("content");
+  sandbox::NewContent content;
+  content.mode = read_mode(arguments);
+  content.encoding = arguments.text("encoding").value_or("");
+  if (!content.encoding.empty() &&
+      std::find(k_encodings.begin(), k_encodings.end(), content.encoding) == k_encodings.end()) {
+    arguments.reject("encoding", fmt::format("has to be one of {}", fmt::join(k_encodings, ", ")));
+  }
+  if (content.encoding == "base64") {
+    auto decoded = from_base64(bytes);
+    if (!decoded) {
+      arguments.reject("content", "is not base64");
+    }
+    bytes = std::move(decoded).value_or("");
+    content.is_text = false;
+    content.encoding.clear();
+  }
+  if (arguments.error()) {
+    return mcp::error_result(*arguments.error());
+  }
+  content.bytes = bytes;
+  const auto written = call.sandbox.files().write(request, content);
+  return written ? tell_change(*written, written->before.empty() ? "Created" : "Wrote")
+                 : mcp::error_result(written.error());
+}
+
+}  // namespace
+
+ToolPlan file_write(const Settings& settings) {
+  mcp::Tool tool;
+  tool.name = "file_write";
+  tool.title = "Write a file";
+  tool.description = k_description;
+  tool.input_schema = input_schema(settings);
+  tool.output_schema = result_schema(change_schema());
+  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = false};
+  return {std::move(tool), write};
+}
+
+}  // namespace dockbridge::tools

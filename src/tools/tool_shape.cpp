@@ -1,0 +1,42 @@
+#include "tools/tool_shape.hpp"
+
+namespace dockbridge::tools {
+
+using mcp::ordered_json;
+
+ordered_json object_schema(ordered_json properties, const std::vector<std::string>& required) {
+  ordered_json schema = {{"type", "object"}, {"properties", std::move(properties)}};
+  if (!required.empty()) {
+    schema["required"] = required;
+  }
+  return schema;
+}
+
+ordered_json result_schema(ordered_json properties) {
+  const ordered_json text = {{"type", "string"}};
+  properties["error"] =
+      object_schema({{"code", text}, {"message", text}, {"nextStep", text}}, {"code", "message", "nextStep"});
+  return object_schema(std::move(properties), {});
+}
+
+ordered_json arguments_schema(ordered_json properties, std::vector<std::string> required, const Settings& settings) {
+  properties["rationale"] = {{"type", "string"},
+                             {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
+  if (settings.rationale_required) {
+    required.emplace_back("rationale");
+  }
+  return object_schema(std::move(properties), required);
+}
+
+std::string read_rationale(Arguments& arguments, const Settings& settings) {
+  return settings.rationale_required ? arguments.required_text("rationale") : arguments.text("rationale").value_or("");
+}
+
+std::string with_notes(std::string text, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    text += "\nNote: " + note;
+  }
+  return text;
+}
+
+}  // namespace dockbridge::tools

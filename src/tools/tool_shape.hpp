@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mcp/tool.hpp"
+#include "tools/arguments.hpp"
+#include "tools/toolbox.hpp"
+
+namespace dockbridge::tools {
+
+// What all tools have in common: the schemas of what they take and give, the rationale, and notes.
+
+/// An object schema.
+mcp::ordered_json object_schema(mcp::ordered_json properties, const std::vector<std::string>& required);
+/// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
+mcp::ordered_json result_schema(mcp::ordered_json properties);
+/// The schema of a tool's arguments, the rationale added.
+mcp::ordered_json arguments_schema(mcp::ordered_json properties, std::vector<std::string> required,
+                                   const Settings& settings);
+/// Reads the rationale, which every tool takes.
+std::string read_rationale(Arguments& arguments, const Settings& settings);
+std::string with_notes(std::string text, const std::vector<std::string>& notes);
+
+}  // namespace dockbridge::tools
