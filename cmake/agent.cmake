@@ -1,15 +1,32 @@
+# What walks trees and searches files; tests and a benchmark use it, too.
+set(agent_files_sources
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/find_files.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/found_path.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/glob.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/ignore_rules.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/line_collector.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/listing.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/literal_scan.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/matcher.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/open_beneath.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/required_literal.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/search.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/text_reader.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/tree_walk.cpp)
+
 # The program inside the container: static, small, no dependency on what the image holds.
 add_executable(dockbridge-agent
   src/agent/main.cpp
+  ${agent_files_sources}
+  src/agent/files/content_store.cpp
   src/agent/files/diff.cpp
   src/agent/files/edit.cpp
   src/agent/files/encoding.cpp
-  src/agent/files/near_match.cpp
-  src/agent/files/overlooked.cpp
-  src/agent/files/content_store.cpp
   src/agent/files/file_changer.cpp
   src/agent/files/file_history.cpp
   src/agent/files/file_space.cpp
+  src/agent/files/near_match.cpp
+  src/agent/files/overlooked.cpp
   src/agent/files/revision.cpp
   src/agent/files/searching.cpp
   src/agent/files/service.cpp
@@ -59,9 +76,11 @@ target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_V
 target_compile_options(dockbridge-agent PRIVATE -O2 -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
 find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
 pkg_check_modules(RE2 REQUIRED re2)
 pkg_check_modules(VTERM REQUIRED vterm)
-target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings ${RE2_STATIC_LDFLAGS} ${VTERM_STATIC_LDFLAGS})
+target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings ${RE2_STATIC_LDFLAGS} ${VTERM_STATIC_LDFLAGS}
+                      Threads::Threads)
 
 # The agent travels inside dockbridge: stripped, and named by the hash of its content.
 set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)

@@ -1,0 +1,63 @@
+#include "agent/files/listing.hpp"
+
+#include <utility>
+
+#include "agent/files/found_path.hpp"
+#include "agent/files/open_beneath.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+ListedName describe(std::string path, FileType type, int directory_fd, const struct stat& info) {
+  constexpr std::int64_t k_ns_per_second = 1'000'000'000;
+  constexpr mode_t k_permissions = 07777;
+  ListedName entry;
+  entry.type = type;
+  entry.size = static_cast<std::uint64_t>(info.st_size);
+  entry.modified_ns = info.st_mtim.tv_sec * k_ns_per_second + info.st_mtim.tv_nsec;
+  entry.mode = info.st_mode & k_permissions;
+  if (type == FileType::symlink) {
+    entry.link_target = link_target_beneath(directory_fd, path);
+  }
+  entry.path = std::move(path);
+  return entry;
+}
+
+}  // namespace
+
+Result<Listing> list_directory(int directory_fd, const ListRequest& request) {
+  auto ignore = Glob::compile_all(request.ignore);
+  if (!ignore) {
+    return fail(ignore.error());
+  }
+  const WalkOptions options{request.honour_ignore, request.hidden, request.depth, {},
+                            std::move(*ignore),    request.top_fd};
+  const unsigned threads = request.depth == 1 ? 1 : walk_threads();
+  FoundPage page = find_page(directory_fd, options, threads, request.offset, request.max,
+                             [](const WalkEntry&, std::int64_t&) { return true; });
+  if (page.walked.directories == 0) {
+    return fail("io_error", "the directory cannot be read: " + (page.walked.unreadable_paths.empty()
+                                                                    ? std::string("it is gone")
+                                                                    : page.walked.unreadable_paths.front()));
+  }
+  Listing listing;
+  for (FoundPath& found : page.paths) {
+    struct stat info {};
+    if (stat_beneath(directory_fd, found.path, info)) {
+      listing.entries.push_back(describe(std::move(found.path), file_type_of_mode(info.st_mode), directory_fd, info));
+    }
+  }
+  listing.shown = page.paths.size();
+  listing.total = page.total;
+  listing.more = listing.total > request.offset + listing.shown;
+  listing.hidden_skipped = page.walked.hidden;
+  listing.ignored_skipped = page.walked.ignored;
+  listing.excluded = page.walked.excluded;
+  listing.unreadable = page.walked.unreadable;
+  listing.unreadable_paths = std::move(page.walked.unreadable_paths);
+  listing.ignore_files_left_out = page.walked.ignore_files_left_out;
+  return listing;
+}
+
+}  // namespace dockbridge::agent
