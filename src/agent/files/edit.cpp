@@ -95,7 +95,9 @@ std::string lines_of(std::string_view text, std::vector<std::size_t> places, std
     counted = place;
     lines.push_back(line);
   }
-  return fmt::format("lines {}{}", fmt::join(lines, ", "), count > lines.size() ? " and more" : "");
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return fmt::format("line{} {}{}", lines.size() == 1 ? "" : "s", fmt::join(lines, ", "),
+                     count > places.size() ? " and more" : "");
 }
 
 tl::unexpected<Error> ambiguous(std::string_view text, const std::vector<std::size_t>& places, std::size_t count) {

@@ -19,9 +19,11 @@ namespace {
 
 constexpr std::size_t k_shown_line_bytes = 200;
 constexpr std::size_t k_most_shown_lines = 8;
-constexpr std::size_t k_most_wanted_lines = 200;  // that lines of the file are held against
+constexpr std::size_t k_lines_of_context = 4;
+constexpr std::size_t k_most_known_lines = 200;  // of the wanted ones, which all of the file are held against
 constexpr std::size_t k_most_alignments = 4096;
 constexpr std::size_t k_telling_bytes = 4;  // "}" and "end" are everywhere
+constexpr std::size_t k_telling_share = 4;  // one in four bytes: then it is the place that was meant
 constexpr std::size_t k_least_similarity_percent = 60;
 constexpr std::size_t k_most_similar_lines = 3;
 
@@ -34,6 +36,12 @@ std::size_t line_number(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
+/// Where the line begins that holds `at`.
+std::size_t line_start(std::string_view text, std::size_t at) {
+  const std::size_t line_break = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  return line_break == std::string_view::npos ? 0 : line_break + 1;
+}
+
 /// The line that starts at `at`, without its end.
 std::string_view line_at(std::string_view text, std::size_t at) {
   const std::string_view line = text.substr(at, text.find('\n', at) - at);
@@ -42,13 +50,11 @@ std::string_view line_at(std::string_view text, std::size_t at) {
 
 /// Numbered lines of the text from `at` on, which is in line `number`.
 std::string shown_lines(std::string_view text, std::size_t at, std::size_t number, std::size_t count) {
-  const std::size_t break_before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  at = break_before == std::string_view::npos ? 0 : break_before + 1;
+  at = line_start(text, at);
   std::string shown;
   for (std::size_t i = 0; i < std::min(count, k_most_shown_lines) && at < text.size(); ++i) {
     shown += fmt::format("\n{:6}: {}", number + i, printable_line(line_at(text, at), k_shown_line_bytes));
-    const std::size_t end = text.find('\n', at);
-    at = end == std::string_view::npos ? text.size() : end + 1;
+    at = next_line(text, at);
   }
   return count > k_most_shown_lines ? shown + fmt::format("\n        (and {} more lines)", count - k_most_shown_lines)
                                     : shown;
@@ -104,11 +110,12 @@ class Survey {
  public:
   explicit Survey(std::string_view wanted) {
     std::string longest;
-    for (std::size_t at = 0; at < wanted.size() && m_wanted.size() < k_most_wanted_lines; at = next_line(wanted, at)) {
+    for (std::size_t at = 0; at < wanted.size(); at = next_line(wanted, at)) {
       m_wanted.push_back(line_at(wanted, at));
       const std::string folded = fold(m_wanted.back());
-      if (folded.size() >= k_telling_bytes) {
+      if (folded.size() >= k_telling_bytes && m_index.size() < k_most_known_lines) {
         m_index.try_emplace(std::hash<std::string>()(folded), m_wanted.size() - 1);
+        m_known_bytes += folded.size();
       }
       if (folded.size() > longest.size()) {
         longest = folded;
@@ -133,7 +140,6 @@ class Survey {
 
  private:
   struct Alignment {
-    std::size_t lines = 0;
     std::size_t bytes = 0;
     Line first;
     std::size_t first_wanted = 0;
@@ -150,9 +156,8 @@ class Survey {
       if (m_alignments.size() == k_most_alignments) {
         return;
       }
-      found = m_alignments.emplace(start, Alignment{0, 0, place, wanted}).first;
+      found = m_alignments.emplace(start, Alignment{0, place, wanted}).first;
     }
-    ++found->second.lines;
     found->second.bytes += m_folded.size();
   }
 
@@ -166,51 +171,62 @@ class Survey {
     m_similar.resize(std::min(m_similar.size(), k_most_similar_lines), {});
   }
 
+  [[nodiscard]] bool is_like(std::size_t wanted, std::string_view line) const;
   [[nodiscard]] std::string aligned_verdict(std::string_view text, const Alignment& best) const;
 
   std::vector<std::string_view> m_wanted;
   std::unordered_map<std::size_t, std::size_t> m_index;  // hash of a folded line to its first place in m_wanted
+  std::size_t m_known_bytes = 0;                         // of the lines in m_index
   Pairs m_longest{{}};
   std::unordered_map<std::ptrdiff_t, Alignment> m_alignments;  // by the line that m_wanted would start in
   std::vector<Similar> m_similar;                              // best first
   std::string m_folded;
 };
 
-/// Some lines are there: shows where the file goes on differently.
+/// Some lines are there: shows where the file is different from what they were part of.
 std::string Survey::aligned_verdict(std::string_view text, const Alignment& best) const {
   Line place = best.first;
   std::size_t wanted = best.first_wanted;
+  for (; wanted > 0 && place.at > 0; --wanted) {
+    place = {line_start(text, place.at - 1), place.number - 1};
+  }
+  std::string where = wanted == 0 ? "" : ", but there the file begins";
+  const std::size_t first = place.number;
   Line shown = place;
-  while (wanted < m_wanted.size() && place.at < text.size() &&
-         fold(m_wanted[wanted]) == fold(line_at(text, place.at))) {
-    shown = place;
+  std::size_t lines = 0;
+  for (; wanted < m_wanted.size() && place.at < text.size(); ++wanted) {
+    if (is_like(wanted, line_at(text, place.at))) {
+      ++lines;
+    } else if (where.empty()) {
+      where = fmt::format(", but line {} is not line {} of oldString, which is\n        {}", place.number, wanted + 1,
+                          printable_line(m_wanted[wanted], k_shown_line_bytes));
+    }
+    if (where.empty()) {
+      shown = place;
+    }
     place = {next_line(text, place.at), place.number + 1};
-    ++wanted;
   }
-  std::string where;
-  if (wanted < m_wanted.size() && place.at < text.size()) {
-    where = fmt::format(", but line {} is not line {} of oldString, which is\n        {}", place.number, wanted + 1,
-                        printable_line(m_wanted[wanted], k_shown_line_bytes));
-  } else if (wanted < m_wanted.size()) {
+  if (where.empty() && wanted < m_wanted.size()) {
     where = ", but there the file ends";
-  } else if (best.first_wanted > 0) {
-    where = fmt::format(", but what comes before line {} is not line {} of oldString, which is\n        {}",
-                        best.first.number, best.first_wanted,
-                        printable_line(m_wanted[best.first_wanted - 1], k_shown_line_bytes));
-    const std::size_t at = best.first.at;
-    const std::size_t before = at < 2 ? std::string_view::npos : text.rfind('\n', at - 2);
-    shown = at == 0 ? best.first : Line{before == std::string_view::npos ? 0 : before + 1, best.first.number - 1};
   }
-  return fmt::format("{} of its {} lines {} there from line {} on{}\nThe file has{}", best.lines, m_wanted.size(),
-                     best.lines == 1 ? "is" : "are", best.first.number, where,
-                     shown_lines(text, shown.at, shown.number, 4));
+  return fmt::format("{} of its {} lines {} there from line {} on{}\nThe file has{}", lines, m_wanted.size(),
+                     lines == 1 ? "is" : "are", first, where,
+                     shown_lines(text, shown.at, shown.number, k_lines_of_context));
+}
+
+/// The first and the last line may be parts of lines.
+bool Survey::is_like(std::size_t wanted, std::string_view line) const {
+  const std::string folded = fold(line);
+  const std::string like = fold(m_wanted[wanted]);
+  return folded == like || (wanted == 0 && folded.ends_with(like)) ||
+         (wanted + 1 == m_wanted.size() && folded.starts_with(like));
 }
 
 std::string Survey::verdict(std::string_view text) const {
   const auto best = std::max_element(m_alignments.begin(), m_alignments.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.bytes, -a.first) < std::pair(b.second.bytes, -b.first);
   });
-  if (best != m_alignments.end()) {
+  if (best != m_alignments.end() && (m_similar.empty() || best->second.bytes * k_telling_share >= m_known_bytes)) {
     return aligned_verdict(text, best->second);
   }
   if (m_similar.empty()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <vector>
 
@@ -23,12 +24,28 @@ struct Token {
   char folded = 0;  // the same for all that are easily taken for each other
 };
 
-char fold_ascii(char c) {
-  if (c >= 'A' && c <= 'Z') {
-    return static_cast<char>(c - 'A' + 'a');
+/// What a byte is folded to if it is a character by itself, or part of one that nothing is done about.
+constexpr char k_blank = 0;
+constexpr char k_look_closer = 1;
+
+constexpr std::array<char, 256> make_folds() {
+  std::array<char, 256> folds{};
+  for (std::size_t i = 0; i < folds.size(); ++i) {
+    const char c = static_cast<char>(i);
+    const bool is_blank = c == ' ' || (c >= '\t' && c <= '\r');
+    const bool starts_special = c == '\xC2' || c == '\xE2' || c == '\xE3' || c == '\xEF';
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    const bool is_quote = c == '\'' || c == '`';
+    folds[i] = is_blank                               ? k_blank
+               : starts_special || i <= k_look_closer ? k_look_closer
+               : is_upper                             ? static_cast<char>(c - 'A' + 'a')
+               : is_quote                             ? '"'
+                                                      : c;
   }
-  return c == '\'' || c == '`' ? '"' : c;
+  return folds;
 }
+
+constexpr std::array<char, 256> k_folds = make_folds();
 
 /// `rest` starts with E2: general punctuation.
 Token punctuation(std::string_view rest) {
@@ -53,8 +70,12 @@ Token punctuation(std::string_view rest) {
 
 Token token_at(std::string_view text, std::size_t at) {
   const char c = text[at];
-  if (c == ' ' || (c >= '\t' && c <= '\r')) {
+  const char folded = k_folds[static_cast<unsigned char>(c)];
+  if (folded == k_blank) {
     return {Token::Kind::blank, 1};
+  }
+  if (folded != k_look_closer) {
+    return {Token::Kind::visible, 1, folded};
   }
   const std::string_view rest = text.substr(at, 3);
   if (c == '\xE2' && rest.size() == 3) {
@@ -75,7 +96,7 @@ Token token_at(std::string_view text, std::size_t at) {
   if (rest.starts_with("\xC2\xAB") || rest.starts_with("\xC2\xBB") || rest.starts_with("\xC2\xB4")) {  // « » ´
     return {Token::Kind::visible, 2, '"'};
   }
-  return {Token::Kind::visible, 1, fold_ascii(c)};
+  return {Token::Kind::visible, 1, c};
 }
 
 /// Steps from one visible token to the next, with the run of blank and invisible ones before each.
@@ -303,18 +324,28 @@ std::string_view start_of_run(std::string_view run, std::string_view like) {
 }  // namespace
 
 void fold_into(std::string& out, std::string_view text) {
+  const std::size_t before = out.size();
+  out.resize(before + text.size());
+  char* to = out.data() + before;
   for (std::size_t at = 0; at < text.size();) {
+    const char folded = k_folds[static_cast<unsigned char>(text[at])];
+    if (folded != k_look_closer) {
+      *to = folded;
+      to += folded == k_blank ? 0 : 1;
+      ++at;
+      continue;
+    }
     const Token token = token_at(text, at);
     if (token.kind == Token::Kind::visible) {
-      out.push_back(token.folded);
+      *to++ = token.folded;
     }
     at += token.length;
   }
+  out.resize(static_cast<std::size_t>(to - out.data()));
 }
 
 std::string fold(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
   fold_into(out, text);
   return out;
 }

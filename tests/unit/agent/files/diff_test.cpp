@@ -75,14 +75,12 @@ std::string applied(const std::string& before, const Diff& diff) {
   std::size_t next = 0;
   std::size_t added = 0;
   std::size_t removed = 0;
-  for (std::size_t at = 0; at < diff.text.size();) {
+  const std::size_t hunks = diff.text.find('\n', diff.text.find('\n') + 1) + 1;  // behind the two names
+  for (std::size_t at = hunks; at < diff.text.size();) {
     const std::size_t end = diff.text.find('\n', at);
     REQUIRE(end != std::string::npos);
     std::string line = diff.text.substr(at, end + 1 - at);
     at = end + 1;
-    if (line.starts_with("--- ") || line.starts_with("+++ ")) {
-      continue;
-    }
     if (line.starts_with("@@ -")) {
       const bool inserts = line.find(",0 +") != std::string::npos;
       const std::size_t start = std::stoul(line.substr(4)) - (inserts ? 0 : 1);

@@ -74,7 +74,7 @@ TEST_CASE("of several edits the one that fails is named") {
 TEST_CASE("a text that is there more than once says how often, where, and what to do") {
   const Error error = refused("x\ny\nx\n\nx x\n", {{"x", "z"}});
   CHECK(error.code == "ambiguous_match");
-  CHECK(says(error, "4 times, in lines 1, 3, 5, 5"));
+  CHECK(says(error, "4 times, in lines 1, 3, 5"));
   CHECK(says(error, "replaceAll"));
   std::string many;
   for (int i = 0; i < 1000; ++i) {
@@ -129,9 +129,9 @@ TEST_CASE("a result beyond all measure is refused before it is made") {
 }
 
 TEST_CASE("texts that a simple search would take hours for do not hang") {
-  const std::string text(32 * 1024 * 1024, 'a');
+  const std::string text(8 * 1024 * 1024, 'a');
   const std::string old_text = std::string(1024 * 1024, 'a') + "b";
   CHECK(refused(text, {{old_text, "x"}}).code == "no_match");
   CHECK(refused(text, {{std::string(1024 * 1024, 'a'), "x"}}).code == "ambiguous_match");
-  CHECK(edited(text, {{std::string(1024 * 1024, 'a'), "x", true}}) == std::string(32, 'x'));
+  CHECK(edited(text, {{std::string(1024 * 1024, 'a'), "x", true}}) == std::string(8, 'x'));
 }

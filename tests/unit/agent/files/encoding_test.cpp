@@ -144,7 +144,7 @@ TEST_CASE("any bytes that are taken for text survive the way there and back") {
 
 TEST_CASE("UTF-16 that is none is refused, and the place named") {
   CHECK(decode("\xFF\xFE\x61"s, Encoding::utf16_le).error().message.find("odd number") != std::string::npos);
-  for (const std::string units :
+  for (const std::string& units :
        {"\x3D\xD8"s, "\x3D\xD8\x61\0"s, "\x00\xDE"s, "\x00\xDE\x3D\xD8"s, "\x3D\xD8\x3D\xD8"s}) {
     const auto text = decode("\xFF\xFE\x61\0"s + units, Encoding::utf16_le);
     REQUIRE(!text);
