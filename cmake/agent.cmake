@@ -68,6 +68,7 @@ add_executable(dockbridge-agent
   src/wire/frame.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
+  src/util/beneath.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
   src/util/text.cpp)

@@ -42,6 +42,7 @@ add_library(dockbridge_core STATIC
   src/tools/file_ls.cpp
   src/tools/file_read.cpp
   src/tools/file_report.cpp
+  src/tools/file_transfer.cpp
   src/tools/file_undo.cpp
   src/tools/file_write.cpp
   src/tools/following.cpp
@@ -52,6 +53,7 @@ add_library(dockbridge_core STATIC
   src/tools/toolbox.cpp
   src/tools/view.cpp
   src/util/base64.cpp
+  src/util/beneath.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
   src/util/log.cpp

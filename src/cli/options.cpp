@@ -23,6 +23,7 @@ struct Setting {
   std::string placeholder;  ///< empty for a switch
   std::string help;
   Taker take;
+  bool repeatable = false;
 };
 
 Taker text(std::string Options::*field, const std::string& accepted) {
@@ -31,6 +32,32 @@ Taker text(std::string Options::*field, const std::string& accepted) {
       return accepted;
     }
     options.*field = value;
+    return std::nullopt;
+  };
+}
+
+Taker absolute_path(std::string Options::*field) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    if (!value.starts_with('/')) {
+      return "an absolute path in the container";
+    }
+    options.*field = value;
+    return std::nullopt;
+  };
+}
+
+/// Several may be given at once, with colons between them.
+Taker host_directories(std::vector<std::string> tools::Settings::*field) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    for (std::size_t begin = 0; begin <= value.size();) {
+      const std::size_t end = std::min(value.find(':', begin), value.size());
+      const std::string path = value.substr(begin, end - begin);
+      if (!path.starts_with('/')) {
+        return "absolute paths of directories on the host, with ':' between them";
+      }
+      (options.tools.*field).push_back(path);
+      begin = end + 1;
+    }
     return std::nullopt;
   };
 }
@@ -103,6 +130,11 @@ const std::vector<Setting>& settings() {
        text(&Options::docker_command, "a program such as docker or podman")},
       {"workdir", "", "DIR", "where commands run in the container (/app)",
        container_text(&docker::ContainerPolicy::workdir, "an absolute path in the container", true)},
+      {"root", "", "DIR", "keep the file tools beneath this directory of the container (no limit)",
+       absolute_path(&Options::file_root)},
+      {"allow-host-path", "", "DIR",
+       "let file_upload and file_download use this directory of the host; may be repeated (none)",
+       host_directories(&tools::Settings::host_directories), true},
       {"image", "", "IMAGE", "what to create a missing container from (dockbridge-sandbox:latest)",
        container_text(&docker::ContainerPolicy::image, "an image's name")},
       {"workspace", "", "DIR", "host directory to mount at the workdir of a container that is created",
@@ -231,14 +263,17 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   app.add_flag("--version", version, "show the version and exit");
   std::string config;
   app.add_option("--config", config, "config file (~/.config/dockbridge/config.json)")->option_text("FILE");
-  std::map<std::string, std::string> flags;
+  std::map<std::string, std::vector<std::string>> flags;
   std::map<std::string, bool> switches;
   for (const Setting& setting : settings()) {
     const std::string names = (setting.short_flag.empty() ? "" : setting.short_flag + ",") + "--" + setting.name;
     if (setting.placeholder.empty()) {
       app.add_flag(names, switches[setting.name], setting.help);
     } else {
-      app.add_option(names, flags[setting.name], setting.help)->option_text(setting.placeholder);
+      app.add_option(names, flags[setting.name], setting.help)
+          ->option_text(setting.placeholder)
+          ->expected(1)
+          ->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
     }
   }
   Invocation invocation;
@@ -274,9 +309,10 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
         return fail(taken.error());
       }
     }
-    if (app.count("--" + setting.name) > 0) {
-      const std::string value =
-          setting.placeholder.empty() ? (switches[setting.name] ? "true" : "false") : flags[setting.name];
+    if (app.count("--" + setting.name) > 0 && setting.placeholder.empty()) {
+      flags[setting.name] = {switches[setting.name] ? "true" : "false"};
+    }
+    for (const std::string& value : flags[setting.name]) {
       if (auto taken = take(setting, invocation.options, value, "the flag --" + setting.name); !taken) {
         return fail(taken.error());
       }

@@ -23,6 +23,7 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
+  std::string file_root;  ///< in the container; empty: no limit
   wire::Retention retention;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

@@ -151,6 +151,12 @@ Result<FileGrepResult> grep_result_from(const wire::Frame& frame) {
 
 }  // namespace
 
+const std::string& Files::base() const {
+  const std::string& workdir = m_sandbox.workdir();
+  const bool is_beneath = m_root.empty() || workdir == m_root || workdir.starts_with(m_root + "/");
+  return is_beneath ? workdir : m_root;
+}
+
 Result<wire::Frame> Files::ask(json head, std::string_view body, milliseconds patience, Repeat repeat,
                                const std::stop_token& stop) {
   if (!m_root.empty()) {

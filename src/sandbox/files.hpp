@@ -182,6 +182,9 @@ class Files {
   /// `root`: the directory beneath which everything stays; empty: no limit.
   Files(Sandbox& sandbox, std::string root) : m_sandbox(sandbox), m_root(std::move(root)) {}
 
+  /// What relative paths are relative to: the workdir, or the root if the workdir is not beneath it.
+  [[nodiscard]] const std::string& base() const;
+
   Result<ReadFile> read(const ReadRequest& request, const std::stop_token& stop);
   /// Bytes as they are, at most a megabyte.
   Result<FileBytes> bytes(const std::string& path, std::uint64_t offset, std::size_t max, const std::stop_token& stop);

@@ -50,7 +50,7 @@ ToolResult find(const ToolCall& call) {
   read_rationale(arguments, call.settings);
   sandbox::GlobRequest request;
   request.pattern = arguments.required_text("pattern");
-  request.path = read_path(arguments, "path", call.sandbox.workdir(), call.sandbox.workdir());
+  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
   request.newest_first = arguments.flag("newestFirst", false);
   request.hidden = arguments.flag("hidden", false);
   request.honour_ignore_files = arguments.flag("gitignore", true);

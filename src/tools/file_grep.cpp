@@ -105,7 +105,7 @@ FileGrepRequest read_request(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
   request.pattern = arguments.required_text("pattern");
-  request.path = read_path(arguments, "path", call.sandbox.workdir(), call.sandbox.workdir());
+  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
   request.literal = arguments.flag("literal", false);
   request.ignore_case = arguments.flag("caseInsensitive", false);
   request.whole_word = arguments.flag("wholeWord", false);

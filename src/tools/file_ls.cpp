@@ -79,7 +79,7 @@ ToolResult list(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ListRequest request;
-  request.path = read_path(arguments, "path", call.sandbox.workdir(), call.sandbox.workdir());
+  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
   request.ignore = arguments.texts("ignore");
   request.depth = static_cast<std::size_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
   request.honour_ignore_files = arguments.flag("gitignore", false);

@@ -172,7 +172,7 @@ ToolResult read(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ReadRequest request;
-  request.path = read_path(arguments, "filePath", call.sandbox.workdir());
+  request.path = read_path(arguments, "filePath", call.sandbox.files().base());
   request.owner = call.context.owner;
   request.offset = arguments.integer("offset", -k_largest_offset, k_largest_offset).value_or(0);
   request.limit = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_limit).value_or(k_usual_limit));

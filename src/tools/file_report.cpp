@@ -33,7 +33,7 @@ std::string read_path(Arguments& arguments, const std::string& name, const std::
 
 sandbox::ChangeRequest read_change_request(const ToolCall& call) {
   sandbox::ChangeRequest request;
-  request.path = read_path(call.arguments, "filePath", call.sandbox.workdir());
+  request.path = read_path(call.arguments, "filePath", call.sandbox.files().base());
   request.owner = call.context.owner;
   request.expected_revision = call.arguments.text("expectedRevision");
   return request;

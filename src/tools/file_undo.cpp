@@ -16,7 +16,7 @@ mcp::ToolResult undo(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ChangeRequest request;
-  request.path = read_path(arguments, "filePath", call.sandbox.workdir());
+  request.path = read_path(arguments, "filePath", call.sandbox.files().base());
   request.owner = call.context.owner;
   const std::string change = arguments.text("change").value_or("");
   if (arguments.error()) {

@@ -19,11 +19,15 @@ void note_unknown(const Arguments& arguments, mcp::ToolResult& result) {
 }  // namespace
 
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings) {
+  std::vector plans{execute_command(settings), check_process(settings), send_input(settings), control_process(settings),
+                    file_read(settings),       file_write(settings),    file_edit(settings),  file_undo(settings),
+                    file_ls(settings),         file_glob(settings),     file_grep(settings)};
+  if (!settings.host_directories.empty()) {
+    plans.push_back(file_upload(settings));
+    plans.push_back(file_download(settings));
+  }
   std::vector<mcp::Tool> tools;
-  for (ToolPlan& plan :
-       std::vector{execute_command(settings), check_process(settings), send_input(settings), control_process(settings),
-                   file_read(settings), file_write(settings), file_edit(settings), file_undo(settings),
-                   file_ls(settings), file_glob(settings), file_grep(settings)}) {
+  for (ToolPlan& plan : plans) {
     plan.description.call = [resolve, settings, call = plan.call](const mcp::json& values,
                                                                   const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);

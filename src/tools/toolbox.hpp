@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "mcp/tool.hpp"
@@ -16,6 +17,7 @@ struct Settings {
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
+  std::vector<std::string> host_directories;  ///< that files may be copied from and to
 };
 
 /// Which container a call is about; asked once per call.
@@ -46,6 +48,8 @@ ToolPlan file_undo(const Settings& settings);
 ToolPlan file_ls(const Settings& settings);
 ToolPlan file_glob(const Settings& settings);
 ToolPlan file_grep(const Settings& settings);
+ToolPlan file_upload(const Settings& settings);
+ToolPlan file_download(const Settings& settings);
 
 /// All of them, in the order in which they are listed. Arguments that a tool does not know are noted in its result.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);

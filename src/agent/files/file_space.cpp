@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 
+#include "util/beneath.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
@@ -18,8 +17,6 @@ namespace {
 
 constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // less the umask
-/// How often a path is looked up again when something moves meanwhile.
-constexpr int k_tries = 10;
 
 std::string shown(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
@@ -131,19 +128,8 @@ Result<std::string> FileSpace::beneath(const std::string& path) const {
   return fail(file_error(path, EXDEV));
 }
 
-Fd FileSpace::open_beneath(int from, const std::string& way, int flags, unsigned long long more) const {
-  if (!is_limited() && more == 0) {
-    return Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
-  }
-  open_how how{};
-  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-  how.resolve = (is_limited() ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS : 0U) | more;
-  int fd = -1;
-  int tries = 0;
-  do {
-    fd = static_cast<int>(::syscall(SYS_openat2, from, way.c_str(), &how, sizeof how));
-  } while (fd < 0 && errno == EAGAIN && ++tries < k_tries);  // something on the way was being renamed
-  return Fd(fd);
+Fd FileSpace::open_way(int from, const std::string& way, int flags) const {
+  return is_limited() ? open_confined(from, way, flags) : Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
 }
 
 Result<ResolvedFile> FileSpace::find(const std::string& path) const {
@@ -152,7 +138,7 @@ Result<ResolvedFile> FileSpace::find(const std::string& path) const {
     return fail(way.error());
   }
   ResolvedFile file;
-  file.handle = open_beneath(m_directory.get(), *way, O_PATH);
+  file.handle = open_way(m_directory.get(), *way, O_PATH);
   if (!file.handle || ::fstat(file.handle.get(), &file.info) != 0) {
     return fail(file_error(path, errno));
   }
@@ -173,7 +159,8 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
   }
   auto [directory, name] = split_path(*way);
   place.name = std::move(name);
-  place.directory = open_beneath(m_directory.get(), directory, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+  place.directory = open_confined(m_directory.get(), directory.front() == '/' ? "." + directory : directory,
+                                  O_RDONLY | O_DIRECTORY, Links::none);
   struct stat info {};
   if (!place.directory || ::fstatat(place.directory.get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return fail(file_error(file.path, errno));
@@ -186,7 +173,7 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
 }
 
 Result<Fd> FileSpace::make_directories(const std::string& way, const std::string& path) const {
-  Fd directory = open_beneath(m_directory.get(), way, O_RDONLY | O_DIRECTORY);
+  Fd directory = open_way(m_directory.get(), way, O_RDONLY | O_DIRECTORY);
   if (directory || errno != ENOENT) {
     return directory ? Result<Fd>(std::move(directory)) : fail(file_error(path, errno));
   }
@@ -201,7 +188,7 @@ Result<Fd> FileSpace::make_directories(const std::string& way, const std::string
   if (::mkdirat(above->get(), name.c_str(), k_directory_mode) != 0 && errno != EEXIST) {
     return fail(file_error(path, errno));
   }
-  directory = open_beneath(above->get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  directory = open_way(above->get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   return directory ? Result<Fd>(std::move(directory)) : fail(file_error(path, errno));
 }
 
@@ -214,7 +201,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
     return fail("is_a_directory", fmt::format("'{}' names a directory", shown(path)), "Give the path of a file");
   }
   auto [parent, name] = split_path(*way);
-  Result<Fd> directory = open_beneath(m_directory.get(), parent, O_RDONLY | O_DIRECTORY);
+  Result<Fd> directory = open_way(m_directory.get(), parent, O_RDONLY | O_DIRECTORY);
   if (!*directory) {
     directory =
         may_make_directories && errno == ENOENT ? make_directories(parent, path) : fail(file_error(path, errno));

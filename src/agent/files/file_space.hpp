@@ -49,7 +49,7 @@ class FileSpace {
  private:
   /// Of an absolute path: how it goes on from the root. Error if it does not begin there.
   [[nodiscard]] Result<std::string> beneath(const std::string& path) const;
-  [[nodiscard]] Fd open_beneath(int from, const std::string& way, int flags, unsigned long long more = 0) const;
+  [[nodiscard]] Fd open_way(int from, const std::string& way, int flags) const;
   [[nodiscard]] Result<Fd> make_directories(const std::string& way, const std::string& path) const;
 
   [[nodiscard]] bool is_limited() const { return !m_root.empty(); }
