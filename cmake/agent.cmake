@@ -4,6 +4,7 @@ add_executable(dockbridge-agent
   src/agent/files/diff.cpp
   src/agent/files/edit.cpp
   src/agent/files/encoding.cpp
+  src/agent/files/line_comparison.cpp
   src/agent/files/near_match.cpp
   src/agent/files/overlooked.cpp
   src/agent/keeper/assignment.cpp
