@@ -25,6 +25,7 @@ add_executable(dockbridge-agent
   src/agent/files/file_changer.cpp
   src/agent/files/file_history.cpp
   src/agent/files/file_space.cpp
+  src/agent/files/line_comparison.cpp
   src/agent/files/near_match.cpp
   src/agent/files/overlooked.cpp
   src/agent/files/revision.cpp

@@ -159,7 +159,7 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edi
     result_bytes += places.back().count * (new_text.size() - std::min(new_text.size(), old_text.size()));
   }
   if (count == 0) {
-    return fail("no_match", "oldString is not in the file; " + explain_no_match(text, edit.old_text),
+    return fail("no_match", "oldString is not in the file; " + explain_no_match(text, replacements.front().old_text),
                 "Copy the text from file_read exactly, without the line numbers");
   }
   if (!edit.replace_all) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/files/line_comparison.hpp"
 #include "agent/files/overlooked.hpp"
 #include "util/text.hpp"
 
@@ -26,11 +27,6 @@ constexpr std::size_t k_telling_bytes = 4;  // "}" and "end" are everywhere
 constexpr std::size_t k_telling_share = 4;  // one in four bytes: then it is the place that was meant
 constexpr std::size_t k_least_similarity_percent = 60;
 constexpr std::size_t k_most_similar_lines = 3;
-
-std::size_t next_line(std::string_view text, std::size_t at) {
-  const std::size_t end = text.find('\n', at);
-  return end == std::string_view::npos ? text.size() : end + 1;
-}
 
 std::size_t line_number(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));

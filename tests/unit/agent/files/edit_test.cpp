@@ -96,6 +96,11 @@ TEST_CASE("in a file with CR LF an edit with LF means CR LF") {
   CHECK(edited("one\r\n", {{"one\n", "a\nb\n"}, {"a\nb\n", "c\n"}}) == "c\r\n");
 }
 
+TEST_CASE("the line ends of the file are not what an edit with LF is blamed for") {
+  const Error error = refused("\tone\r\n\ttwo\r\n", {{"  one\n  two", "x"}});
+  CHECK(says(error, "only in tabs against spaces ("));
+}
+
 TEST_CASE("in a file with LF an edit with CR LF does not match, and is told why") {
   const Error error = refused("one\ntwo\n", {{"one\r\ntwo", "1"}});
   CHECK(error.code == "no_match");

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
 #include <string>
+#include <vector>
+
+#include "agent/files/overlooked.hpp"
 
 using namespace dockbridge;
 using agent::explain_no_match;
@@ -107,6 +111,35 @@ TEST_CASE("if nothing is near, it is said") {
   CHECK(explain_no_match("alpha\nbeta\n", "   ") == "nothing in the file is similar to it");
   CHECK(explain_no_match("\n\n", "x") == "nothing in the file is similar to it");
   CHECK(explain_no_match("", "x") == "the file is empty");
+}
+
+TEST_CASE("a difference that is only overlooked always has a name") {
+  std::mt19937 random(5);
+  const std::vector<std::string> pieces = {"a",  "A", "b", " ", "  ",       "\t", "\n",          "\r\n",
+                                           "\"", "“", "-", "–", "\xC2\xA0", "é",  "\xE2\x80\x8B"};
+  const auto made = [&](std::size_t most) {
+    std::string text;
+    for (std::size_t length = random() % most; length > 0; --length) {
+      text += pieces[random() % pieces.size()];
+    }
+    return text;
+  };
+  std::size_t found = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const std::string text = made(30);
+    const std::string wanted = made(6);
+    const auto overlooked = agent::find_overlooked(text, wanted);
+    if (!overlooked || text.find(wanted) != std::string::npos) {
+      continue;
+    }
+    ++found;
+    CAPTURE(text);
+    CAPTURE(wanted);
+    CHECK(!overlooked->kinds.empty());
+    CHECK(overlooked->begin < overlooked->end);
+    CHECK(agent::fold(text.substr(overlooked->begin, overlooked->end - overlooked->begin)) == agent::fold(wanted));
+  }
+  CHECK(found > 1000);
 }
 
 TEST_CASE("whatever the sizes, the answer is short and comes soon") {
