@@ -6,6 +6,7 @@ add_executable(dockbridge-agent
   src/agent/keeper/control.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/keeper/keeper.cpp
+  src/agent/keeper/orders.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/keeper/service.cpp
   src/agent/keeper/streams.cpp
@@ -19,6 +20,7 @@ add_executable(dockbridge-agent
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp
+  src/agent/session/keepers.cpp
   src/agent/session/operations.cpp
   src/agent/session/output_grep.cpp
   src/agent/session/pattern.cpp
