@@ -13,10 +13,12 @@ add_executable(dockbridge-agent
   src/agent/keeper/terminal.cpp
   src/agent/keeper/usage.cpp
   src/agent/launch.cpp
+  src/agent/moment.cpp
   src/agent/record.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
   src/agent/session/event_loop.cpp
+  src/agent/session/frozen_time.cpp
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp

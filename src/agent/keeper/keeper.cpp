@@ -168,14 +168,13 @@ short Keeper::screen_events() const {
   return static_cast<short>(m_terminal && m_terminal->has_backlog() ? POLLIN | POLLOUT : POLLIN);
 }
 
-/// Time in which nothing could run counts neither as silence nor as run time.
+/// Time in which nothing could run does not count as run time. That it is no silence either is for sessions to see.
 void Keeper::wait_for_events(std::vector<pollfd>& polled) {
   const int timeout = poll_timeout_ms();
   const auto began = Clock::now();
   ::poll(polled.data(), polled.size(), timeout);
   const auto overslept = Clock::now() - began - milliseconds(timeout);
   if (timeout >= 0 && overslept > k_frozen) {
-    m_last_activity += overslept;
     m_last_look += overslept;
     if (m_runtime_ends) {
       *m_runtime_ends += overslept;
@@ -184,8 +183,11 @@ void Keeper::wait_for_events(std::vector<pollfd>& polled) {
 }
 
 int Keeper::poll_timeout_ms() const {
-  std::optional<Clock::time_point> next = m_runtime_ends;
+  std::optional<Clock::time_point> next;
   const auto consider = [&](Clock::time_point when) { next = next ? std::min(*next, when) : when; };
+  if (m_runtime_ends) {
+    consider(std::min(*m_runtime_ends, Clock::now() + k_frozen));
+  }
   if (m_kill_at) {
     consider(*m_kill_at);
   }
@@ -241,7 +243,7 @@ void Keeper::reap() {
       main_ended = true;
       m_status.end = WIFSIGNALED(status) ? wire::EndKind::signal : wire::EndKind::exit;
       m_status.end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      m_status.ended_at_ms = unix_milliseconds_now();
+      m_status.ended = {unix_milliseconds_now(), uptime_milliseconds_now()};
     }
   }
   if (main_ended || (childless && m_phase == wire::Phase::exited)) {
@@ -308,7 +310,8 @@ void Keeper::look() {
   if (m_paused) {
     m_last_activity += since;
   }
-  const bool can_read = m_stdin_pipe && !m_stdin_ends && m_pending_input.empty();
+  const bool can_read =
+      m_stdin_pipe && !m_stdin_ends && m_pending_input.empty() && (!m_terminal || m_terminal->keys_under_way() == 0);
   m_waits_for_input =
       can_read ? waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()))
                : wire::WaitsForInput::no;

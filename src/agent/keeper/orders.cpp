@@ -15,6 +15,8 @@ namespace {
 constexpr char k_end_of_input_key = 4;
 /// What the keys of one packet may come to.
 constexpr std::size_t k_keys_room = k_max_control_payload;
+/// Packets of keys, while the emulator is behind.
+constexpr std::size_t k_most_keys_under_way = 64;
 
 }  // namespace
 
@@ -69,6 +71,10 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
         m_terminal->resize(unpacked_size(packet.header.value));
       }
       return true;
+    case Order::trim:
+      m_out.trim(packet.header.value / 2);
+      m_err.trim(packet.header.value / 2);
+      return true;
     case Order::signal:
       signal_descendants(static_cast<int>(packet.header.value));
       return true;
@@ -88,15 +94,16 @@ void Keeper::take_input(Link& link, const ControlPacket& packet) {
   std::size_t accepted = 0;
   if (m_stdin_pipe && !m_stdin_ends) {
     accepted = std::min(packet.payload.size(), room_for_input());
-    m_pending_input.append(packet.payload, 0, accepted);
+    std::string text = packet.payload.substr(0, accepted);
     const bool then_end = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
     if (then_end && m_terminal) {
       // The first one only hands over a line that was not finished.
       const bool in_line = !packet.payload.empty() && packet.payload.back() != '\n' && packet.payload.back() != '\r';
-      m_pending_input.append(in_line ? 2 : 1, k_end_of_input_key);
+      text.append(in_line ? 2 : 1, k_end_of_input_key);
     } else {
       m_stdin_ends = then_end;
     }
+    m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
     note_activity();
     write_input();
   }
@@ -105,8 +112,8 @@ void Keeper::take_input(Link& link, const ControlPacket& packet) {
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
 void Keeper::press_keys(Link& link, std::string_view names) {
-  const bool taken =
-      m_terminal && m_terminal->has_screen() && m_stdin_pipe && !names.empty() && room_for_input() > k_keys_room;
+  const bool taken = m_terminal && m_terminal->has_screen() && m_stdin_pipe && !names.empty() &&
+                     room_for_input() > k_keys_room && m_terminal->keys_under_way() < k_most_keys_under_way;
   if (taken) {
     m_terminal->press(names);
     note_activity();
@@ -116,9 +123,8 @@ void Keeper::press_keys(Link& link, std::string_view names) {
 }
 
 void Keeper::hear_screen() {
-  const auto [typed, stored] = m_terminal->receive();
-  // A program that asks and never reads the answers is not answered for ever.
-  if (m_stdin_pipe && !typed.empty() && typed.size() <= room_for_input()) {
+  const auto [typed, stored] = m_terminal->receive(room_for_input());
+  if (m_stdin_pipe && !typed.empty()) {
     m_pending_input += typed;
     write_input();
   }
@@ -149,7 +155,8 @@ void Keeper::write_input() {
 }
 
 std::size_t Keeper::room_for_input() const {
-  return k_max_pending_input - std::min(k_max_pending_input, m_pending_input.size());
+  const std::size_t waiting = m_pending_input.size() + (m_terminal ? m_terminal->waiting_bytes() : 0);
+  return k_max_pending_input - std::min(k_max_pending_input, waiting);
 }
 
 StatePacket Keeper::state() const {
@@ -161,7 +168,8 @@ StatePacket Keeper::state() const {
   packet.stdin_open = m_stdin_pipe && !m_stdin_ends ? 1 : 0;
   packet.end_code = m_status.end_code;
   packet.pid = m_pid;
-  packet.ended_at_ms = m_status.ended_at_ms;
+  packet.ended_at_ms = m_status.ended.unix_ms;
+  packet.ended_uptime_ms = m_status.ended.uptime_ms;
   packet.out_total = m_out.total();
   packet.err_total = m_err.total();
   packet.waits_for_input = static_cast<std::uint8_t>(m_waits_for_input);

@@ -7,7 +7,14 @@
 
 namespace dockbridge::agent {
 
+namespace {
+
 using nlohmann::json;
+
+/// More than any keeper says; one that is not to be believed must not make times overflow.
+constexpr std::chrono::hours k_longest_idle{24 * 365 * 100};
+
+}  // namespace
 
 Result<Process*> Session::find(const std::string& id) {
   if (const auto known = m_processes.find(id); known != m_processes.end()) {
@@ -17,7 +24,7 @@ Result<Process*> Session::find(const std::string& id) {
   if (!record) {
     return fail(record.error());
   }
-  auto link = KeeperLink::find(m_state.fd(), id, *record);
+  auto link = KeeperLink::find(m_state.fd(), id, *record, now());
   if (!link) {
     return fail(link.error());
   }
@@ -70,19 +77,17 @@ void Session::on_keeper(const std::string& id) {
 void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
   switch (static_cast<Answer>(packet.header.type)) {
     case Answer::state: {
-      StatePacket state;
-      if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
+      auto state = state_in(packet);
+      if (!state) {
         return;
       }
-      state.header = packet.header;
-      std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
-                  reinterpret_cast<char*>(&state) + sizeof state.header);
+      leave_out_frozen_time(*state);
       process.last = state;
-      if (state.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
+      if (state->waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
         process.input_watched = false;  // told once
       }
       serve_waiters(process);
-      if (state.header.value == k_keeper_is_free) {
+      if (state->header.value == k_keeper_is_free) {
         take_back_keeper(process.id);
       }
       return;
@@ -102,6 +107,14 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       on_start_failed(process.id, packet.payload);
       return;
   }
+}
+
+/// Time in which the process could not run is no silence.
+void Session::leave_out_frozen_time(StatePacket& state) const {
+  const auto at = Clock::now();
+  const milliseconds idle(std::min<std::uint64_t>(state.idle_ms, k_longest_idle.count()));
+  const auto frozen = static_cast<std::uint64_t>(m_loop.frozen().between(at - idle, at).count());
+  state.idle_ms -= std::min(state.idle_ms, frozen);
 }
 
 void Session::on_start_failed(std::string id, std::string_view reason) {

@@ -227,14 +227,16 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
       found.push_back({id, *record});
     }
   });
-  std::sort(found.begin(), found.end(),
-            [](const Listed& a, const Listed& b) { return a.record.meta.started_at_ms > b.record.meta.started_at_ms; });
+  const Moment at = now();
+  std::sort(found.begin(), found.end(), [&](const Listed& a, const Listed& b) {
+    return age(a.record.meta.started, at) < age(b.record.meta.started, at);
+  });
   std::string body = "{\"processes\":[";
   std::size_t listed = 0;
   for (std::size_t i = 0; i < found.size() && listed < most; ++i) {
     const auto known = m_processes.find(found[i].id);
     const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
-    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper);
+    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper, at);
     if (!state) {
       ++unreadable;
       continue;

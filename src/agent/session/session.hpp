@@ -72,6 +72,7 @@ class Session {
   void refuse(std::uint64_t request, const Error& error);
   void flush();
   [[nodiscard]] milliseconds next_timeout() const;
+  void tidy_up(Clock::time_point now);
 
   // start.cpp
   Result<void> start(std::uint64_t request, const wire::Frame& frame);
@@ -117,6 +118,7 @@ class Session {
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);
+  void leave_out_frozen_time(StatePacket& state) const;
   void on_start_failed(std::string id, std::string_view reason);
   void take_back_keeper(std::string id);
   /// The link, if there was one; it is no longer listened to.
@@ -133,6 +135,7 @@ class Session {
   bool m_done = false;
   Clock::time_point m_last_heard;
   Clock::time_point m_next_prune;
+  Clock::time_point m_next_size_check;
   int m_started_since_prune = 0;
   std::map<std::string, std::unique_ptr<Process>> m_processes;
   std::vector<Waiter> m_waiters;
