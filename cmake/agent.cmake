@@ -39,20 +39,24 @@ add_executable(dockbridge-agent
   src/agent/keeper/control.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/keeper/keeper.cpp
+  src/agent/keeper/orders.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/keeper/service.cpp
   src/agent/keeper/streams.cpp
   src/agent/keeper/terminal.cpp
   src/agent/keeper/usage.cpp
   src/agent/launch.cpp
+  src/agent/moment.cpp
   src/agent/record.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
   src/agent/session/event_loop.cpp
   src/agent/session/file_workers.cpp
+  src/agent/session/frozen_time.cpp
   src/agent/session/identity.cpp
   src/agent/session/keeper_link.cpp
   src/agent/session/keeper_pool.cpp
+  src/agent/session/keepers.cpp
   src/agent/session/operations.cpp
   src/agent/session/output_grep.cpp
   src/agent/session/pattern.cpp

@@ -48,10 +48,13 @@ Result<Status> read_status(const json& fields) {
   if (end < 0 || end > static_cast<int>(wire::EndKind::unknown)) {
     return fail(damaged("has a value that is not known"));
   }
-  return Status{
-      static_cast<wire::EndKind>(end), fields.value("endCode", 0),
-      wire::cause_from(cause), fields.value("endedAtMs", std::int64_t{}),
-      fields.value("closed", false),   wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{})};
+  return Status{static_cast<wire::EndKind>(end),
+                fields.value("endCode", 0),
+                wire::cause_from(cause),
+                {fields.value("endedAtMs", std::int64_t{}), fields.value("endedUptimeMs", std::int64_t{}),
+                 fields.value("boot", "")},
+                fields.value("closed", false),
+                wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{})};
 }
 
 /// Calls `visitor` with each line that has an id, and with that.
@@ -83,8 +86,12 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
       return fail(damaged("has no version"));
     }
     Record record;
-    record.meta = {fields.value("command", ""), fields.value("cwd", ""), fields.value("owner", ""),
-                   fields.value("rationale", ""), fields.value("startedAtMs", std::int64_t{})};
+    record.meta = {fields.value("command", ""),
+                   fields.value("cwd", ""),
+                   fields.value("owner", ""),
+                   fields.value("rationale", ""),
+                   {fields.value("startedAtMs", std::int64_t{}), fields.value("startedUptimeMs", std::int64_t{}),
+                    fields.value("boot", "")}};
     if (fields.contains("pid")) {
       record.kept = {fields.value("pid", std::int64_t{}), fields.value("keeper", "")};
     }
@@ -110,7 +117,9 @@ Result<void> append(int journal, const std::string& process, const Meta& meta) {
                       {"cwd", meta.cwd},
                       {"owner", meta.owner},
                       {"rationale", meta.rationale},
-                      {"startedAtMs", meta.started_at_ms}});
+                      {"startedAtMs", meta.started.unix_ms},
+                      {"startedUptimeMs", meta.started.uptime_ms},
+                      {"boot", meta.started.boot}});
 }
 
 Result<void> append(int journal, const std::string& process, const Kept& kept) {
@@ -122,7 +131,8 @@ Result<void> append(int journal, const std::string& process, const Status& statu
                      {{"end", static_cast<int>(status.end)},
                       {"endCode", status.end_code},
                       {"cause", static_cast<int>(status.cause)},
-                      {"endedAtMs", status.ended_at_ms},
+                      {"endedAtMs", status.ended.unix_ms},
+                      {"endedUptimeMs", status.ended.uptime_ms},
                       {"closed", status.closed},
                       {"used", wire::to_json(status.used)}});
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/moment.hpp"
 #include "util/error.hpp"
 #include "wire/process_state.hpp"
 
@@ -26,7 +27,7 @@ struct Meta {
   std::string cwd;
   std::string owner;
   std::string rationale;
-  std::int64_t started_at_ms = 0;
+  Moment started;
 };
 
 /// The second: the command runs.
@@ -40,7 +41,7 @@ struct Status {
   wire::EndKind end = wire::EndKind::none;
   int end_code = 0;
   wire::Cause cause = wire::Cause::none;
-  std::int64_t ended_at_ms = 0;
+  Moment ended;
   bool closed = false;  ///< nothing the command started is left
   wire::Usage used{};
 };

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "util/clock.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::agent {
@@ -21,6 +22,7 @@ struct SpoolHeader {
   std::uint64_t total;
   std::uint64_t head_end;
   std::uint64_t tail_start;
+  std::int64_t changed_at;
 };
 
 namespace {
@@ -28,8 +30,14 @@ namespace {
 constexpr std::array<char, 8> k_spool_magic = {'D', 'B', 'S', 'P', 'O', 'O', 'L', '1'};
 constexpr std::uint64_t k_header_bytes = 4096;
 
-void set(std::uint64_t& field, std::uint64_t value) {
-  std::atomic_ref<std::uint64_t>(field).store(value, std::memory_order_release);
+/// What the disk is given back in.
+constexpr std::uint64_t k_block_bytes = 4096;
+/// However little is allowed, so much of each end is kept.
+constexpr std::uint64_t k_least_part = 16 * k_block_bytes;
+
+template <typename Number>
+void set(Number& field, Number value) {
+  std::atomic_ref<Number>(field).store(value, std::memory_order_release);
 }
 
 /// Where the byte at `offset` of the stream lies in the file, and how many follow it there without a break.
@@ -80,7 +88,7 @@ Result<SpoolHeader> read_header(int fd) {
 }  // namespace
 
 SpoolWriter::SpoolWriter(int directory_fd, std::string name, SpoolCaps caps)
-    : m_directory_fd(directory_fd), m_name(std::move(name)), m_caps(caps) {}
+    : m_directory_fd(directory_fd), m_name(std::move(name)), m_caps(caps), m_limits(caps) {}
 
 SpoolWriter::~SpoolWriter() {
   if (m_header != nullptr) {
@@ -92,7 +100,7 @@ void SpoolWriter::create() {
   Fd file(::openat(m_directory_fd, m_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   // Written, not truncated to size: a page that is only a hole would be a SIGBUS when the disk is full.
   std::array<char, k_header_bytes> page{};
-  SpoolHeader header{k_spool_magic, m_caps.head, m_caps.tail, 0, 0, 0};
+  SpoolHeader header{k_spool_magic, m_caps.head, m_caps.tail, 0, 0, 0, 0};
   std::memcpy(page.data(), &header, sizeof header);
   if (!file) {
     return;
@@ -132,9 +140,9 @@ void SpoolWriter::append(std::string_view bytes) {
   const std::uint64_t begin = m_total;
   const std::uint64_t end = begin + bytes.size();
   const bool gapless = m_head_end == m_tail_start;
-  if (end > m_caps.head + m_caps.tail) {
+  if (end > m_limits.head + m_limits.tail) {
     // Told before the ring is overwritten, so that a reader never takes new bytes for old ones.
-    m_tail_start = std::max(m_tail_start, end - m_caps.tail);
+    m_tail_start = std::max(m_tail_start, end - m_limits.tail);
     publish();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -142,11 +150,49 @@ void SpoolWriter::append(std::string_view bytes) {
   m_total = end;
   if (!stored) {
     m_tail_start = end;
-  } else if (gapless && begin < m_caps.head) {
-    m_head_end = std::min(end, m_caps.head);
+  } else if (gapless && begin < m_limits.head) {
+    m_head_end = std::min(end, m_limits.head);
     m_tail_start = std::max(m_tail_start, m_head_end);
   }
   publish();
+  if (m_is_trimmed) {
+    give_up_gap();
+  }
+}
+
+void SpoolWriter::trim(std::uint64_t bytes) {
+  const std::uint64_t part = std::max(bytes / 2 / k_block_bytes * k_block_bytes, k_least_part);
+  m_limits = {std::min(m_limits.head, part), std::min(m_limits.tail, part)};
+  const bool gapless = m_head_end == m_tail_start;
+  m_head_end = std::min(m_head_end, m_limits.head);
+  const std::uint64_t held_from = gapless ? m_head_end : m_tail_start;
+  m_tail_start = std::max(held_from, m_total - std::min(m_total, m_limits.tail));
+  publish();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  m_is_trimmed = true;
+  give_up_gap();
+}
+
+/// Gives the disk back what lies in the gap and was not given back yet, in whole blocks. Where a file cannot have
+/// holes, it only stays larger.
+void SpoolWriter::give_up_gap() {
+  const std::uint64_t from = (std::max(m_given_up, m_head_end) + k_block_bytes - 1) / k_block_bytes * k_block_bytes;
+  const std::uint64_t to = m_tail_start / k_block_bytes * k_block_bytes;
+  if (m_header == nullptr || from >= to) {
+    return;
+  }
+  m_given_up = to;
+  // What the ring held earlier was overwritten by what it holds now.
+  const std::uint64_t ring_from = std::max({from, m_caps.head, m_total - std::min(m_total, m_caps.tail)});
+  for (auto [begin, end] : {std::pair(from, std::min(to, m_caps.head)), std::pair(ring_from, to)}) {
+    while (begin < end) {
+      const Place place = place_of(begin, m_caps.head, m_caps.tail);
+      const std::uint64_t size = std::min(place.room, end - begin);
+      ::fallocate(m_file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place.position),
+                  static_cast<off_t>(size));
+      begin += size;
+    }
+  }
 }
 
 /// `total` last: see read_header.
@@ -154,6 +200,7 @@ void SpoolWriter::publish() {
   if (m_header != nullptr) {
     set(m_header->tail_start, m_tail_start);
     set(m_header->head_end, m_head_end);
+    set(m_header->changed_at, uptime_milliseconds_now());
     set(m_header->total, m_total);
   }
 }
@@ -177,6 +224,11 @@ Result<wire::StreamState> SpoolReader::state() const {
   }
   const std::uint64_t tail_start = std::min(header->tail_start, header->total);
   return wire::StreamState{header->total, std::min(header->head_end, tail_start), tail_start};
+}
+
+Result<std::int64_t> SpoolReader::changed_at() const {
+  const auto header = m_file ? read_header(m_file.get()) : SpoolHeader{};
+  return header ? Result<std::int64_t>(header->changed_at) : fail(header.error());
 }
 
 Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t max) const {
@@ -208,12 +260,14 @@ Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t m
     }
     done += static_cast<std::uint64_t>(got);
   }
-  // The writer may have gone round the ring meanwhile: drop what it may have overwritten.
+  // The writer may have gone round the ring meanwhile, or been told to give something up: drop what may be gone.
   const auto after = state();
   if (!after) {
     return fail(after.error());
   }
-  if (slice.offset >= after->head_end && slice.offset < after->tail_start) {
+  if (slice.offset < after->head_end) {
+    slice.bytes.resize(std::min<std::uint64_t>(slice.bytes.size(), after->head_end - slice.offset));
+  } else if (slice.offset < after->tail_start) {
     const std::uint64_t overwritten = std::min<std::uint64_t>(after->tail_start - slice.offset, slice.bytes.size());
     slice.bytes.erase(0, overwritten);
     slice.offset += overwritten;

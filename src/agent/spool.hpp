@@ -29,21 +29,28 @@ class SpoolWriter {
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
   void append(std::string_view bytes);
+  /// From now on takes up no more than about so much of the disk: what lies between the first and the last part of it
+  /// is given up, and counted as a gap. There is no way back.
+  void trim(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t total() const { return m_total; }
 
  private:
   void create();
+  void give_up_gap();
   bool store(std::string_view bytes, std::uint64_t offset);
   void publish();
 
   int m_directory_fd;
   std::string m_name;
-  SpoolCaps m_caps;
+  SpoolCaps m_caps;    // what the file has room for
+  SpoolCaps m_limits;  // how much of that is used
   Fd m_file;
   SpoolHeader* m_header = nullptr;
   std::uint64_t m_total = 0;
   std::uint64_t m_head_end = 0;
   std::uint64_t m_tail_start = 0;
+  bool m_is_trimmed = false;
+  std::uint64_t m_given_up = 0;  // up to here
 };
 
 /// Reads a spool while its writer may be writing, also long after the writer is gone.
@@ -54,6 +61,8 @@ class SpoolReader {
 
   [[nodiscard]] bool exists() const { return static_cast<bool>(m_file); }
   Result<wire::StreamState> state() const;
+  /// When something was appended last, as `Moment::uptime_ms`; 0 if that is not known.
+  Result<std::int64_t> changed_at() const;
 
   struct Slice {
     std::uint64_t offset = 0;  ///< of the first byte; beyond what was asked for where the gap swallowed it

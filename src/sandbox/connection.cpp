@@ -222,8 +222,8 @@ void Connection::idle() {
   while (!m_closing && !m_broken) {
     while (!m_turn_taken && !m_broken) {
       take_turn(lock, milliseconds(0));
-      if (m_queued.empty()) {
-        break;  // a ping goes out at once
+      if (m_queued.empty() || !m_writing.empty()) {
+        break;  // a ping goes out at once, unless the agent takes nothing
       }
     }
     pass_turn();

@@ -122,7 +122,7 @@ json process_fields(const wire::ProcessState& state) {
   fields["startedAt"] = iso_time(state.started_at_ms);
   if (state.ended_at_ms > 0) {
     fields["endedAt"] = iso_time(state.ended_at_ms);
-    fields["durationMs"] = std::max<std::int64_t>(0, state.ended_at_ms - state.started_at_ms);
+    fields["durationMs"] = std::max<std::int64_t>(0, state.ran_ms.value_or(state.ended_at_ms - state.started_at_ms));
   }
   fields["idleMs"] = state.running() ? state.idle_ms : 0;
   if (state.running()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <ctime>
 
 namespace dockbridge {
 
@@ -28,8 +30,16 @@ class Deadline {
   Clock::time_point m_time;
 };
 
+/// For people only: this clock may be put forward or back.
 inline std::int64_t unix_milliseconds_now() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Since the machine was started, while it slept included.
+inline std::int64_t uptime_milliseconds_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
 }  // namespace dockbridge

@@ -158,6 +158,9 @@ json to_json(const ProcessState& state) {
     fields["waitsForInput"] = name_of(state.waits_for_input);
     fields["paused"] = state.paused;
   }
+  if (state.ran_ms) {
+    fields["ranMs"] = *state.ran_ms;
+  }
   if (state.children > 0) {
     fields["children"] = state.children;
   }
@@ -169,6 +172,7 @@ json to_json(const ProcessState& state) {
 
 Result<ProcessState> process_state_from_json(const json& value) {
   ProcessState state;
+  state.ran_ms = value.is_object() && value.contains("ranMs") ? std::optional<std::int64_t>(0) : std::nullopt;
   const bool good =
       value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
       parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
@@ -177,6 +181,7 @@ Result<ProcessState> process_state_from_json(const json& value) {
       parse_number(value, "idleMs", state.idle_ms) && parse_flag(value, "stdinOpen", state.stdin_open) &&
       (!value.contains("waitsForInput") || parse_enum(value, "waitsForInput", k_facts, state.waits_for_input)) &&
       (!value.contains("paused") || parse_flag(value, "paused", state.paused)) &&
+      (!state.ran_ms || parse_number(value, "ranMs", *state.ran_ms)) &&
       (!value.contains("children") || parse_number(value, "children", state.children)) &&
       parse_string(value, "rationale", state.rationale) && parse_usage(value, "used", state.used) &&
       (!value.contains("terminal") || parse_flag(value, "terminal", state.terminal)) &&

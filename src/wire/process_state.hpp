@@ -82,7 +82,8 @@ struct ProcessState {
   std::int64_t pid = 0;
   std::int64_t started_at_ms = 0;  ///< wall clock, for people
   std::int64_t ended_at_ms = 0;
-  std::string command;  ///< cut to a preview
+  std::optional<std::int64_t> ran_ms;  ///< from the one to the other, by a clock that does not jump; once it has ended
+  std::string command;                 ///< cut to a preview
   std::string cwd;
   std::string owner;
   std::string rationale;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -12,6 +13,17 @@
 namespace dockbridge::agent {
 
 static_assert(std::endian::native == std::endian::little, "control packets are sent as they lie in memory");
+
+std::optional<StatePacket> state_in(const ControlPacket& packet) {
+  StatePacket state;
+  if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
+    return std::nullopt;
+  }
+  state.header = packet.header;
+  std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
+              reinterpret_cast<char*>(&state) + sizeof state.header);
+  return state;
+}
 
 sockaddr_un socket_address(int directory_fd, const std::string& name) {
   sockaddr_un address{};

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,8 @@ namespace dockbridge::agent {
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
 // They are fixed little-endian structures: a keeper of one version talks to sessions of others.
 
-/// 2: watch_input, keys, screen, resize.
-inline constexpr std::uint8_t k_control_version = 2;
+/// 2: watch_input, keys, screen, resize. 3: trim.
+inline constexpr std::uint8_t k_control_version = 3;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// What a keeper holds of input its process has not read yet.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -40,6 +41,7 @@ enum class Order : std::uint8_t {
   keys = 9,          ///< payload: names of keys, one space between; goes to the terminal; answered by `accepted`
   screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
   resize = 11,       ///< value: columns in the lower, rows in the upper half
+  trim = 12,         ///< from now on store no more than value bytes of output
 };
 
 /// Keeper to session.
@@ -80,8 +82,9 @@ struct StatePacket {
   std::uint8_t reserved = 0;
   std::uint32_t children = 0;
   wire::Usage used{};
+  std::int64_t ended_uptime_ms = 0;
 };
-static_assert(sizeof(StatePacket) == 96);
+static_assert(sizeof(StatePacket) == 104);
 inline constexpr std::size_t k_least_state_bytes = 56;
 
 struct ControlPacket {
@@ -90,6 +93,9 @@ struct ControlPacket {
 };
 
 enum class Received : std::uint8_t { packet, nothing, hangup };
+
+/// What a packet of type `state` says; what an older keeper has not sent reads as zeros. None if it is too short.
+std::optional<StatePacket> state_in(const ControlPacket& packet);
 
 /// The address of a socket in a directory, by way of its descriptor: the path itself may be too long for an address.
 sockaddr_un socket_address(int directory_fd, const std::string& name);

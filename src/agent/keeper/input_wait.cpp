@@ -1,6 +1,7 @@
 #include "agent/keeper/input_wait.hpp"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -187,9 +188,22 @@ void look_at_thread(const ProcessEntry& process, const char* thread, const Input
   }
 }
 
+/// Whether its system calls have the numbers that this program knows. Not if that cannot be seen.
+bool has_own_call_numbers(pid_t pid) {
+  const Fd program(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<unsigned char, EI_NIDENT> identity{};
+  return program && ::read(program.get(), identity.data(), identity.size()) == EI_NIDENT &&
+         identity[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32);
+}
+
 /// A thread that reads the input beside others that work does not hold them up.
 Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
   Sight sight;
+  if (!has_own_call_numbers(process.pid)) {
+    // One that has just ended has no program any more.
+    sight.is_hidden = ::access(fmt::format("/proc/{}/task", process.pid).c_str(), F_OK) == 0;
+    return sight;
+  }
   const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(fmt::format("/proc/{}/task", process.pid).c_str()),
                                                     ::closedir);
   while (const dirent* thread = threads ? ::readdir(threads.get()) : nullptr) {

@@ -19,7 +19,8 @@ InputSource input_source(int fd);
 
 /// Whether one of these processes waits for this input: the kernel says which system call each of their threads is in,
 /// and on which descriptors. `unknown` where that cannot be read (another user's process) or does not
-/// tell: who reads it also listens for connections, or others of them work.
+/// tell: who reads it also listens for connections, or others of them work, or its system calls are those of a 32-bit
+/// machine, which have other numbers.
 wire::WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source);
 
 }  // namespace dockbridge::agent

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cerrno>
+#include <numeric>
+#include <utility>
 
 #include "agent/launch.hpp"
 #include "agent/screen/service.hpp"
@@ -100,7 +102,23 @@ void Terminal::show(std::string_view output) {
 }
 
 void Terminal::press(std::string_view keys) {
+  if (m_screen) {
+    m_behind_keys.emplace_back();
+  }
   send(static_cast<std::uint8_t>(ScreenOrder::press), 0, keys);
+}
+
+std::string Terminal::type(std::string text) {
+  if (m_behind_keys.empty()) {
+    return text;
+  }
+  m_behind_keys.back() += text;
+  return {};
+}
+
+std::size_t Terminal::waiting_bytes() const {
+  return std::accumulate(m_behind_keys.begin(), m_behind_keys.end(), std::size_t{0},
+                         [](std::size_t sum, const std::string& text) { return sum + text.size(); });
 }
 
 void Terminal::resize(wire::TerminalSize size) {
@@ -121,21 +139,29 @@ void Terminal::store_at_end() {
     pollfd polled{m_screen.get(), wanted, 0};
     ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
     send_backlog();
-    if (receive().stored) {
+    if (receive(0).stored) {
       break;
     }
   }
   m_slave.reset();
 }
 
-Terminal::News Terminal::receive() {
+Terminal::News Terminal::receive(std::size_t room) {
   News news;
   ControlPacket packet;
   Received received = Received::nothing;
   while (m_screen && (received = receive_control(m_screen.get(), packet)) == Received::packet) {
     switch (static_cast<ScreenAnswer>(packet.header.type)) {
       case ScreenAnswer::typed:
+        // A program that asks and never reads the answers is not answered for ever.
+        news.typed += news.typed.size() + packet.payload.size() <= room ? packet.payload : "";
+        break;
+      case ScreenAnswer::pressed:
         news.typed += packet.payload;
+        if (!m_behind_keys.empty()) {
+          news.typed += m_behind_keys.front();
+          m_behind_keys.pop_front();
+        }
         break;
       case ScreenAnswer::stored:
         news.stored = --m_stores == 0;
@@ -145,6 +171,9 @@ Terminal::News Terminal::receive() {
   if (received == Received::hangup) {
     start_screen();
     news.stored = true;  // whoever waits for it is not kept waiting
+    for (const std::string& text : std::exchange(m_behind_keys, {})) {
+      news.typed += text;
+    }
   }
   return news;
 }

@@ -35,6 +35,11 @@ class Terminal {
   bool has_screen();
   void show(std::string_view output);
   void press(std::string_view keys);
+  /// Text that is typed: returns what can go to the command now. What has to wait for keys that were pressed before it
+  /// comes from `receive`.
+  std::string type(std::string text);
+  [[nodiscard]] std::size_t keys_under_way() const { return m_behind_keys.size(); }
+  [[nodiscard]] std::size_t waiting_bytes() const;
   void resize(wire::TerminalSize size);
   /// Told by `receive` when it is done.
   void store();
@@ -45,7 +50,8 @@ class Terminal {
     std::string typed;    ///< goes to the command
     bool stored = false;  ///< every `store` so far is done, or will not be
   };
-  News receive();
+  /// Answers of the terminal itself are dropped beyond `room` bytes, what was typed never is.
+  News receive(std::size_t room);
 
  private:
   Terminal(Fd master, Fd slave, wire::TerminalSize size, int directory_fd, std::string name);
@@ -67,6 +73,7 @@ class Terminal {
   int m_starts = 0;
   int m_stores = 0;  // that are not done
   std::deque<Packet> m_backlog;
+  std::deque<std::string> m_behind_keys;  // for each press under way, what was typed after it
 };
 
 }  // namespace dockbridge::agent

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -48,6 +49,14 @@ void obey(Emulator& emulator, const ControlPacket& packet, const char* name) {
   }
 }
 
+/// Until it is taken: the keeper waits for it with all that is typed behind the keys.
+void tell_pressed(std::string_view typed) {
+  while (!send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::pressed), 0, typed) && errno == EAGAIN) {
+    pollfd polled{STDIN_FILENO, POLLOUT, 0};
+    ::poll(&polled, 1, -1);
+  }
+}
+
 }  // namespace
 
 int serve_as_screen(const char* name, wire::TerminalSize size) {
@@ -73,9 +82,11 @@ int serve_as_screen(const char* name, wire::TerminalSize size) {
     }
     ::alarm(k_longest_work_seconds);
     obey(emulator, packet, name);
-    // A keeper that does not take them has a program that asks and never reads the answers.
     const std::string typed = emulator.take_typed().substr(0, k_max_control_payload);
-    if (!typed.empty()) {
+    if (packet.header.type == static_cast<std::uint8_t>(ScreenOrder::press)) {
+      tell_pressed(typed);
+    } else if (!typed.empty()) {
+      // A keeper that does not take them has a program that asks and never reads the answers.
       send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::typed), 0, typed);
     }
     ::alarm(0);

@@ -11,7 +11,7 @@ namespace dockbridge::agent {
 /// Keeper to screen.
 enum class ScreenOrder : std::uint8_t {
   show = 1,    ///< payload: output
-  press = 2,   ///< payload: names of keys, one space between; answered by `typed`
+  press = 2,   ///< payload: names of keys, one space between; answered by `pressed`
   resize = 3,  ///< value: as `packed_size`
   store = 4,   ///< write the screen to its file; answered by `stored`
 };
@@ -20,6 +20,7 @@ enum class ScreenOrder : std::uint8_t {
 enum class ScreenAnswer : std::uint8_t {
   typed = 1,  ///< payload: goes to the program
   stored = 2,
+  pressed = 3,  ///< payload: what the keys come to; goes to the program
 };
 
 /// Columns in the lower, rows in the upper half.

@@ -32,8 +32,12 @@ void EventLoop::remove(int fd) {
 
 bool EventLoop::run_once(milliseconds timeout) {
   std::array<epoll_event, 64> events{};
+  const auto began = Clock::now();
   const int count =
       ::epoll_wait(m_epoll.get(), events.data(), static_cast<int>(events.size()), static_cast<int>(timeout.count()));
+  if (timeout.count() >= 0) {
+    m_frozen.note_wait(began, timeout, Clock::now());
+  }
   // A callback may close a descriptor whose number the next one reuses: the serial tells the two apart.
   std::vector<std::pair<std::uint64_t, epoll_event>> ready;
   for (int i = 0; i < count; ++i) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "agent/session/frozen_time.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -22,6 +23,8 @@ class EventLoop {
 
   /// Waits for events for at most `timeout` (negative: for ever) and runs their callbacks. False on time-out.
   bool run_once(milliseconds timeout);
+  /// As far as its waits have shown it; callbacks are run after that is known.
+  [[nodiscard]] const FrozenTime& frozen() const { return m_frozen; }
 
  private:
   struct Entry {
@@ -29,6 +32,7 @@ class EventLoop {
     Callback callback;
   };
   Fd m_epoll;
+  FrozenTime m_frozen;
   std::map<int, Entry> m_entries;
   std::uint64_t m_next_serial = 1;
 };

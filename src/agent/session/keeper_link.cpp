@@ -31,11 +31,11 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
 
 }  // namespace
 
-Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::string& process, const Record& record) {
+Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::string& process, const Record& record,
+                                                   const Moment& now) {
   if (!record.kept) {
-    const milliseconds age(unix_milliseconds_now() - record.meta.started_at_ms);
-    // After the clock was put back, the age may be anything.
-    return age.count() >= 0 && age < k_start_span
+    const milliseconds recorded = age(record.meta.started, now);
+    return recorded.count() >= 0 && recorded < k_start_span
                ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
                : Result<std::optional<KeeperLink>>(std::nullopt);
   }
@@ -118,6 +118,10 @@ Result<void> KeeperLink::resize(wire::TerminalSize size) {
 
 Result<void> KeeperLink::signal(int number) {
   return send(Order::signal, static_cast<std::uint32_t>(number));
+}
+
+Result<void> KeeperLink::trim(std::uint32_t bytes) {
+  return send(Order::trim, bytes);
 }
 
 Result<void> KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {

@@ -18,8 +18,9 @@ namespace dockbridge::agent {
 class KeeperLink {
  public:
   /// To the keeper of a process, none if that is gone; error `keeper_busy` if it cannot be told just now. One that has
-  /// another process by now hangs up.
-  static Result<std::optional<KeeperLink>> find(int directory_fd, const std::string& process, const Record& record);
+  /// another process by then hangs up.
+  static Result<std::optional<KeeperLink>> find(int directory_fd, const std::string& process, const Record& record,
+                                                const Moment& now);
   /// Whether there is a keeper of that name, or may be.
   static bool is_listening(int directory_fd, const std::string& keeper);
   /// From the session's end of the socket pair that a new keeper was started with, which is of this version.
@@ -37,6 +38,9 @@ class KeeperLink {
   Result<void> input(std::string_view bytes, bool then_end);
   Result<void> signal(int number);
   Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
+
+  /// Asks to store no more than so much output from now on. One of an older version hangs up.
+  Result<void> trim(std::uint32_t bytes);
 
   // These are the error `keeper_too_old` if the keeper was started by a version that did not have them.
   /// Asks to be told, once, when the process waits for input, or not to be.

@@ -1,5 +1,3 @@
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -229,14 +227,16 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
       found.push_back({id, *record});
     }
   });
-  std::sort(found.begin(), found.end(),
-            [](const Listed& a, const Listed& b) { return a.record.meta.started_at_ms > b.record.meta.started_at_ms; });
+  const Moment at = now();
+  std::sort(found.begin(), found.end(), [&](const Listed& a, const Listed& b) {
+    return age(a.record.meta.started, at) < age(b.record.meta.started, at);
+  });
   std::string body = "{\"processes\":[";
   std::size_t listed = 0;
   for (std::size_t i = 0; i < found.size() && listed < most; ++i) {
     const auto known = m_processes.find(found[i].id);
     const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
-    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper);
+    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper, at);
     if (!state) {
       ++unreadable;
       continue;
@@ -251,141 +251,6 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
   body += "]}";
   answer(request, {{"left", found.size() - listed}, {"unreadable", unreadable}}, body);
   return {};
-}
-
-Result<Process*> Session::find(const std::string& id) {
-  if (const auto known = m_processes.find(id); known != m_processes.end()) {
-    return known->second.get();
-  }
-  auto record = m_state.read(id);
-  if (!record) {
-    return fail(record.error());
-  }
-  auto link = KeeperLink::find(m_state.fd(), id, *record);
-  if (!link) {
-    return fail(link.error());
-  }
-  auto& process = *(m_processes[id] = std::make_unique<Process>());
-  process.id = id;
-  process.record = std::move(*record);
-  if (*link) {
-    attach(process, std::move(**link));
-  }
-  return &process;
-}
-
-Result<Process*> Session::live_process_of(const json& head) {
-  const auto id = process_id_of(head);
-  auto process = id ? find(*id) : fail(id.error());
-  if (process && !(*process)->link) {
-    forget_if_done(*id);
-    return fail("process_ended", "the process has ended already",
-                "check_process tells how it ended and what it printed");
-  }
-  return process;
-}
-
-void Session::attach(Process& process, KeeperLink link) {
-  process.link.emplace(std::move(link));
-  m_loop.add(process.link->fd(), EPOLLIN, [this, id = process.id](std::uint32_t) { on_keeper(id); });
-}
-
-void Session::on_keeper(const std::string& id) {
-  const auto known = m_processes.find(id);
-  if (known == m_processes.end() || !known->second->link) {
-    return;
-  }
-  Process& process = *known->second;
-  ControlPacket packet;
-  switch (process.link->receive(packet)) {
-    case Received::nothing:
-      return;
-    case Received::packet:
-      on_keeper_packet(process, packet);
-      return;
-    case Received::hangup:
-      break;
-  }
-  detach(process);
-  serve_waiters(process);
-  forget_if_done(id);
-}
-
-void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
-  switch (static_cast<Answer>(packet.header.type)) {
-    case Answer::state: {
-      StatePacket state;
-      if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
-        return;
-      }
-      state.header = packet.header;
-      std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
-                  reinterpret_cast<char*>(&state) + sizeof state.header);
-      process.last = state;
-      if (state.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
-        process.input_watched = false;  // told once
-      }
-      serve_waiters(process);
-      if (state.header.value == k_keeper_is_free) {
-        take_back_keeper(process.id);
-      }
-      return;
-    }
-    case Answer::accepted:
-      if (!process.input_requests.empty()) {
-        answer(process.input_requests.front(), {{"accepted", packet.header.value}});
-        process.input_requests.pop_front();
-      }
-      return;
-    case Answer::screen:
-      for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {
-        answer_screen(request, process.id);
-      }
-      return;
-    case Answer::start_failed:
-      on_start_failed(process.id, packet.payload);
-      return;
-  }
-}
-
-void Session::on_start_failed(std::string id, std::string_view reason) {
-  Error error;
-  const std::size_t first = reason.find('\n');
-  const std::size_t second = reason.find('\n', first + 1);
-  error.code = reason.substr(0, first);
-  error.message = reason.substr(first + 1, second - first - 1);
-  error.next_step = reason.substr(second + 1);
-  const auto mine = [&](const Waiter& waiter) { return waiter.process == id; };
-  for (const Waiter& waiter : m_waiters) {
-    if (mine(waiter)) {
-      refuse(waiter.request, error);
-    }
-  }
-  std::erase_if(m_waiters, mine);
-  take_back_keeper(id);
-  m_state.remove(id);
-}
-
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the caller's may be the id of the process that goes
-void Session::take_back_keeper(std::string id) {
-  m_keepers.give_back(*detach(*m_processes.at(id)));
-  forget_if_done(id);
-}
-
-std::optional<KeeperLink> Session::detach(Process& process) {
-  std::optional<KeeperLink> link = std::exchange(process.link, std::nullopt);
-  if (link) {
-    m_loop.remove(link->fd());
-  }
-  for (const std::uint64_t request : process.input_requests) {
-    refuse(request, {"process_ended", "the process ended before it took the input",
-                     "check_process tells how it ended and what it printed"});
-  }
-  process.input_requests.clear();
-  for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {
-    answer_screen(request, process.id);
-  }
-  return link;
 }
 
 }  // namespace dockbridge::agent

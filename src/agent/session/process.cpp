@@ -1,12 +1,9 @@
 #include "agent/session/process.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "agent/session/survivors.hpp"
 #include "agent/spool.hpp"
-#include "util/clock.hpp"
 
 namespace dockbridge::agent {
 
@@ -27,13 +24,16 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   state.owner = record.meta.owner;
   state.rationale = record.meta.rationale;
   state.pid = record.kept ? record.kept->pid : 0;
-  state.started_at_ms = record.meta.started_at_ms;
+  state.started_at_ms = record.meta.started.unix_ms;
   if (status) {
     state.phase = status->closed || !has_keeper ? wire::Phase::closed : wire::Phase::exited;
     state.end = status->end;
     state.end_code = status->end_code;
     state.cause = status->cause;
-    state.ended_at_ms = status->ended_at_ms;
+    state.ended_at_ms = status->ended.unix_ms;
+    if (status->ended.uptime_ms > 0) {
+      state.ran_ms = status->ended.uptime_ms - record.meta.started.uptime_ms;
+    }
     state.used = status->used;
   } else if (!has_keeper) {
     state.phase = wire::Phase::lost;
@@ -42,13 +42,18 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   return state;
 }
 
-std::uint64_t milliseconds_since_change(int directory_fd, const std::string& name, std::int64_t started_at_ms) {
-  struct stat info {};
-  std::int64_t changed = started_at_ms;
-  if (::fstatat(directory_fd, name.c_str(), &info, 0) == 0) {
-    changed = std::max(changed, info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000);
+/// Of a process that runs, as far as its spools tell.
+milliseconds idle_time(const StateDirectory& directory, const std::string& id, const Moment& started,
+                       const Moment& now) {
+  milliseconds idle = age(started, now);
+  for (const std::string& name : {out_name(id), err_name(id)}) {
+    const auto spool = SpoolReader::open(directory.fd(), name);
+    const auto changed = spool ? spool->changed_at() : fail(spool.error());
+    if (changed && *changed > 0) {
+      idle = std::min(idle, milliseconds(now.uptime_ms - *changed));
+    }
   }
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_milliseconds_now() - changed));
+  return std::max(idle, milliseconds::zero());
 }
 
 /// How the command ended, if its keeper has said so.
@@ -61,7 +66,7 @@ std::optional<Status> status_in(const StatePacket& told) {
   return Status{static_cast<wire::EndKind>(told.end),
                 told.end_code,
                 wire::cause_from(told.cause),
-                told.ended_at_ms,
+                {told.ended_at_ms, told.ended_uptime_ms},
                 told.phase == static_cast<std::uint8_t>(wire::Phase::closed),
                 told.used};
 }
@@ -121,9 +126,9 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
 }
 
 Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,
-                                              bool has_keeper) {
+                                              bool has_keeper, const Moment& now) {
   if (!has_keeper) {
-    const auto link = KeeperLink::find(directory.fd(), id, record);
+    const auto link = KeeperLink::find(directory.fd(), id, record, now);
     has_keeper = !link || *link;
   }
   if (!has_keeper && !record.status) {
@@ -143,8 +148,7 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
   state.out = *out;
   state.err = *err;
   if (state.phase == wire::Phase::running) {
-    state.idle_ms = std::min(milliseconds_since_change(directory.fd(), out_name(id), state.started_at_ms),
-                             milliseconds_since_change(directory.fd(), err_name(id), state.started_at_ms));
+    state.idle_ms = static_cast<std::uint64_t>(idle_time(directory, id, record.meta.started, now).count());
   }
   return state;
 }

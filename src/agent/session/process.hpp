@@ -31,6 +31,6 @@ struct Process {
 /// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there, unless that is
 /// known.
 Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,
-                                              bool has_keeper);
+                                              bool has_keeper, const Moment& now);
 
 }  // namespace dockbridge::agent

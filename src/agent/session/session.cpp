@@ -21,6 +21,10 @@ using nlohmann::json;
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
 constexpr milliseconds k_prune_interval{60'000};
 constexpr int k_prune_starts = 500;
+/// How often what runs is looked at for having stored too much.
+constexpr milliseconds k_size_interval{5000};
+/// How long a session with processes sleeps at most: who is woken later than that was frozen.
+constexpr milliseconds k_longest_sleep{1000};
 
 void set_nonblocking(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -54,14 +58,23 @@ int Session::run() {
     }
     check_waiters();
     advance_greps();
-    if (now >= m_next_prune || m_started_since_prune >= k_prune_starts) {
-      m_state.prune(m_retention);
-      m_next_prune = now + k_prune_interval;
-      m_started_since_prune = 0;
-    }
+    tidy_up(now);
   }
   m_state.let_go_of_journal();
   return 0;
+}
+
+void Session::tidy_up(Clock::time_point now) {
+  bool is_due = now >= m_next_prune || m_started_since_prune >= k_prune_starts;
+  if (!is_due && now >= m_next_size_check) {
+    is_due = m_state.stored_bytes() > m_retention.bytes;
+    m_next_size_check = now + k_size_interval;
+  }
+  if (is_due) {
+    m_state.prune(m_retention, agent::now());
+    m_next_prune = now + k_prune_interval;
+    m_started_since_prune = 0;
+  }
 }
 
 void Session::greet() {
@@ -205,6 +218,9 @@ milliseconds Session::next_timeout() const {
   }
   auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
   next = std::min(next, m_next_prune);
+  if (!m_processes.empty()) {
+    next = std::min(next, Clock::now() + k_longest_sleep);
+  }
   for (const Waiter& waiter : m_waiters) {
     next = std::min(next, waiter.next_check());
   }

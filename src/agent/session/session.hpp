@@ -76,6 +76,7 @@ class Session {
   void pass_on(const wire::Frame& frame);
   void flush();
   [[nodiscard]] milliseconds next_timeout() const;
+  void tidy_up(Clock::time_point now);
 
   // start.cpp
   Result<void> start(std::uint64_t request, const wire::Frame& frame);
@@ -121,6 +122,7 @@ class Session {
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
   void on_keeper_packet(Process& process, const ControlPacket& packet);
+  void leave_out_frozen_time(StatePacket& state) const;
   void on_start_failed(std::string id, std::string_view reason);
   void take_back_keeper(std::string id);
   /// The link, if there was one; it is no longer listened to.
@@ -138,6 +140,7 @@ class Session {
   bool m_done = false;
   Clock::time_point m_last_heard;
   Clock::time_point m_next_prune;
+  Clock::time_point m_next_size_check;
   int m_started_since_prune = 0;
   std::map<std::string, std::unique_ptr<Process>> m_processes;
   std::vector<Waiter> m_waiters;

@@ -116,7 +116,7 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
   meta.cwd = order.assignment.child.cwd;
   meta.owner = head.at("owner").get<std::string>();
   meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
-  meta.started_at_ms = unix_milliseconds_now();
+  meta.started = now();
   return order;
 }
 

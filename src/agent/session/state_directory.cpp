@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "agent/session/keeper_link.hpp"
-#include "util/clock.hpp"
+#include "agent/spool.hpp"
 #include "util/file.hpp"
 #include "wire/process_state.hpp"
 
@@ -48,17 +48,22 @@ Result<Fd> open_private_directory(const std::string& path) {
   return fd;
 }
 
-/// What the output of a process takes up on disk.
-std::uint64_t stored_bytes(int directory_fd, const std::string& process) {
+std::uint64_t bytes_on_disk(int directory_fd, const std::string& name) {
   constexpr std::uint64_t k_block_bytes = 512;
-  std::uint64_t bytes = 0;
-  for (const std::string& name : {out_name(process), err_name(process)}) {
-    struct stat info {};
-    if (::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      bytes += static_cast<std::uint64_t>(info.st_blocks) * k_block_bytes;
-    }
-  }
-  return bytes;
+  struct stat info {};
+  return ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0
+             ? static_cast<std::uint64_t>(info.st_blocks) * k_block_bytes
+             : 0;
+}
+
+/// A process and what its output takes up on disk.
+struct Stored {
+  std::string process;
+  std::uint64_t bytes;
+};
+
+Stored stored_by(int directory_fd, const std::string& process) {
+  return {process, bytes_on_disk(directory_fd, out_name(process)) + bytes_on_disk(directory_fd, err_name(process))};
 }
 
 std::vector<std::string> names_in(int directory_fd) {
@@ -192,64 +197,95 @@ void StateDirectory::remove(const std::string& process) const {
   }
 }
 
-/// When a process ended, as far as can be told; none if it may still run.
-std::optional<std::int64_t> StateDirectory::finished_at(const std::string& process,
-                                                        const Result<Record>& record) const {
+/// How long ago a process ended, as far as can be told; none if it may still run.
+std::optional<milliseconds> StateDirectory::finished_ago(const std::string& process, const Result<Record>& record,
+                                                         const Moment& now) const {
   if (!record) {
-    return record.error().code == "record_damaged" ? std::optional<std::int64_t>(0) : std::nullopt;
+    return record.error().code == "record_damaged" ? std::optional(milliseconds::max()) : std::nullopt;
   }
   if (record->status && record->status->closed) {
-    return record->status->ended_at_ms;
+    return age(record->status->ended, now);
   }
-  const auto link = KeeperLink::find(m_fd.get(), process, *record);
+  const auto link = KeeperLink::find(m_fd.get(), process, *record, now);
   if (!link || *link) {
     return std::nullopt;
   }
   // It may have written its last line after this record was read.
   if (const auto again = read(process); again && again->status) {
-    return again->status->ended_at_ms;
+    return age(again->status->ended, now);
   }
-  std::int64_t last = record->meta.started_at_ms;
+  // Not before it printed something for the last time.
+  Moment last = record->meta.started;
   for (const std::string& name : {out_name(process), err_name(process)}) {
+    const auto spool = SpoolReader::open(m_fd.get(), name);
+    last.uptime_ms = std::max(last.uptime_ms, spool ? spool->changed_at().value_or(0) : 0);
     struct stat info {};
     if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      last = std::max<std::int64_t>(last, info.st_mtime * 1000);
+      last.unix_ms = std::max<std::int64_t>(last.unix_ms, info.st_mtime * 1000);
     }
   }
-  return last;
+  return age(last, now);
 }
 
-void StateDirectory::prune(const wire::Retention& retention) const {
+std::uint64_t StateDirectory::stored_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::string& name : names_in(m_fd.get())) {
+    bytes += name.ends_with(".out") || name.ends_with(".err") ? bytes_on_disk(m_fd.get(), name) : 0;
+  }
+  return bytes;
+}
+
+void StateDirectory::prune(const wire::Retention& retention, const Moment& now) const {
   const Fd lock(::openat(m_fd.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return;
   }
   struct Finished {
-    std::int64_t at_ms;
-    std::string process;
-    std::uint64_t bytes;
+    milliseconds ago;
+    Stored stored;
   };
   std::vector<Finished> finished;
+  std::vector<Stored> running;
+  std::uint64_t bytes = 0;
   visit([&](const std::string& process, const Result<Record>& record) {
-    if (const auto when = finished_at(process, record)) {
-      finished.push_back({*when, process, stored_bytes(m_fd.get(), process)});
+    Stored stored = stored_by(m_fd.get(), process);
+    if (const auto ago = finished_ago(process, record, now)) {
+      finished.push_back({*ago, std::move(stored)});
+    } else {
+      bytes += stored.bytes;
+      running.push_back(std::move(stored));
     }
   });
-  std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.at_ms > b.at_ms; });
-  const std::int64_t oldest = unix_milliseconds_now() - milliseconds(retention.age).count();
+  if (bytes > retention.bytes) {
+    const std::uint64_t share = retention.bytes / running.size();
+    for (const Stored& stored : running) {
+      if (stored.bytes > share) {
+        trim(stored.process, share, now);
+      }
+    }
+  }
+  std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.ago < b.ago; });
   std::vector<std::string> expired;
-  std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < finished.size(); ++i) {
-    bytes += finished[i].bytes;
-    if (i >= retention.count || finished[i].at_ms < oldest || bytes > retention.bytes) {
-      expired.push_back(finished[i].process);
+    bytes += finished[i].stored.bytes;
+    if (i >= retention.count || finished[i].ago > retention.age || bytes > retention.bytes) {
+      expired.push_back(finished[i].stored.process);
     }
   }
   note_expired(expired);  // first, so that at no time an id is neither
   for (const std::string& process : expired) {
     remove(process);
   }
-  remove_leftovers(oldest);
+  remove_leftovers(now.unix_ms - milliseconds(retention.age).count());
+}
+
+void StateDirectory::trim(const std::string& process, std::uint64_t bytes, const Moment& now) const {
+  const auto record = read(process);
+  auto link = record ? KeeperLink::find(m_fd.get(), process, *record, now) : fail(record.error());
+  if (link && *link) {
+    // One that does not take it now is told the next time.
+    (void)(*link)->trim(static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX)));
+  }
 }
 
 void StateDirectory::note_expired(const std::vector<std::string>& processes) const {

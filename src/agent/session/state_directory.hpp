@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/record.hpp"
+#include "util/clock.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/retention.hpp"
@@ -38,15 +39,20 @@ class StateDirectory {
   void visit(const RecordVisitor& visitor) const;
   void remove(const std::string& process) const;
 
-  /// Removes what finished processes left behind, oldest first. Does nothing while another session does it.
-  void prune(const wire::Retention& retention) const;
+  /// What the output of all processes takes up on disk.
+  [[nodiscard]] std::uint64_t stored_bytes() const;
+  /// Removes what finished processes left behind, oldest first; if what the others have stored is too much by itself,
+  /// their keepers are told to store less. Does nothing while another session does it.
+  void prune(const wire::Retention& retention, const Moment& now) const;
 
  private:
+  void trim(const std::string& process, std::uint64_t bytes, const Moment& now) const;
   void remove_leftovers(std::int64_t oldest) const;
   /// Ids that were pruned, as long as there are not too many of them.
   void note_expired(const std::vector<std::string>& processes) const;
   [[nodiscard]] bool is_expired(const std::string& process) const;
-  [[nodiscard]] std::optional<std::int64_t> finished_at(const std::string& process, const Result<Record>& record) const;
+  [[nodiscard]] std::optional<milliseconds> finished_ago(const std::string& process, const Result<Record>& record,
+                                                         const Moment& now) const;
 
   std::string m_path;
   Fd m_fd;

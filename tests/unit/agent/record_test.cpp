@@ -26,7 +26,7 @@ using wire::EndKind;
 namespace {
 
 const std::string k_process = "proc_1_a";
-const Meta k_meta{"make \"ä\"\n", "/app", "local", "because", 1'700'000'000'000};
+const Meta k_meta{"make \"ä\"\n", "/app", "local", "because", {1'700'000'000'000, 5000, "b007"}};
 const std::string k_first_line = R"({"v":1,"id":"proc_1_a","command":"make","cwd":"/"})"
                                  "\n";
 
@@ -86,7 +86,9 @@ TEST_CASE("a record grows with what becomes known, and reads back as it was writ
   CHECK(record.meta.cwd == "/app");
   CHECK(record.meta.owner == "local");
   CHECK(record.meta.rationale == "because");
-  CHECK(record.meta.started_at_ms == 1'700'000'000'000);
+  CHECK(record.meta.started.unix_ms == 1'700'000'000'000);
+  CHECK(record.meta.started.uptime_ms == 5000);
+  CHECK(record.meta.started.boot == "b007");
   CHECK_FALSE(record.kept);
   CHECK_FALSE(record.status);
 
@@ -101,10 +103,10 @@ TEST_CASE("a record grows with what becomes known, and reads back as it was writ
 
 TEST_CASE("processes that share a journal are told apart") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), "proc_1_a", Meta{"first", "/", "", "", 1}));
-  REQUIRE(append(journal.fd(), "proc_1_ab", Meta{R"("id":"proc_1_a")", "/", "", "", 2}));
+  REQUIRE(append(journal.fd(), "proc_1_a", Meta{"first", "/", "", "", {}}));
+  REQUIRE(append(journal.fd(), "proc_1_ab", Meta{R"("id":"proc_1_a")", "/", "", "", {}}));
   REQUIRE(append(journal.fd(), "proc_1_ab", Kept{2, "keeper_2_2"}));
-  REQUIRE(append(journal.fd(), "proc_1_a", Status{EndKind::exit, 7, Cause::none, 3, true}));
+  REQUIRE(append(journal.fd(), "proc_1_a", Status{EndKind::exit, 7, Cause::none, {}, true}));
   CHECK(journal.record("proc_1_a").meta.command == "first");
   CHECK_FALSE(journal.record("proc_1_a").kept);
   CHECK(journal.record("proc_1_a").status->end_code == 7);
@@ -119,7 +121,7 @@ TEST_CASE("processes that share a journal are told apart") {
 
 TEST_CASE("a command that is not UTF-8 is recorded with the bad bytes replaced") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), k_process, Meta{"echo \xff", "/", "", "", 1}));
+  REQUIRE(append(journal.fd(), k_process, Meta{"echo \xff", "/", "", "", {}}));
   CHECK(journal.record().meta.command == "echo \xEF\xBF\xBD");
 }
 
@@ -129,13 +131,15 @@ TEST_CASE("status reads back as it was written, whatever the end, and the last o
   for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
     for (const Cause cause : {Cause::none, Cause::timeout, Cause::cancelled, Cause::terminated}) {
       for (const bool closed : {false, true}) {
-        REQUIRE(append(journal.fd(), k_process, Status{end, 137, cause, 1'700'000'000'000, closed}));
+        REQUIRE(append(journal.fd(), k_process, Status{end, 137, cause, {1'700'000'000'000, 7000}, closed}));
         const auto status = journal.record().status;
         REQUIRE(status);
         CHECK(status->end == end);
         CHECK(status->end_code == 137);
         CHECK(status->cause == cause);
-        CHECK(status->ended_at_ms == 1'700'000'000'000);
+        CHECK(status->ended.unix_ms == 1'700'000'000'000);
+        CHECK(status->ended.uptime_ms == 7000);
+        CHECK(status->ended.boot == "b007");
         CHECK(status->closed == closed);
       }
     }
@@ -188,6 +192,30 @@ TEST_CASE("a record of a later version with fields nobody knows yet is read") {
   CHECK(record->status->end == EndKind::exit);
   CHECK(record->status->end_code == 3);
   CHECK_FALSE(record->status->closed);
+}
+
+TEST_CASE("a record of version 1, as its first release wrote it, is read") {
+  const std::string journal =
+      "\n"
+      R"({"command":"make","cwd":"/app","id":"proc_1_a","owner":"local","rationale":"r","startedAtMs":1700000000000,"v":1})"
+      "\n\n"
+      R"({"id":"proc_1_a","keeper":"keeper_7_1700000000001","pid":12})"
+      "\n\n"
+      R"({"cause":1,"closed":true,"end":2,"endCode":15,"endedAtMs":1700000005000,"id":"proc_1_a"})"
+      "\n";
+  const auto record = find_record(journal, "proc_1_a");
+  REQUIRE(record);
+  CHECK(record->meta.command == "make");
+  CHECK(record->meta.started.unix_ms == 1'700'000'000'000);
+  CHECK(record->meta.started.boot == "");
+  CHECK(record->kept->keeper == "keeper_7_1700000000001");
+  REQUIRE(record->status);
+  CHECK(record->status->end == EndKind::signal);
+  CHECK(record->status->end_code == 15);
+  CHECK(record->status->cause == Cause::timeout);
+  CHECK(record->status->ended.unix_ms == 1'700'000'005'000);
+  CHECK(record->status->closed);
+  CHECK(record->status->used.cpu_ms == 0);
 }
 
 TEST_CASE("a damaged record is an error and not an ordinary end") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <thread>
 
 #include "support/temporary_directory.hpp"
+#include "util/clock.hpp"
 #include "util/file.hpp"
 
 using namespace dockbridge;
@@ -445,4 +447,95 @@ TEST_CASE("a file that exists already is left as it is") {
   SpoolWriter writer(directory.fd(), "out", {8, 5});
   append_next(writer, 40);
   CHECK(read_file_at(directory.fd(), "out", 100).value_or("") == "somebody else's");
+}
+
+TEST_CASE("a spool that is trimmed keeps its first and last part, counts the gap, and stays so") {
+  const TemporaryDirectory directory;
+  constexpr std::uint64_t k_mebi = 1024 * 1024;
+  SpoolWriter writer(directory.fd(), "out", {k_mebi, k_mebi});
+  const auto on_disk = [&] {
+    struct stat info {};
+    REQUIRE(::fstatat(directory.fd(), "out", &info, 0) == 0);
+    return static_cast<std::uint64_t>(info.st_blocks) * 512;
+  };
+  const SpoolReader reader = [&] {
+    append_next(writer, 100);
+    return open_reader(directory);
+  }();
+  const auto check_kept = [&](std::uint64_t head, std::uint64_t tail) {
+    const StreamState state = state_of(reader);
+    CHECK(state.total == writer.total());
+    CHECK(state.head_end == head);
+    CHECK(state.total - state.tail_start == tail);
+    check_held_bytes(reader, 50'000);
+  };
+  constexpr std::uint64_t k_part = 128 * 1024;
+
+  SUBCASE("when the ring has gone round") {
+    append_next(writer, 5 * k_mebi + 4321);
+  }
+  SUBCASE("when there was no gap") {
+    append_next(writer, k_mebi + 1234);
+  }
+  SUBCASE("when all was in the head") {
+    append_next(writer, k_mebi / 2);
+  }
+  writer.trim(2 * k_part);
+  check_kept(k_part, k_part);
+  CHECK(on_disk() <= 2 * k_part + 4 * 4096);
+  for (int i = 0; i < 300; ++i) {
+    append_next(writer, 9999);
+    check_kept(k_part, k_part);
+    CHECK(on_disk() <= 2 * k_part + 8 * 4096);
+  }
+}
+
+TEST_CASE("a spool that is trimmed before there is anything in it loses nothing until there is too much") {
+  const TemporaryDirectory directory;
+  SpoolWriter writer(directory.fd(), "out", {1024 * 1024, 1024 * 1024});
+  writer.trim(256 * 1024);
+  while (writer.total() < 256 * 1024) {
+    append_next(writer, 4096);
+    const SpoolReader reader = open_reader(directory);
+    const StreamState state = state_of(reader);
+    CHECK(state.head_end == state.tail_start);
+    check_held_bytes(reader, 50'000);
+  }
+  append_next(writer, 4096);
+  const StreamState state = state_of(open_reader(directory));
+  CHECK(state.tail_start - state.head_end == 4096);
+}
+
+TEST_CASE("a reader beside a writer that is trimmed sees no byte that is not there any more") {
+  const TemporaryDirectory directory;
+  constexpr std::uint64_t k_mebi = 1024 * 1024;
+  SpoolWriter writer(directory.fd(), "out", {4 * k_mebi, 4 * k_mebi});
+  append_next(writer, 8 * k_mebi);
+  std::atomic<bool> done = false;
+  std::thread trimmer([&] {
+    for (std::uint64_t limit = 8 * k_mebi; limit > 512 * 1024; limit -= 64 * 1024) {
+      writer.trim(limit);
+    }
+    done = true;
+  });
+  const SpoolReader reader = open_reader(directory);
+  bool exact = true;
+  for (std::uint64_t offset = 0; !done; offset = (offset + 77'777) % (8 * k_mebi)) {
+    const auto slice = reader.read(offset, 100'000);
+    exact = exact && slice && slice->bytes == stream_bytes(slice->offset, slice->bytes.size());
+  }
+  trimmer.join();
+  CHECK(exact);
+}
+
+TEST_CASE("a spool tells when something was appended last") {
+  const TemporaryDirectory directory;
+  CHECK(open_reader(directory).changed_at().value() == 0);
+  SpoolWriter writer(directory.fd(), "out", {});
+  const auto before = uptime_milliseconds_now();
+  append_next(writer, 1);
+  const auto changed = open_reader(directory).changed_at();
+  REQUIRE(changed);
+  CHECK(*changed >= before);
+  CHECK(*changed <= uptime_milliseconds_now());
 }

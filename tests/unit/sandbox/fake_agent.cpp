@@ -58,6 +58,14 @@ std::string raw_frame(const std::string& head) {
   return frame_prefix(static_cast<std::uint32_t>(head.size()), 0) + head;
 }
 
+std::string nested(int levels) {
+  std::string text = "1";
+  for (int i = 0; i < levels; ++i) {
+    text = "{\"a\":" + text + "}";
+  }
+  return text;
+}
+
 std::string greeting(const json& head) {
   return std::string(wire::k_magic) + wire::encode(head);
 }

@@ -31,6 +31,8 @@ inline constexpr seconds k_patience{20};
 std::string frame_prefix(std::uint32_t head_bytes, std::uint32_t body_bytes);
 /// A frame whose head is any text, valid or not.
 std::string raw_frame(const std::string& head);
+/// The text of `levels` objects inside each other.
+std::string nested(int levels);
 /// The magic and the frame that a session begins with.
 std::string greeting(const json& head);
 /// What a good agent says of itself.

@@ -2,17 +2,22 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "agent/keeper/process_tree.hpp"
 #include "support/program.hpp"
+#include "support/temporary_directory.hpp"
 #include "util/fd.hpp"
 
 using namespace dockbridge;
@@ -85,7 +90,53 @@ class Command {
   pid_t m_pid = -1;
 };
 
+#ifdef __x86_64__
+/// A program for a 32-bit machine that makes one system call with the arguments 0, a buffer, 1, and ends.
+std::string program_of_32_bits(char system_call) {
+  std::string program =
+      // The header, then where to put what into memory: all of this file at 0x08048000, to begin at 0x08048054.
+      std::string(
+          "\x7f"
+          "ELF\1\1\1\0\0\0\0\0\0\0\0\0"
+          "\2\0\3\0\1\0\0\0"
+          "\x54\x80\4\x08"
+          "\x34\0\0\0",
+          32) +
+      std::string(
+          "\0\0\0\0\0\0\0\0"
+          "\x34\0\x20\0\1\0\0\0\0\0\0\0",
+          20) +
+      std::string("\1\0\0\0\0\0\0\0\0\x80\4\x08\0\x80\4\x08\0\1\0\0\0\1\0\0\5\0\0\0\0\x10\0\0", 32);
+  program += std::string("\xb8", 1) + system_call + std::string("\0\0\0", 3);  // mov eax, system_call
+  program += std::string("\x31\xdb\x89\xe1\xba\1\0\0\0\xcd\x80", 11);          // ebx, ecx, edx; int 0x80
+  program += std::string("\xb8\1\0\0\0\x31\xdb\xcd\x80", 9);                   // exit(0)
+  program.resize(256);
+  return program;
+}
+#endif
+
 }  // namespace
+
+#ifdef __x86_64__
+TEST_CASE("whether a 32-bit program waits for input is unknown: its system calls have other numbers") {
+  constexpr char k_read = 3;
+  constexpr char k_pause = 29;
+  const test::TemporaryDirectory directory;
+  for (const char call : {k_read, k_pause}) {
+    CAPTURE(static_cast<int>(call));
+    const std::string path = directory / std::to_string(call);
+    std::ofstream(path) << program_of_32_bits(call);
+    REQUIRE(::chmod(path.c_str(), 0755) == 0);
+    const Command command("exec " + path);
+    test::eventually("the program runs", [&] {
+      const auto tree = agent::descendants();
+      return tree.size() == 1 && std::filesystem::read_symlink(fmt::format("/proc/{}/exe", command.pid())) == path &&
+             tree.front().state == 'S';
+    });
+    CHECK(command.waits() == WaitsForInput::unknown);
+  }
+}
+#endif
 
 TEST_CASE("what reads its input waits for it, however it reads") {
   for (const std::string script :

@@ -7,22 +7,29 @@
 
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "agent/spool.hpp"
 #include "support/temporary_directory.hpp"
+#include "unit/agent/fake_keeper.hpp"
 #include "util/clock.hpp"
 
 using namespace dockbridge;
 using agent::Kept;
 using agent::Meta;
+using agent::Moment;
+using agent::Order;
 using agent::Record;
 using agent::StateDirectory;
 using agent::Status;
+using test::FakeKeeper;
 
 namespace {
+
+/// What the clocks say in these tests.
+const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
 
 /// A state directory that is gone at the end of the test.
 class World {
@@ -36,7 +43,7 @@ class World {
     std::ofstream(m_directory / name) << content;
   }
   void make_old(const std::string& name) const {
-    const timespec long_ago{std::time(nullptr) - 10'000, 0};
+    const timespec long_ago{k_now.unix_ms / 1000 - 10'000, 0};
     const std::array<timespec, 2> times = {long_ago, long_ago};
     REQUIRE(::utimensat(AT_FDCWD, (m_directory / name).c_str(), times.data(), 0) == 0);
   }
@@ -54,17 +61,25 @@ class World {
   test::TemporaryDirectory m_directory;
 };
 
-Meta meta(std::string command, std::int64_t started_at_ms = unix_milliseconds_now()) {
-  return {std::move(command), "/", "local", "", started_at_ms};
+Moment ago(std::chrono::seconds age) {
+  const auto span = milliseconds(age).count();
+  return {k_now.unix_ms - span, k_now.uptime_ms - span, k_now.boot};
 }
 
-/// A process that ended `age` ago.
-void add_finished(StateDirectory& directory, const std::string& process, std::chrono::seconds age) {
-  const std::int64_t when = unix_milliseconds_now() - milliseconds(age).count();
+Meta meta(std::string command, const Moment& started = k_now) {
+  return {std::move(command), "/", "local", "", started};
+}
+
+void add_finished(StateDirectory& directory, const std::string& process, const Moment& when) {
   const auto journal = directory.create(process, meta("true", when));
   REQUIRE(journal);
   REQUIRE(append(journal->get(), process, Kept{1, "keeper_1_1"}));
   REQUIRE(append(journal->get(), process, Status{wire::EndKind::exit, 0, wire::Cause::none, when, true}));
+}
+
+/// A process that ended `age` ago.
+void add_finished(StateDirectory& directory, const std::string& process, std::chrono::seconds age) {
+  add_finished(directory, process, ago(age));
 }
 
 std::set<std::string> all_processes(const StateDirectory& directory) {
@@ -151,7 +166,7 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   for (const char* name : {"proc_1_old.out", "proc_1_a.err", "proc_1_c.out"}) {
     world.put(name);
   }
-  directory.prune({std::chrono::seconds(3600), 2});
+  directory.prune({std::chrono::seconds(3600), 2}, k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_b", "proc_1_c"});
   CHECK_FALSE(world.has("proc_1_old.out"));
   CHECK_FALSE(world.has("proc_1_a.err"));
@@ -159,6 +174,52 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   CHECK(directory.read("proc_1_old").error().code == "process_expired");
   CHECK(directory.read("proc_1_a").error().code == "process_expired");
   CHECK(directory.read("proc_1_ol").error().code == "no_such_process");
+}
+
+TEST_CASE("a wall clock that jumps makes nothing expire, and keeps nothing for ever") {
+  const World world;
+  StateDirectory directory = world.open();
+  add_finished(directory, "proc_1_a", std::chrono::seconds(10));
+  Moment later = k_now;
+  for (const std::int64_t jump : {86'400'000L, -86'400'000L, -1'700'000'000'000L}) {
+    later.unix_ms = k_now.unix_ms + jump;
+    directory.prune({}, later);
+    CHECK(all_processes(directory) == std::set<std::string>{"proc_1_a"});
+  }
+  add_finished(directory, "proc_1_b", Moment{later.unix_ms, later.uptime_ms, later.boot});
+  directory.prune({std::chrono::seconds(3600), 1}, later);
+  CHECK(all_processes(directory) == std::set<std::string>{"proc_1_b"});  // though the other says that it ended later
+  later.uptime_ms += 4'000'000;
+  directory.prune({}, later);
+  CHECK(all_processes(directory).empty());
+}
+
+TEST_CASE(
+    "a process that was lost is kept from the last time that it printed something, whatever the wall clock says") {
+  const World world;
+  StateDirectory directory = world.open();
+  const Moment started{k_now.unix_ms, uptime_milliseconds_now() - 18'000'000, k_now.boot};
+  const auto journal = directory.create("proc_1_lost", meta("make", started));
+  REQUIRE(journal);
+  REQUIRE(append(journal->get(), "proc_1_lost", Kept{7, "keeper_7_7"}));
+  agent::SpoolWriter(directory.fd(), "proc_1_lost.out", {}).append("words");
+  const Moment printed{0, uptime_milliseconds_now(), k_now.boot};
+  const auto prune_after = [&](std::chrono::seconds span) {
+    directory.prune({}, {k_now.unix_ms * 2, printed.uptime_ms + milliseconds(span).count(), k_now.boot});
+    return all_processes(directory).size();
+  };
+  CHECK(prune_after(std::chrono::seconds(3500)) == 1);
+  CHECK(prune_after(std::chrono::seconds(3700)) == 0);
+}
+
+TEST_CASE("of what another start of the machine, or an older version, has left only the wall clock knows") {
+  const World world;
+  StateDirectory directory = world.open();
+  add_finished(directory, "proc_1_a", Moment{k_now.unix_ms - 100'000, k_now.uptime_ms - 9'000'000, "other"});
+  add_finished(directory, "proc_1_b", Moment{k_now.unix_ms - 100'000, 0, ""});
+  add_finished(directory, "proc_1_c", Moment{k_now.unix_ms - 9'000'000, k_now.uptime_ms - 100'000, "other"});
+  directory.prune({}, k_now);
+  CHECK(all_processes(directory) == std::set<std::string>{"proc_1_a", "proc_1_b"});
 }
 
 TEST_CASE("beyond the bytes of output that are kept, the oldest processes go first") {
@@ -169,9 +230,37 @@ TEST_CASE("beyond the bytes of output that are kept, the oldest processes go fir
     add_finished(directory, process, std::chrono::seconds(age += 100));
     world.put(process + ".out", std::string(100'000, 'x'));
   }
-  directory.prune({std::chrono::seconds(3600), 1000, 250'000});
+  directory.prune({std::chrono::seconds(3600), 1000, 250'000}, k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_new", "proc_1_middle"});
   CHECK(directory.read("proc_1_old").error().code == "process_expired");
+}
+
+TEST_CASE("what runs counts too: the finished go first, then the largest that run are told to store less") {
+  const World world;
+  StateDirectory directory = world.open();
+  const FakeKeeper keeper(directory.fd(), "keeper_7_7");
+  for (const std::string process : {"proc_1_large", "proc_1_small"}) {
+    const auto journal = directory.create(process, meta("make"));
+    REQUIRE(journal);
+    REQUIRE(append(journal->get(), process, Kept{7, keeper.name()}));
+  }
+  world.put("proc_1_large.out", std::string(300'000, 'x'));
+  world.put("proc_1_small.out", std::string(10'000, 'x'));
+  add_finished(directory, "proc_1_done", std::chrono::seconds(1));
+  world.put("proc_1_done.out", std::string(100'000, 'x'));
+  const std::set<std::string> running = {"proc_1_large", "proc_1_small"};
+
+  directory.prune({std::chrono::seconds(3600), 1000, 350'000}, k_now);
+  CHECK(all_processes(directory) == running);
+  CHECK(directory.read("proc_1_done").error().code == "process_expired");
+  CHECK(keeper.heard(Order::trim).empty());
+
+  directory.prune({std::chrono::seconds(3600), 1000, 200'000}, k_now);
+  CHECK(all_processes(directory) == running);
+  const auto told = keeper.heard(Order::trim);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].process == "proc_1_large");
+  CHECK(told[0].packet.header.value == 100'000);
 }
 
 TEST_CASE("of very many expired processes the last are remembered") {
@@ -183,7 +272,7 @@ TEST_CASE("of very many expired processes the last are remembered") {
       last = fmt::format("proc_1_{}x{:0>50}", round, i);
       add_finished(directory, last, std::chrono::seconds(4000));
     }
-    directory.prune({});
+    directory.prune({}, k_now);
   }
   CHECK(all_processes(directory).empty());
   CHECK(directory.read(last).error().code == "process_expired");
@@ -193,10 +282,10 @@ TEST_CASE("of very many expired processes the last are remembered") {
 TEST_CASE("a process whose keeper is gone without a word counts as finished") {
   const World world;
   StateDirectory directory = world.open();
-  const auto journal = directory.create("proc_1_lost", meta("make", 1));
+  const auto journal = directory.create("proc_1_lost", meta("make", ago(std::chrono::hours(2))));
   REQUIRE(journal);
   REQUIRE(append(journal->get(), "proc_1_lost", Kept{7, "keeper_7_7"}));
-  directory.prune({std::chrono::seconds(3600), 1000});
+  directory.prune({std::chrono::seconds(3600), 1000}, k_now);
   CHECK(all_processes(directory).empty());
 }
 
@@ -209,7 +298,7 @@ TEST_CASE("what killed sessions and keepers left behind is removed when it is ol
     world.make_old(name);
   }
   world.put("journal_2_2");
-  directory.prune({});
+  directory.prune({}, k_now);
   CHECK_FALSE(world.has("journal_1_1"));
   CHECK_FALSE(world.has("keeper_1_1"));
   CHECK_FALSE(world.has("proc_1_gone.out"));

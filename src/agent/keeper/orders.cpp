@@ -1,0 +1,201 @@
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/keeper/keeper.hpp"
+#include "agent/keeper/process_tree.hpp"
+#include "agent/keeper/usage.hpp"
+#include "agent/screen/service.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr char k_end_of_input_key = 4;
+/// What the keys of one packet may come to.
+constexpr std::size_t k_keys_room = k_max_control_payload;
+/// Packets of keys, while the emulator is behind.
+constexpr std::size_t k_most_keys_under_way = 64;
+
+}  // namespace
+
+void Keeper::accept_link() {
+  Fd socket(::accept4(m_surroundings.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) {
+    m_links.push_back(Link{std::move(socket), false, false, false, false, false, {}});
+  }
+}
+
+/// False for a peer that breaks the protocol, or means another process.
+bool Keeper::obey(Link& link, const ControlPacket& packet) {
+  if (!link.attached) {
+    link.attached =
+        packet.header.type == static_cast<std::uint8_t>(Order::attach) && packet.payload == m_assignment.process;
+    return link.attached;
+  }
+  switch (static_cast<Order>(packet.header.type)) {
+    case Order::start:
+    case Order::attach:
+      return false;
+    case Order::query:
+      look();
+      link.sent = state();
+      send_state(link.socket.get(), link.sent);  // who does not read asks again
+      return true;
+    case Order::watch_growth:
+      link.watches_growth = true;
+      return true;
+    case Order::watch_input:
+      link.watches_input = packet.header.value != 0;
+      if (link.watches_input) {
+        look();
+      }
+      return true;
+    case Order::input:
+      take_input(link, packet);
+      return true;
+    case Order::keys:
+      press_keys(link, packet.payload);
+      return true;
+    case Order::screen:
+      link.awaits_screen = true;
+      if (m_terminal && m_terminal->has_screen()) {
+        m_terminal->store();
+      } else {
+        answer_screen_requests();
+      }
+      return true;
+    case Order::resize:
+      if (m_terminal) {
+        m_terminal->resize(unpacked_size(packet.header.value));
+      }
+      return true;
+    case Order::trim:
+      m_out.trim(packet.header.value / 2);
+      m_err.trim(packet.header.value / 2);
+      return true;
+    case Order::signal:
+      signal_descendants(static_cast<int>(packet.header.value));
+      return true;
+    case Order::end: {
+      const auto cause = packet.payload.empty() ? 0U : static_cast<unsigned char>(packet.payload.front());
+      if (cause > static_cast<unsigned>(wire::Cause::terminated)) {
+        return false;
+      }
+      end_tree(static_cast<wire::Cause>(cause), milliseconds(packet.header.value));
+      return true;
+    }
+  }
+  return false;
+}
+
+void Keeper::take_input(Link& link, const ControlPacket& packet) {
+  std::size_t accepted = 0;
+  if (m_stdin_pipe && !m_stdin_ends) {
+    accepted = std::min(packet.payload.size(), room_for_input());
+    std::string text = packet.payload.substr(0, accepted);
+    const bool then_end = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
+    if (then_end && m_terminal) {
+      // The first one only hands over a line that was not finished.
+      const bool in_line = !packet.payload.empty() && packet.payload.back() != '\n' && packet.payload.back() != '\r';
+      text.append(in_line ? 2 : 1, k_end_of_input_key);
+    } else {
+      m_stdin_ends = then_end;
+    }
+    m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
+    note_activity();
+    write_input();
+  }
+  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(accepted));
+}
+
+/// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
+void Keeper::press_keys(Link& link, std::string_view names) {
+  const bool taken = m_terminal && m_terminal->has_screen() && m_stdin_pipe && !names.empty() &&
+                     room_for_input() > k_keys_room && m_terminal->keys_under_way() < k_most_keys_under_way;
+  if (taken) {
+    m_terminal->press(names);
+    note_activity();
+  }
+  const auto count = taken ? 1 + std::count(names.begin(), names.end(), ' ') : 0;
+  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(count));
+}
+
+void Keeper::hear_screen() {
+  const auto [typed, stored] = m_terminal->receive(room_for_input());
+  if (m_stdin_pipe && !typed.empty()) {
+    m_pending_input += typed;
+    write_input();
+  }
+  if (stored) {
+    answer_screen_requests();
+  }
+}
+
+void Keeper::answer_screen_requests() {
+  for (Link& link : m_links) {
+    if (std::exchange(link.awaits_screen, false)) {
+      send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::screen), 0);
+    }
+  }
+}
+
+void Keeper::write_input() {
+  const ssize_t written = ::write(m_stdin_pipe.get(), m_pending_input.data(), m_pending_input.size());
+  if (written > 0) {
+    m_pending_input.erase(0, static_cast<std::size_t>(written));
+  } else if (written < 0 && errno != EAGAIN && errno != EINTR) {
+    m_pending_input.clear();
+    m_stdin_pipe.reset();
+  }
+  if (m_pending_input.empty() && m_stdin_ends) {
+    m_stdin_pipe.reset();
+  }
+}
+
+std::size_t Keeper::room_for_input() const {
+  const std::size_t waiting = m_pending_input.size() + (m_terminal ? m_terminal->waiting_bytes() : 0);
+  return k_max_pending_input - std::min(k_max_pending_input, waiting);
+}
+
+StatePacket Keeper::state() const {
+  StatePacket packet;
+  packet.header.type = static_cast<std::uint8_t>(Answer::state);
+  packet.phase = static_cast<std::uint8_t>(m_phase);
+  packet.end = static_cast<std::uint8_t>(m_status.end);
+  packet.cause = static_cast<std::uint8_t>(m_status.cause);
+  packet.stdin_open = m_stdin_pipe && !m_stdin_ends ? 1 : 0;
+  packet.end_code = m_status.end_code;
+  packet.pid = m_pid;
+  packet.ended_at_ms = m_status.ended.unix_ms;
+  packet.ended_uptime_ms = m_status.ended.uptime_ms;
+  packet.out_total = m_out.total();
+  packet.err_total = m_err.total();
+  packet.waits_for_input = static_cast<std::uint8_t>(m_waits_for_input);
+  packet.paused = m_paused ? 1 : 0;
+  packet.terminal = m_terminal ? 1 : 0;
+  packet.children = m_children;
+  packet.used = together(m_reaped, m_living);
+  const auto idle = std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity);
+  packet.idle_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(0, idle.count()));
+  return packet;
+}
+
+void Keeper::tell_watchers() {
+  StatePacket now = state();
+  for (Link& link : m_links) {
+    const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
+    const bool asks = link.watches_input && m_waits_for_input == wire::WaitsForInput::yes;
+    const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew) || asks);
+    const bool free = link.first && m_phase == wire::Phase::closed && m_end_recorded;
+    now.header.value = free ? k_keeper_is_free : 0;
+    if (due && send_state(link.socket.get(), now)) {
+      link.sent = now;
+      link.watches_growth = false;
+      link.watches_input = link.watches_input && !asks;
+    }
+  }
+}
+
+}  // namespace dockbridge::agent

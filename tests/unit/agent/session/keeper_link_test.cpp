@@ -1,0 +1,142 @@
+#include "agent/session/keeper_link.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+
+#include "support/temporary_directory.hpp"
+#include "unit/agent/fake_keeper.hpp"
+
+using namespace dockbridge;
+using agent::ControlPacket;
+using agent::KeeperLink;
+using agent::Moment;
+using agent::Received;
+using agent::Record;
+using test::FakeKeeper;
+using test::TemporaryDirectory;
+
+namespace {
+
+const std::string k_process = "proc_1_a";
+const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
+
+/// A process that was recorded at this moment and has no keeper yet.
+Record recorded(const Moment& when) {
+  Record record;
+  record.meta.started = when;
+  return record;
+}
+
+std::string outcome(const Record& record, const Moment& now) {
+  const TemporaryDirectory directory;
+  const auto link = KeeperLink::find(directory.fd(), k_process, record, now);
+  return !link ? link.error().code : *link ? "found" : "none";
+}
+
+/// A link to a keeper that the session did not start, and the keeper's end of it.
+struct Linked {
+  TemporaryDirectory directory;
+  FakeKeeper keeper{directory.fd(), "keeper_7_7"};
+  std::optional<KeeperLink> link;
+  Fd other;
+
+  Linked() {
+    Record record = recorded(k_now);
+    record.kept = {7, keeper.name()};
+    auto found = KeeperLink::find(directory.fd(), k_process, record, k_now);
+    REQUIRE(found);
+    REQUIRE(*found);
+    link = std::move(*found);
+    other = keeper.accept();
+    REQUIRE(other);
+    ControlPacket first;
+    REQUIRE(agent::receive_control(other.get(), first) == Received::packet);
+    CHECK(first.header.type == static_cast<std::uint8_t>(agent::Order::attach));
+    CHECK(first.payload == k_process);
+  }
+};
+
+/// What version 1 sent as the state of a process that runs: the first 56 bytes of today's.
+std::string state_of_version_1() {
+  std::array<char, 56> packet{};
+  packet[0] = 1;    // version
+  packet[1] = 1;    // state
+  packet[11] = 1;   // stdin is open
+  packet[16] = 42;  // pid
+  packet[24] = 5;   // bytes of stdout
+  return {packet.data(), packet.size()};
+}
+
+}  // namespace
+
+TEST_CASE("a process that was just recorded is being started, whatever the wall clock says") {
+  for (const std::int64_t jump : {0, 86'400'000, -86'400'000}) {
+    CAPTURE(jump);
+    const Moment just{k_now.unix_ms + jump, k_now.uptime_ms - 1000, k_now.boot};
+    CHECK(outcome(recorded(just), k_now) == "keeper_busy");
+    const Moment earlier{k_now.unix_ms + jump, k_now.uptime_ms - 6000, k_now.boot};
+    CHECK(outcome(recorded(earlier), k_now) == "none");
+  }
+}
+
+TEST_CASE("a process of another start of the machine, or of an older version, is judged by the wall clock") {
+  for (const std::string boot : {"other", ""}) {
+    CHECK(outcome(recorded({k_now.unix_ms - 1000, k_now.uptime_ms - 1000, boot}), k_now) == "keeper_busy");
+    CHECK(outcome(recorded({k_now.unix_ms - 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
+    // Not for ever if that was put back.
+    CHECK(outcome(recorded({k_now.unix_ms + 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
+  }
+}
+
+TEST_CASE("a keeper of version 1 is understood, and is not asked for what it does not know") {
+  Linked l;
+  const std::string state = state_of_version_1();
+  REQUIRE(::send(l.other.get(), state.data(), state.size(), 0) == 56);
+  ControlPacket packet;
+  REQUIRE(l.link->receive(packet) == Received::packet);
+  CHECK(packet.header.version == 1);
+  const auto told = agent::state_in(packet);
+  REQUIRE(told);
+  CHECK(told->pid == 42);
+  CHECK(told->out_total == 5);
+  CHECK(told->stdin_open == 1);
+  CHECK(told->waits_for_input == 0);
+  CHECK(told->used.cpu_ms == 0);
+  CHECK(told->ended_uptime_ms == 0);
+
+  CHECK(l.link->keys("up").error().code == "keeper_too_old");
+  CHECK(l.link->screen().error().code == "keeper_too_old");
+  CHECK(l.link->resize({80, 24}).error().code == "keeper_too_old");
+  CHECK(l.link->watch_input(true).error().code == "keeper_too_old");
+  CHECK(l.link->query());
+  CHECK(l.link->watch_growth());
+  CHECK(l.link->input("text", false));
+  CHECK(l.link->signal(15));
+  CHECK(l.link->end_tree(wire::Cause::terminated, 100));
+  int orders = 0;
+  while (agent::receive_control(l.other.get(), packet) == Received::packet) {
+    ++orders;
+    CHECK(packet.header.type <= static_cast<std::uint8_t>(agent::Order::attach));
+  }
+  CHECK(orders == 5);
+}
+
+TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for what it says it is afterwards") {
+  Linked l;
+  CHECK(l.link->keys("up").error().code == "keeper_too_old");
+  REQUIRE(agent::send_state(l.other.get(), {}));
+  ControlPacket packet;
+  REQUIRE(l.link->receive(packet) == Received::packet);
+  CHECK(l.link->keys("up"));
+}
+
+TEST_CASE("a state packet of a newer version is read as far as it is known, one that is too short is not") {
+  std::string bytes = state_of_version_1() + std::string(200, '\x7f');
+  ControlPacket packet;
+  packet.payload = bytes.substr(sizeof packet.header);
+  CHECK(agent::state_in(packet)->pid == 42);
+  packet.payload.resize(agent::k_least_state_bytes - sizeof packet.header - 1);
+  CHECK_FALSE(agent::state_in(packet));
+}

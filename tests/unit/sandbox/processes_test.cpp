@@ -1,0 +1,325 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "unit/sandbox/world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+using sandbox::Stream;
+
+TEST_CASE("a start brings the agent command, environment and input") {
+  World world;
+  auto request = start_request();
+  request.environment = {{"A", "1"}, {"B", "x=y"}};
+  request.input = "the input";
+  request.owner = "alice";
+  request.rationale = "to see";
+  request.max_runtime = seconds(5);
+  REQUIRE(world.sandbox.start(request, milliseconds(1500), {}, {}));
+  const auto sent = world.container.requests("start").at(0);
+  CHECK(sent.body == std::string("makeA=1\0B=x=y\0the input", 23));
+  CHECK(sent.head["commandBytes"] == 4);
+  CHECK(sent.head["environmentBytes"] == 10);
+  CHECK(sent.head["stdin"] == "body");
+  CHECK(sent.head["cwd"] == "/app");
+  CHECK(sent.head["owner"] == "alice");
+  CHECK(sent.head["rationale"] == "to see");
+  CHECK(sent.head["maxRuntimeMs"] == 5000);
+  CHECK(sent.head["timeoutMs"] == 1500);
+
+  CHECK_FALSE(sent.head.contains("user"));
+
+  request.input.reset();
+  request.user = "1000:1000";
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  const auto second = world.container.requests("start").at(1);
+  CHECK(second.head["stdin"] == "pipe");
+  CHECK(second.head["user"] == "1000:1000");
+}
+
+TEST_CASE("short output rides along, and is cut into its two streams") {
+  json state = state_of(k_process);
+  state["out"] = {3, 3, 3};
+  state["err"] = {5, 5, 5};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "nothing"}}, "outerror");
+  });
+  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  REQUIRE(snapshot);
+  CHECK(snapshot->whole);
+  CHECK(snapshot->out == "out");
+  CHECK(snapshot->err == "error");
+}
+
+TEST_CASE("a wait tells the agent what to return at") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of(k_process)},
+                           {"carried", false},
+                           {"happened", "pattern"},
+                           {"line", "ready"},
+                           {"searched", {3, 4}}});
+  });
+  sandbox::Until until{.known = sandbox::Offsets{7, 9}, .pattern = "x", .search_from = {1, 2}, .port = 80};
+  until.idle = milliseconds(500);
+  until.input = true;
+  const auto snapshot = world.sandbox.wait(k_process, milliseconds(250), until, {});
+  REQUIRE(snapshot);
+  CHECK(snapshot->happened == wire::Happened::pattern);
+  CHECK(snapshot->line == "ready");
+  CHECK(snapshot->searched == sandbox::Offsets{3, 4});
+  const auto sent = world.container.requests("wait").at(0);
+  CHECK(sent.head["timeoutMs"] == 250);
+  CHECK(sent.head["until"] ==
+        json::parse(R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"input":true})"));
+}
+
+TEST_CASE("an agent that answers a wait before its time, or with what nobody asked for, is not believed") {
+  for (const char* happened : {"nothing", "grew", "pattern", "port", "idle", "input"}) {
+    CAPTURE(happened);
+    World world([happened](FakeAgent& agent, const wire::Frame& request) {
+      agent.answer(request, {{"process", state_of(k_process)}, {"carried", false}, {"happened", happened}});
+    });
+    CHECK(code_of(world.sandbox.wait(k_process, seconds(60), {}, {})) == "protocol_violation");
+  }
+}
+
+TEST_CASE("an argument that is too long for a head is refused here, and the connection lives") {
+  World world;
+  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), {.pattern = std::string(70'000, 'x')}, {})) ==
+        "too_long");
+  CHECK(world.sandbox.wait(k_process, milliseconds(0), {}, {}));
+  CHECK(world.container.opened() == 1);
+}
+
+TEST_CASE("a screen is checked before it is believed") {
+  const auto screen_for = [](const json& about) {
+    World world([&about](FakeAgent& agent, const wire::Frame& request) {
+      agent.answer(request, {{"screen", about}}, "text");
+    });
+    return world.sandbox.screen(k_process);
+  };
+  const json good = {{"columns", 80}, {"rows", 24}, {"cursor", {1, 2}}, {"cursorVisible", true}, {"alternate", false}};
+  const auto screen = screen_for(good);
+  REQUIRE(screen);
+  CHECK(screen->text == "text");
+  CHECK(screen->cursor_column == 2);
+  for (const auto& [key, value] : std::vector<std::pair<std::string, json>>{{"columns", -1},
+                                                                            {"rows", 100000},
+                                                                            {"cursor", 5},
+                                                                            {"cursor", {1}},
+                                                                            {"cursor", {"a", "b"}},
+                                                                            {"cursorVisible", 1},
+                                                                            {"alternate", nullptr}}) {
+    json bad = good;
+    bad[key] = value;
+    CHECK(code_of(screen_for(bad)) == "protocol_violation");
+  }
+  CHECK(code_of(screen_for(json())) == "protocol_violation");
+  CHECK(code_of(screen_for({1, 2})) == "protocol_violation");
+}
+
+TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
+  json growing = state_of(k_process);
+  growing["out"] = {10, 10, 10};
+  json overflowing = state_of(k_process);
+  overflowing["out"] = {std::numeric_limits<std::uint64_t>::max(), 0, 0};
+  overflowing["err"] = {std::numeric_limits<std::uint64_t>::max(), 0, 0};
+  json disordered = state_of(k_process);
+  disordered["out"] = {1, 3, 2};
+  const json good = state_of(k_process);
+  const std::vector<std::pair<json, std::string>> answers = {
+      {json::object(), ""},
+      {{{"process", good}}, ""},
+      {{{"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", good}, {"carried", 1}, {"happened", "nothing"}}, ""},
+      {{{"process", good}, {"carried", nullptr}, {"happened", "nothing"}}, ""},
+      {{{"process", nullptr}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", "running"}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", json::array({1, 2})}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", json::object()}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", disordered}, {"carried", false}, {"happened", "nothing"}}, ""},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, ""},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, "123456789"},
+      {{{"process", growing}, {"carried", true}, {"happened", "nothing"}}, "12345678901"},
+      {{{"process", overflowing}, {"carried", true}, {"happened", "nothing"}}, "1"},
+      {{{"process", good}, {"carried", true}, {"happened", "nothing"}}, "unannounced"},
+      {{{"process", good}, {"carried", false}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "rain"}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", 1}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "nothing"}, {"searched", {1}}}, ""},
+      {{{"process", good}, {"carried", false}, {"happened", "nothing"}, {"searched", {1, -1}}}, ""},
+  };
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, answers[at].first, answers[at].second);
+  });
+  for (; at < answers.size(); ++at) {
+    CAPTURE(answers[at].first);
+    CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+    CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "protocol_violation");
+  }
+}
+
+TEST_CASE("an answer to read of a wrong shape is a violation") {
+  const json stream = {100, 100, 100};
+  const std::vector<std::pair<json, std::string>> answers = {
+      {json::object(), "abc"},
+      {{{"offset", 10}}, "abc"},
+      {{{"stream", stream}}, "abc"},
+      {{{"offset", "10"}, {"stream", stream}}, "abc"},
+      {{{"offset", nullptr}, {"stream", stream}}, "abc"},
+      {{{"offset", 10}, {"stream", nullptr}}, "abc"},
+      {{{"offset", 10}, {"stream", 5}}, "abc"},
+      {{{"offset", 10}, {"stream", json::object()}}, "abc"},
+      {{{"offset", 10}, {"stream", {100, 100}}}, "abc"},
+      {{{"offset", 10}, {"stream", {"1", "2", "3"}}}, "abc"},
+      {{{"offset", 9}, {"stream", stream}}, "abc"},                   // before what was asked for
+      {{{"offset", 10}, {"stream", stream}}, std::string(101, 'x')},  // more than was asked for
+  };
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, answers[at].first, answers[at].second);
+  });
+  for (; at < answers.size(); ++at) {
+    CAPTURE(answers[at].first);
+    CHECK(code_of(world.sandbox.read(k_process, Stream::err, 10, 100)) == "protocol_violation");
+  }
+}
+
+TEST_CASE("a read tells the agent what is wanted, and may come from further on") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"offset", 50}, {"stream", {100, 10, 50}}}, "abc");
+  });
+  const auto slice = world.sandbox.read(k_process, Stream::err, 20, 100);
+  REQUIRE(slice);
+  CHECK(slice->offset == 50);
+  CHECK(slice->bytes == "abc");
+  CHECK(slice->stream.total == 100);
+  CHECK(slice->stream.head_end == 10);
+  CHECK(slice->stream.tail_start == 50);
+  const auto sent = world.container.requests("read").at(0);
+  CHECK(sent.head["stream"] == "err");
+  CHECK(sent.head["offset"] == 20);
+  CHECK(sent.head["max"] == 100);
+}
+
+TEST_CASE("a list brings the processes and how many were left out") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    const json body = {{"processes", {state_of("proc_1_a"), state_of("proc_1_b")}}};
+    agent.answer(request, {{"left", 3}, {"unreadable", 0}}, body.dump());
+  });
+  const auto list = world.sandbox.list("local", 50);
+  REQUIRE(list);
+  REQUIRE(list->processes.size() == 2);
+  CHECK(list->processes[1].id == "proc_1_b");
+  CHECK(list->left_out == 3);
+}
+
+TEST_CASE("a list of a wrong shape is a violation") {
+  const std::string good = R"({"processes":[]})";
+  const std::vector<std::pair<json, std::string>> answers = {
+      {{{"left", 0}}, ""},
+      {{{"left", 0}}, "null"},
+      {{{"left", 0}}, "[]"},
+      {{{"left", 0}}, "{}"},
+      {{{"left", 0}}, "{\"processes\":"},
+      {{{"left", 0}}, R"({"processes":null})"},
+      {{{"left", 0}}, R"({"processes":{}})"},
+      {{{"left", 0}}, R"({"processes":[1]})"},
+      {{{"left", 0}}, R"({"processes":[{}]})"},
+      {{{"left", 0}}, R"({"processes":[[[[[[[[[[1]]]]]]]]]]})"},
+      {{{"left", 0}}, std::string(wire::k_max_body_to_host, '[')},
+      {json::object(), good},
+      {{{"left", -1}}, good},
+      {{{"left", "0"}}, good},
+      {{{"left", 1.5}}, good},
+  };
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, answers[at].first, answers[at].second);
+  });
+  for (; at < answers.size(); ++at) {
+    CAPTURE(answers[at].first);
+    CHECK(code_of(world.sandbox.list("local", 50)) == "protocol_violation");
+  }
+}
+
+TEST_CASE("long input goes in pieces, with the end after the last") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"accepted", request.body.size()}});
+  });
+  std::string input;
+  for (int i = 0; i < 70'000; ++i) {
+    input.push_back(static_cast<char>('a' + i % 26));
+  }
+  const auto accepted = world.sandbox.send_input(k_process, input, true);
+  REQUIRE(accepted);
+  CHECK(*accepted == input.size());
+  std::string received;
+  const auto pieces = world.container.requests("input");
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    CHECK(pieces[i].body.size() <= 32 * 1024);
+    CHECK(pieces[i].head["eof"] == (i + 1 == pieces.size()));
+    received += pieces[i].body;
+  }
+  CHECK(received == input);
+}
+
+TEST_CASE("the end of input alone is sent too") {
+  World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 0}}); });
+  const auto accepted = world.sandbox.send_input(k_process, "", true);
+  REQUIRE(accepted);
+  CHECK(*accepted == 0);
+  CHECK(world.container.requests("input").at(0).head["eof"] == true);
+}
+
+TEST_CASE("input that a process does not take is not sent further") {
+  World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 1000}}); });
+  const auto accepted = world.sandbox.send_input(k_process, std::string(100'000, 'x'), true);
+  REQUIRE(accepted);
+  CHECK(*accepted == 1000);
+  CHECK(world.container.count("input") == 1);
+}
+
+TEST_CASE("an answer to input of a wrong shape is a violation") {
+  const std::vector<json> answers = {
+      json::object(),      {{"accepted", nullptr}}, {{"accepted", "4"}},
+      {{"accepted", -1}},  {{"accepted", 4.0}},     {{"accepted", 5}},
+      {{"accepted", {1}}}, {{"accepted", true}},    {{"accepted", std::numeric_limits<std::uint64_t>::max()}}};
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
+  for (; at < answers.size(); ++at) {
+    CAPTURE(answers[at]);
+    CHECK(code_of(world.sandbox.send_input(k_process, "four", false)) == "protocol_violation");
+  }
+}
+
+TEST_CASE("an order to end a process tells cause and grace") {
+  World world;
+  REQUIRE(world.sandbox.end(k_process, wire::Cause::cancelled, milliseconds(2000)));
+  const auto sent = world.container.requests("end").at(0);
+  CHECK(sent.head["process"] == k_process);
+  CHECK(sent.head["cause"] == "cancelled");
+  CHECK(sent.head["graceMs"] == 2000);
+}
+
+TEST_CASE("an answer to a read with impossible numbers is a violation") {
+  for (const json& head :
+       {json{{"offset", -1}, {"stream", {100, 100, 100}}}, json{{"offset", 10.5}, {"stream", {100, 100, 100}}},
+        json{{"offset", 10}, {"stream", {1, 3, 2}}}, json{{"offset", 10}, {"stream", {-1, 3, 2}}},
+        json{{"offset", 10}, {"stream", {3, 3, 3, 3}}}}) {
+    CAPTURE(head);
+    World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, head, "abc"); });
+    CHECK(code_of(world.sandbox.read(k_process, Stream::out, 10, 100)) == "protocol_violation");
+  }
+}
+
+TEST_CASE("the state of another process than asked for is a violation") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}, {"happened", "nothing"}});
+  });
+  CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+}
