@@ -13,7 +13,7 @@ using namespace dockbridge::bench;
 
 namespace {
 
-constexpr dockbridge::seconds k_time_allowed{90};
+constexpr dockbridge::seconds k_time_allowed{150};
 constexpr const char* k_bare_spawn_path = "/bare_spawn";
 
 struct Measurement {
@@ -29,6 +29,8 @@ constexpr Measurement k_measurements[] = {
     {"a flood of output", measure_flood},
     {"many processes", measure_many_processes},
     {"waiting", measure_waiting},
+    {"files", measure_files},
+    {"large files", measure_large_files},
     {"start-up", measure_startup},
     {"idle memory", measure_idle_memory},
 };

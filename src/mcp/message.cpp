@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "util/json_depth.hpp"
+#include "util/json_text.hpp"
 
 namespace dockbridge::mcp {
 
@@ -84,7 +85,7 @@ json error_message(const json& id, int code, const std::string& message, json da
 }
 
 std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(value);
 }
 
 }  // namespace dockbridge::mcp
