@@ -257,7 +257,7 @@ std::string whole_literal(std::string_view regex) {
         return {};
       }
       c = regex[at];
-    } else if (std::string_view(".+*?()|[]{^$").find(c) != std::string_view::npos) {
+    } else if (std::string_view(".+*?()|[{^$").find(c) != std::string_view::npos) {
       return {};
     }
     text += c;
