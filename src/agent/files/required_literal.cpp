@@ -117,7 +117,7 @@ class Alternatives {
     while (end < m_regex.size() && (static_cast<unsigned char>(m_regex[end]) & 0xC0U) == 0x80) {
       ++end;
     }
-    const std::string text(m_regex.substr(m_at, end - m_at));
+    std::string text(m_regex.substr(m_at, end - m_at));
     m_at = end;
     return text;
   }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <re2/re2.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,7 +14,6 @@
 #include <atomic>
 #include <functional>
 #include <random>
-#include <regex>
 #include <string>
 #include <thread>
 
@@ -509,13 +509,13 @@ TEST_CASE("what is found is what a plain search line by line finds") {
     }
     const std::string& pattern = patterns.at(random() % patterns.size());
     std::string expected;
-    const std::regex plain(pattern);
+    const re2::RE2 plain(pattern);
     int number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
       const std::string line = text.substr(begin, end - begin);
       ++number;
-      if (std::regex_search(line, plain)) {
+      if (re2::RE2::PartialMatch(line, plain)) {
         expected += fmt::format("f:{}:{}\n", number, line);
       }
       begin = end + 1;
