@@ -57,6 +57,8 @@ add_library(dockbridge_core STATIC
   src/tools/following.cpp
   src/tools/output.cpp
   src/tools/process_report.cpp
+  src/tools/prompts.cpp
+  src/tools/resources.cpp
   src/tools/send_input.cpp
   src/tools/toolbox.cpp
   src/tools/view.cpp

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
+#include <optional>
 
 namespace dockbridge::cli {
 
@@ -32,10 +34,61 @@ Result<std::vector<mcp::http::Token>> find_tokens(const Options& options, Log& l
   return tokens;
 }
 
+/// The processes of all owners, as far as they can be listed without starting anything.
+class ProcessCensus {
+ public:
+  ProcessCensus(sandbox::Sandbox& sandbox, const std::atomic<bool>& in_use, std::vector<std::string> owners)
+      : m_sandbox(sandbox), m_in_use(in_use), m_owners(std::move(owners)) {}
+
+  struct Count {
+    std::map<std::string, std::uint64_t> by_phase;
+    double round_trip_seconds = 0;  ///< to the agent and back, for one list
+  };
+  /// None if the container has not been used yet, or cannot be reached.
+  [[nodiscard]] std::optional<Count> take() const {
+    Count count;
+    for (const std::string& owner : m_owners) {
+      const auto began = Clock::now();
+      const auto list = m_in_use ? m_sandbox.list(owner, k_most_counted)
+                                 : Result<sandbox::ProcessList>(fail("unused", "the container has not been used"));
+      if (!list) {
+        return std::nullopt;
+      }
+      count.round_trip_seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      for (const wire::ProcessState& state : list->processes) {
+        ++count.by_phase[std::string(wire::name_of(state.phase))];
+      }
+    }
+    return count;
+  }
+
+ private:
+  static constexpr std::size_t k_most_counted = 1000;
+  sandbox::Sandbox& m_sandbox;
+  const std::atomic<bool>& m_in_use;
+  std::vector<std::string> m_owners;
+};
+
+std::string metrics_of(const ProcessCensus& census) {
+  const auto count = census.take();
+  std::string text =
+      "# HELP dockbridge_processes Processes in the container by phase.\n# TYPE dockbridge_processes gauge\n";
+  if (!count) {
+    return text;
+  }
+  for (const auto& [phase, number] : count->by_phase) {
+    text += fmt::format("dockbridge_processes{{phase=\"{}\"}} {}\n", phase, number);
+  }
+  return text + fmt::format(
+                    "# HELP dockbridge_agent_seconds How long the agent took to list them.\n"
+                    "# TYPE dockbridge_agent_seconds gauge\ndockbridge_agent_seconds {}\n",
+                    count->round_trip_seconds);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox, mcp::Hub& hub,
-                                                    WorkerPool& pool) {
+Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox,
+                                                    const std::atomic<bool>& in_use, mcp::Hub& hub, WorkerPool& pool) {
   const HttpOptions& given = options.http;
   auto tokens = find_tokens(options, hub.log);
   if (!tokens) {
@@ -49,6 +102,12 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
                   "Start one server for each container");
     }
   }
+  std::vector<std::string> owners = {mcp::Caller{}.owner};
+  for (const mcp::http::Token& token : *tokens) {
+    owners.push_back(token.name);
+  }
+  const ProcessCensus census(sandbox, in_use, std::move(owners));
+  hub.metrics.add_source([census] { return metrics_of(census); });
   mcp::HttpSettings settings;
   settings.endpoint = {given.host, given.port};
   settings.tokens = std::move(*tokens);
@@ -59,9 +118,13 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
   settings.limits.sessions = given.max_sessions;
   settings.limits.session_idle = given.session_idle;
   settings.limits.rate_per_owner = given.rate;
-  settings.health.live = [began = Clock::now()] {
+  settings.health.live = [census, began = Clock::now()] {
     const auto uptime = std::chrono::duration_cast<seconds>(Clock::now() - began).count();
-    return json{{"status", "ok"}, {"version", DOCKBRIDGE_VERSION}, {"uptimeSeconds", uptime}};
+    json live = {{"status", "ok"}, {"version", DOCKBRIDGE_VERSION}, {"uptimeSeconds", uptime}};
+    if (const auto count = census.take()) {
+      live["processes"] = count->by_phase;
+    }
+    return live;
   };
   settings.health.ready = [&sandbox]() -> Result<json> {
     const auto hello = sandbox.hello();

@@ -3,8 +3,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
-#include <cstdlib>
 
 #include "cli/bridge.hpp"
 #include "cli/commands.hpp"
@@ -12,6 +12,8 @@
 #include "mcp/hub.hpp"
 #include "mcp/server.hpp"
 #include "mcp/transport/stdio.hpp"
+#include "tools/prompts.hpp"
+#include "tools/resources.hpp"
 #include "tools/toolbox.hpp"
 #include "util/worker_pool.hpp"
 
@@ -56,14 +58,21 @@ void wait_for(int fd) {
 int serve(const Options& options, Log& log) {
   const Fd signals = stop_signals();
   Bridge bridge(options, log);
-  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
-  const mcp::Server server({"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions, k_icon},
-                           {tools::all_tools(resolve, options.tools)});
+  std::atomic<bool> in_use{false};
+  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& {
+    in_use.store(true, std::memory_order_relaxed);
+    return bridge.sandbox();
+  };
+  tools::SandboxResources resources(bridge.sandbox());
+  const mcp::Server server(
+      {"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions, k_icon},
+      {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources});
   mcp::Hub hub(server, log);
+  resources.publish_to(hub.bulletin);
   WorkerPool pool(k_max_calls);
   std::unique_ptr<mcp::HttpServer> http;
   if (!options.http.port.empty()) {
-    auto started = start_http(options, bridge.sandbox(), hub, pool);
+    auto started = start_http(options, bridge.sandbox(), in_use, hub, pool);
     if (!started) {
       fmt::print(stderr, "dockbridge: {}\n", started.error().sentence());
       return 2;

@@ -73,11 +73,13 @@ void Call::release_id() {
 
 CallContext Call::context() {
   CallContext context{next_correlation_id(), m_conversation->m_caller.owner, *m_interruption, {}};
-  const bool may_become_task = m_task_support != TaskSupport::forbidden && m_peer.follows_tasks() && !m_task;
+  // In the handshake era the client decides, and has done so before.
+  const bool may_become_task =
+      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
   if (usable_token(m_progress_token) || may_become_task || m_task) {
     context.report_progress = [this](const std::string& message) { note_progress(message); };
   }
-  if (may_become_task && is_stateless(m_peer.revision)) {
+  if (may_become_task) {
     context.become_task = [this] { become_task(std::nullopt); };
   }
   if (m_peer.log_from) {

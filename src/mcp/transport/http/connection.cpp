@@ -191,6 +191,9 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       m_close = true;
       return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
     }
+    if (!flush()) {  // the client may wait to be told to go on
+      return fail("too_slow", "the client is gone");
+    }
     const Claim claim(m_shared.body_bytes, length);
     if (claim.total() > m_shared.limits.bodies_bytes) {
       m_close = true;
