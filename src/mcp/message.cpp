@@ -42,7 +42,7 @@ Message to_message(json value) {
   }
   const auto method = value.find("method");
   if (method == value.end() && has_id && (value.contains("result") || value.contains("error"))) {
-    return Ignorable{};
+    return Answer{known_id, std::move(value)};
   }
   if (method == value.end() || !method->is_string()) {
     return malformed("'method' has to be a string");
@@ -82,6 +82,18 @@ json error_message(const json& id, int code, const std::string& message, json da
     whole["id"] = id;  // MCP's schemas leave it out where JSON-RPC would say null, and clients refuse null
   }
   return whole;
+}
+
+json request_message(const json& id, const std::string& method, json params) {
+  json message = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}};
+  message["params"] = std::move(params);
+  return message;
+}
+
+json notification_message(const std::string& method, json params) {
+  json message = {{"jsonrpc", "2.0"}, {"method", method}};
+  message["params"] = std::move(params);
+  return message;
 }
 
 std::string dump(const json& value) {

@@ -5,7 +5,7 @@
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
-#include "util/base64.hpp"
+#include "util/encoding.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
