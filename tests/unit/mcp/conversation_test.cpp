@@ -93,7 +93,7 @@ Tool tool(const std::string& name, std::function<ToolResult(const json&, const C
 }
 
 ToolResult text_result(const std::string& text) {
-  return {text, ordered_json::object(), false, ""};
+  return {text, ordered_json::object()};
 }
 
 /// A client with its conversation, over tools that do what tests need.
