@@ -89,6 +89,7 @@ class FileChanger {
   Result<std::string> expected_revision(const ChangeRequest& request, const Current& current) const;
   Result<void> expect_unchanged(const ChangeRequest& request, const Current& current) const;
   [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const Current& current) const;
+  [[nodiscard]] Error changed_since_read(const std::string& revision, const Current& current) const;
   /// Keeps what is there, for undoing; returns the change as it will be recorded.
   FileChange keep_before(const Current& current, ChangeAnswer& answer);
   Result<void> replace(const Current& current, std::string_view bytes, const std::optional<mode_t>& mode,
