@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -20,8 +22,19 @@ namespace {
 
 constexpr const char* k_directory = "contents";
 constexpr const char* k_partial_suffix = ".new";
+/// A content that is still not whole after so long is one whose process was killed.
+constexpr std::time_t k_oldest_partial_seconds = 600;
 /// How much may come before it is looked at whether the limits are exceeded, as a part of them.
 constexpr std::uint64_t k_slack_divisor = 16;
+
+/// Each process has its own, as two may put the same content at once.
+std::string partial_name(const std::string& revision) {
+  return fmt::format("{}.{}{}", revision, ::gettid(), k_partial_suffix);
+}
+
+bool is_left_behind(std::string_view name, const struct stat& info) {
+  return name.ends_with(k_partial_suffix) && info.st_mtim.tv_sec + k_oldest_partial_seconds < std::time(nullptr);
+}
 
 Result<void> copy_file(int from, int to) {
   off_t offset = 0;
@@ -50,9 +63,12 @@ Result<ContentStore> ContentStore::open(int state_fd, Limits limits) {
   return store;
 }
 
-bool ContentStore::has(const std::string& revision) const {
-  // What was used lately goes last.
-  return ::utimensat(m_directory.get(), revision.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
+  struct stat info {};
+  return ::fstatat(m_directory.get(), revision.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         static_cast<std::uint64_t>(info.st_size) == size &&
+         // What was used lately goes last.
+         ::utimensat(m_directory.get(), revision.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size) {
@@ -65,13 +81,13 @@ Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size)
       m_puts_since_prune > m_limits.count / k_slack_divisor) {
     prune();
   }
-  const std::string name = revision + k_partial_suffix;
+  const std::string name = partial_name(revision);
   Fd file(::openat(m_directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   return file ? Result<Fd>(std::move(file)) : fail(errno_error("store a content"));
 }
 
 Result<void> ContentStore::finish(const std::string& revision, const Result<void>& written) const {
-  const std::string name = revision + k_partial_suffix;
+  const std::string name = partial_name(revision);
   if (!written) {
     ::unlinkat(m_directory.get(), name.c_str(), 0);
     return written;
@@ -82,7 +98,7 @@ Result<void> ContentStore::finish(const std::string& revision, const Result<void
 }
 
 Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
-  if (has(revision)) {
+  if (has(revision, content.size())) {
     return {};
   }
   const auto file = create(revision, content.size());
@@ -90,7 +106,7 @@ Result<void> ContentStore::put(const std::string& revision, std::string_view con
 }
 
 Result<void> ContentStore::put_file(const std::string& revision, int fd, std::uint64_t size) {
-  if (has(revision)) {
+  if (has(revision, size)) {
     return {};
   }
   const auto file = create(revision, size);
@@ -98,7 +114,10 @@ Result<void> ContentStore::put_file(const std::string& revision, int fd, std::ui
 }
 
 Result<Fd> ContentStore::open_content(const std::string& revision) const {
-  Fd file(::openat(m_directory.get(), revision.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  // Whoever expects a revision may say anything: it is not a path.
+  Fd file(is_revision(revision)
+              ? ::openat(m_directory.get(), revision.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+              : -1);
   return file ? Result<Fd>(std::move(file))
               : fail("content_expired", "this earlier content is no longer kept",
                      "Only so much of what was replaced is kept; write the file anew");
@@ -126,7 +145,12 @@ void ContentStore::prune() {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
   while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
     struct stat info {};
-    if (::fstatat(m_directory.get(), item->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode)) {
+    if (::fstatat(m_directory.get(), item->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) {
+      continue;
+    }
+    if (is_left_behind(item->d_name, info)) {
+      ::unlinkat(m_directory.get(), item->d_name, 0);
+    } else {
       kept.push_back({info.st_mtim, static_cast<std::uint64_t>(info.st_size), item->d_name});
       bytes += kept.back().bytes;
     }

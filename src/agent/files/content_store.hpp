@@ -33,7 +33,7 @@ class ContentStore {
   [[nodiscard]] Result<Fd> open_content(const std::string& revision) const;
 
  private:
-  [[nodiscard]] bool has(const std::string& revision) const;
+  [[nodiscard]] bool has(const std::string& revision, std::uint64_t size) const;
   Result<Fd> create(const std::string& revision, std::uint64_t size);
   Result<void> finish(const std::string& revision, const Result<void>& written) const;
   void prune();

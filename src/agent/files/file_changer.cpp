@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -54,6 +55,12 @@ Result<void> expect_regular(const ResolvedFile& file) {
              ? Result<void>()
              : fail("not_a_file", fmt::format("'{}' is a device, a pipe or a socket, not a file", shown(file.path)),
                     "Use execute_command for it");
+}
+
+/// To replace a file it is enough to be allowed to change its directory; but who protected the file meant it.
+Result<void> expect_writable(const ResolvedFile& file) {
+  const std::string way = fmt::format("/proc/self/fd/{}", file.handle.get());
+  return ::access(way.c_str(), W_OK) == 0 ? Result<void>() : fail(file_error(file.path, errno));
 }
 
 /// The revision of what is in a file, from its start to its end.
@@ -177,6 +184,12 @@ Result<FileChanger::Current> FileChanger::look_up(const FileSpace& space, const 
     return fail(locked.error());
   }
   current.file = std::move(*locked);
+  if (auto regular = expect_regular(*current.file); !regular) {
+    return fail(regular.error());
+  }
+  if (auto writable = expect_writable(*current.file); !writable) {
+    return fail(writable.error());
+  }
   if (static_cast<std::uint64_t>(current.file->info.st_size) > k_most_revised_bytes) {
     return fail("too_large",
                 fmt::format("'{}' has {}; these tools change files of up to {}", shown(path),
@@ -227,12 +240,15 @@ Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const C
   if (*expected == current.content.revision) {
     return {};
   }
-  const auto since = changes_since(*expected, current);
-  return fail(
-      "file_changed",
-      fmt::format("'{}' has changed since it was read; it has revision {} now{}", shown(current.place.path),
-                  current.content.revision, since ? ". What others have changed:\n" + since->text : std::string()),
-      "Read it again, then repeat the change");
+  return fail(changed_since_read(*expected, current));
+}
+
+Error FileChanger::changed_since_read(const std::string& revision, const Current& current) const {
+  const auto since = changes_since(revision, current);
+  return {"file_changed",
+          fmt::format("'{}' has changed since it was read; it has revision {} now{}", shown(current.place.path),
+                      current.content.revision, since ? ". What others have changed:\n" + since->text : std::string()),
+          "Read it again, then repeat the change"};
 }
 
 FileChange FileChanger::keep_before(const Current& current, ChangeAnswer& answer) {
@@ -268,7 +284,17 @@ Result<void> FileChanger::write_in_place(const Current& current, std::string_vie
   if (!file) {
     return fail(file_error(path, errno));
   }
-  if (auto noted = (*journal_of_writes)->begin_in_place(path, current.content.revision); !noted) {
+  // Both have to be there for whoever comes after a crash.
+  const std::string after = revision_of(bytes);
+  const auto kept = m_store.open_content(current.content.revision).and_then([&](const Fd& /*is there*/) {
+    return m_store.put(after, bytes);
+  });
+  if (!kept) {
+    return fail("no_backup",
+                fmt::format("'{}' can only be written in place, and what is there could not be kept", shown(path)),
+                "Make room in the container, or write the file with a command");
+  }
+  if (auto noted = (*journal_of_writes)->begin_in_place(path, current.content.revision, after); !noted) {
     return noted;
   }
   auto written = write_over(file.get(), bytes, path);
@@ -299,13 +325,14 @@ Result<void> FileChanger::replace(const Current& current, std::string_view bytes
   if (!journal_of_writes) {
     return fail(journal_of_writes.error());
   }
-  auto temporary = TemporaryFile::create(current.place, **journal_of_writes);
-  if (!temporary) {
-    const std::string& code = temporary.error().code;
+  auto created = TemporaryFile::create(current.place, **journal_of_writes);
+  if (!created) {
+    const std::string& code = created.error().code;
     return before != nullptr && (code == "no_permission" || code == "read_only")
                ? in_place("no other file can be made in its directory")
-               : fail(temporary.error());
+               : fail(created.error());
   }
+  std::optional<TemporaryFile> temporary(std::move(*created));
   if (auto written = temporary->append(bytes); !written) {
     return written;
   }
@@ -315,6 +342,7 @@ Result<void> FileChanger::replace(const Current& current, std::string_view bytes
   remember(bytes);
   auto published = temporary->publish(before);
   if (!published && published.error().code == "is_busy") {
+    temporary.reset();  // before the journal speaks of something else
     return in_place("the file is mounted by itself");
   }
   return published;
@@ -386,6 +414,10 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
                        (since ? ". What others have changed:\n" + since->text : std::string());
     }
     return fail(std::move(error));
+  }
+  if (is_stale && std::any_of(edited->replacements.begin(), edited->replacements.end(),
+                              [](std::size_t count) { return count > 1; })) {
+    return fail(changed_since_read(*expected, *current));
   }
   const Encoding encoding = current->content.page->encoding;
   const auto bytes = encode(edited->text, encoding);

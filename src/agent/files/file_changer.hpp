@@ -91,6 +91,7 @@ class FileChanger {
   [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const Current& current) const;
   /// Keeps a content that an owner knows, if it is not long.
   void remember(std::string_view content);
+  [[nodiscard]] Error changed_since_read(const std::string& revision, const Current& current) const;
   /// Keeps what is there, for undoing; returns the change as it will be recorded.
   FileChange keep_before(const Current& current, ChangeAnswer& answer);
   Result<void> replace(const Current& current, std::string_view bytes, const std::optional<mode_t>& mode,

@@ -68,7 +68,7 @@ std::optional<std::string_view> last_line(std::string_view lines, const std::str
 
 void FileHistory::note_seen(const std::string& owner, const std::string& path, const std::string& revision) const {
   // If it cannot be kept (disk full), the file has to be read once more before it is written.
-  (void)append(k_seen, fmt::format("{}\t{}\t{}\n", escaped(owner), escaped(path), revision));
+  (void)append(k_seen, fmt::format("\n{}\t{}\t{}\n", escaped(owner), escaped(path), revision));
 }
 
 std::optional<std::string> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
@@ -78,7 +78,7 @@ std::optional<std::string> FileHistory::last_seen(const std::string& owner, cons
 }
 
 Result<void> FileHistory::note_change(const FileChange& change) const {
-  return append(k_changes, fmt::format("{}\t{}\t{}\t{}\t{:o}\n", escaped(change.path), change.id, change.before,
+  return append(k_changes, fmt::format("\n{}\t{}\t{}\t{}\t{:o}\n", escaped(change.path), change.id, change.before,
                                        change.after, change.mode));
 }
 
@@ -126,7 +126,8 @@ Result<void> FileHistory::append(const char* log, const std::string& line) const
   // A line that another process adds at this moment may be lost: then a file has to be read once more.
   const std::string lines = lines_of(log);
   const std::size_t half = lines.find('\n', lines.size() / 2);
-  return half == std::string::npos ? Result<void>() : replace_file_at(m_state_fd, log, lines.substr(half + 1));
+  // One that cannot be read, as it grew too long all the same, begins anew.
+  return replace_file_at(m_state_fd, log, half == std::string::npos ? line : lines.substr(half + 1));
 }
 
 std::string FileHistory::lines_of(const char* log) const {

@@ -76,7 +76,8 @@ Error file_error(const std::string& path, int number) {
       return {"outside_root", fmt::format("'{}' leads out of the directory that the file tools are kept in", name),
               "Use a path beneath it; the server's --root says which it is"};
     default:
-      return {"io_error", fmt::format("'{}': {}", name, std::strerror(number)), ""};
+      return {"io_error", fmt::format("'{}': {}", name, std::strerror(number)),
+              "Look at it with a command, for example stat"};
   }
 }
 
@@ -161,6 +162,10 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
   place.name = std::move(name);
   place.directory = open_confined(m_directory.get(), directory.front() == '/' ? "." + directory : directory,
                                   O_RDONLY | O_DIRECTORY, Links::none);
+  if (!place.directory && !is_limited() && (errno == ENOSYS || errno == EPERM)) {
+    // A kernel or a sandbox without openat2: whether it is the same file is seen below.
+    place.directory = open_way(m_directory.get(), directory, O_RDONLY | O_DIRECTORY);
+  }
   struct stat info {};
   if (!place.directory || ::fstatat(place.directory.get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return fail(file_error(file.path, errno));

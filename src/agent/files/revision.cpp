@@ -18,6 +18,10 @@ std::string revision_of(std::string_view bytes) {
   return text_of(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
+bool is_revision(std::string_view text) {
+  return text.size() == k_revision_length && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 struct RevisionHash::State {
   XXH3_state_t hash;
 };

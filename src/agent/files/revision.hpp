@@ -9,6 +9,8 @@ namespace dockbridge::agent {
 /// What names a content: 32 hexadecimal digits, the same for the same bytes. Guards against accidents, not against
 /// forgers: who can write to the container's files needs no forgery.
 std::string revision_of(std::string_view bytes);
+bool is_revision(std::string_view text);
+inline constexpr std::size_t k_revision_length = 32;
 
 /// The same for what comes in pieces.
 class RevisionHash {

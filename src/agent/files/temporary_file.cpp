@@ -126,9 +126,17 @@ Result<void> TemporaryFile::append(std::string_view bytes) {
 
 std::vector<std::string> TemporaryFile::resemble(const ResolvedFile* before, const std::optional<mode_t>& mode) {
   std::vector<std::string> lost;
+  mode_t not_for_others = 0;  // what would run as someone else than before
   if (before != nullptr) {
-    if (::fchown(m_file.get(), before->info.st_uid, before->info.st_gid) != 0) {
-      lost.push_back(fmt::format("the owner ({}:{})", before->info.st_uid, before->info.st_gid));
+    const uid_t owner = before->info.st_uid;
+    const gid_t group = before->info.st_gid;
+    if (::fchown(m_file.get(), static_cast<uid_t>(-1), group) != 0) {
+      lost.push_back(fmt::format("the group ({})", group));
+      not_for_others |= S_ISGID;
+    }
+    if (::fchown(m_file.get(), owner, static_cast<gid_t>(-1)) != 0) {
+      lost.push_back(fmt::format("the owner ({})", owner));
+      not_for_others |= S_ISUID;
     }
     if (const auto from = before->open_for_reading()) {
       if (const std::string names = copy_attributes(from->get(), m_file.get()); !names.empty()) {
@@ -136,7 +144,11 @@ std::vector<std::string> TemporaryFile::resemble(const ResolvedFile* before, con
       }
     }
   }
-  const mode_t wanted = mode ? *mode : before != nullptr ? before->info.st_mode : k_new_file_mode & ~umask_now();
+  mode_t wanted = mode ? *mode : before != nullptr ? before->info.st_mode : k_new_file_mode & ~umask_now();
+  if (!mode && (wanted & not_for_others) != 0) {
+    lost.emplace_back("the set-user-id or set-group-id bit, as it is another's file now");
+    wanted &= ~not_for_others;
+  }
   if (::fchmod(m_file.get(), wanted & k_permission_bits) != 0) {
     lost.push_back(fmt::format("the mode ({:o})", wanted & k_permission_bits));
   }

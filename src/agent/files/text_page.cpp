@@ -155,8 +155,11 @@ class LargeFile {
       // Once for what is to be known before the first line is taken.
       for (std::uint64_t at = 0; at < m_size;) {
         const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
-        if (!piece || piece->empty()) {
-          break;
+        if (!piece) {
+          return fail(piece.error());
+        }
+        if (piece->empty()) {
+          break;  // it was truncated meanwhile
         }
         hash.feed(*piece);
         detector.feed(*piece);
@@ -235,15 +238,16 @@ class LargeFile {
   Result<TextPage> read_lines(std::uint64_t start, std::uint64_t skip) {
     PageBuilder page(m_request, skip);
     std::string line;            // what is kept of the one that is not finished
-    std::uint64_t left_out = 0;  // bytes of it that are not
+    std::uint64_t left_out = 0;  // characters of it that are not
     std::uint64_t crlf = 0;
     std::uint64_t lf = 0;
     char before = '\0';
+    const bool is_latin1 = m_encoding == Encoding::latin1;
     const std::size_t most_line = (m_request.most_line_characters + 1) * 4;
     const auto finish = [&] {
-      const std::string text =
-          m_encoding == Encoding::latin1 ? *decode(line, Encoding::latin1) : to_valid_utf8(line).text;
-      page.add(text, left_out);
+      // What is left out does not count the CR of the line's end.
+      left_out -= before == '\r' && left_out > 0 ? 1 : 0;
+      page.add(is_latin1 ? *decode(line, Encoding::latin1) : to_valid_utf8(line).text, left_out);
       line.clear();
       left_out = 0;
     };
@@ -273,14 +277,14 @@ class LargeFile {
         const std::string_view part = rest.substr(0, end);
         const std::size_t kept = std::min(part.size(), most_line - std::min(most_line, line.size()));
         line.append(part.substr(0, kept));
-        left_out += part.size() - kept;
+        left_out += is_latin1 ? part.size() - kept : characters_of(part.substr(kept));
         before = part.empty() ? before : part.back();
         if (end == std::string_view::npos) {
           break;
         }
         before == '\r' ? ++crlf : ++lf;
-        before = '\0';
         finish();
+        before = '\0';
         rest.remove_prefix(end + 1);
       }
     }

@@ -19,8 +19,8 @@ class WriteJournal {
   WriteJournal& operator=(WriteJournal&&) = delete;
 
   Result<void> begin_temporary(const std::string& path);
-  /// `before` is in the store, to be put back.
-  Result<void> begin_in_place(const std::string& path, const std::string& before);
+  /// Both contents are in the store: what was there is put back, if what is there then is a mixture of the two.
+  Result<void> begin_in_place(const std::string& path, const std::string& before, const std::string& after);
   void done();
 
   /// Whether some process left something behind.

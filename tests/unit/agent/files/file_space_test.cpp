@@ -1,0 +1,272 @@
+#include "agent/files/file_space.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "support/temporary_directory.hpp"
+
+using namespace dockbridge;
+using agent::FileSpace;
+namespace fs = std::filesystem;
+
+namespace {
+
+void put(const fs::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+FileSpace space_of(const fs::path& root) {
+  auto space = FileSpace::open(root.string());
+  REQUIRE(space);
+  return std::move(*space);
+}
+
+const FileSpace& everything() {
+  static const FileSpace space = space_of("");
+  return space;
+}
+
+template <typename Value>
+std::string code_of(const Result<Value>& result) {
+  return result ? "" : result.error().code;
+}
+
+/// Makes a file where a space says that one may be.
+std::string make_at(const FileSpace& space, const std::string& path, const std::string& content) {
+  const auto place = space.place_for(path, true);
+  if (!place) {
+    return place.error().code;
+  }
+  const Fd file(::openat(place->directory.get(), place->name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return file && ::write(file.get(), content.data(), content.size()) > 0 ? "" : "not made";
+}
+
+/// A directory `root` that files are to be kept in, and beside it what nobody may reach from there.
+struct Confined {
+  test::TemporaryDirectory world;
+  fs::path root = world / "root";
+  fs::path secret = world / "secret";
+
+  Confined() {
+    fs::create_directory(root);
+    fs::create_directory(secret);
+    put(secret / "key", "secret");
+    put(root / "file", "open");
+  }
+  [[nodiscard]] FileSpace space() const { return space_of(root); }
+  [[nodiscard]] std::string at(const std::string& name) const { return (root / name).string(); }
+};
+
+}  // namespace
+
+TEST_CASE("a file is found by its path, through links and dots, and its real path is told") {
+  const test::TemporaryDirectory world;
+  fs::create_directory(world / "a");
+  put(world / "a" / "file", "x");
+  fs::create_symlink("a", world / "link");
+  for (const char* way : {"a/file", "a/./file", "a/../a/file", "link/file", "link//file"}) {
+    CAPTURE(way);
+    const auto found = everything().find((world / way).string());
+    REQUIRE(found);
+    CHECK(found->path == (world / "a" / "file").string());
+    CHECK(found->is_regular());
+  }
+}
+
+TEST_CASE("a path that is empty, relative, too long or holds a NUL byte is refused by what it is") {
+  CHECK(code_of(everything().find("")) == "bad_path");
+  CHECK(code_of(everything().find("etc/passwd")) == "bad_path");
+  CHECK(code_of(everything().find(std::string("/etc/pass\0wd", 12))) == "bad_path");
+  CHECK(code_of(everything().find("/" + std::string(4999, 'a'))) == "path_too_long");
+  CHECK(code_of(everything().find("/" + std::string(300, 'a'))) == "path_too_long");
+  CHECK(code_of(everything().place_for("/" + std::string(4999, 'a'), true)) == "path_too_long");
+}
+
+TEST_CASE("links that lead in a circle, or through a file, are told from files that are not there") {
+  const test::TemporaryDirectory world;
+  fs::create_symlink("two", world / "one");
+  fs::create_symlink("one", world / "two");
+  fs::create_symlink("nowhere", world / "dangling");
+  put(world / "file", "x");
+  CHECK(code_of(everything().find((world / "one").string())) == "symlink_loop");
+  CHECK(code_of(everything().find((world / "none").string())) == "no_such_file");
+  CHECK(code_of(everything().find((world / "dangling").string())) == "no_such_file");
+  CHECK(code_of(everything().place_for((world / "dangling").string(), true)) == "dangling_link");
+  CHECK(code_of(everything().find((world / "file/below").string())) == "not_a_directory");
+  CHECK(code_of(everything().place_for((world / "file/below").string(), true)) == "not_a_directory");
+}
+
+TEST_CASE("a pipe, a socket or a device is found without being opened") {
+  const test::TemporaryDirectory world;
+  const std::string pipe = (world / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    const auto found = everything().find(path);
+    REQUIRE(found);
+    CHECK(!found->is_regular());
+    CHECK(!found->is_directory());
+  }
+}
+
+TEST_CASE("directories on the way to a new file are made, if they may be") {
+  const test::TemporaryDirectory world;
+  CHECK(code_of(everything().place_for((world / "a/b/file").string(), false)) == "no_such_file");
+  CHECK(!fs::exists(world / "a"));
+  const auto place = everything().place_for((world / "a/./b//c/file").string(), true);
+  REQUIRE(place);
+  CHECK(place->name == "file");
+  CHECK(place->path == (world / "a/b/c/file").string());
+  CHECK(fs::is_directory(world / "a/b/c"));
+}
+
+TEST_CASE("a path that names a directory is no place for a file") {
+  const test::TemporaryDirectory world;
+  for (const char* end : {"new/", "new/.", "new/..", "."}) {
+    CAPTURE(end);
+    CHECK(code_of(everything().place_for((world / end).string(), true)) == "is_a_directory");
+  }
+  CHECK(fs::is_empty(world.path()));
+}
+
+TEST_CASE("a way back over a directory that is not there makes nothing") {
+  const test::TemporaryDirectory world;
+  CHECK(code_of(everything().place_for(world.path().string() + "/none/../file", true)) == "no_such_file");
+  CHECK(fs::is_empty(world.path()));
+}
+
+TEST_CASE("a thousand directories deep a file can be made and found again") {
+  const test::TemporaryDirectory world;
+  std::string path = world.path().string();
+  for (int i = 0; i < 1000; ++i) {
+    path += "/d";
+  }
+  path += "/file";
+  CHECK(make_at(everything(), path, "deep") == "");
+  CHECK(everything().find(path));
+}
+
+TEST_CASE("a file that was replaced after it was found has no place any more") {
+  const test::TemporaryDirectory world;
+  put(world / "file", "old");
+  const auto found = everything().find((world / "file").string());
+  put(world / "other", "new");
+  fs::rename(world / "other", world / "file");
+  REQUIRE(found);
+  CHECK(code_of(everything().place_of(*found)) == "file_changed");
+}
+
+TEST_CASE("with a root, what is beneath it is found by the root's path, and by its real one") {
+  const Confined confined;
+  fs::create_directory(confined.root / "sub");
+  fs::create_symlink("../file", confined.root / "sub" / "up");
+  fs::create_symlink(confined.root, confined.world / "alias");
+  const FileSpace by_alias = space_of(confined.world / "alias");
+  CHECK(by_alias.find((confined.world / "alias/file").string()));
+  CHECK(by_alias.find(confined.at("file")));
+  const FileSpace space = confined.space();
+  CHECK(space.find(confined.at("sub/up")));
+  CHECK(space.find(confined.root.string())->is_directory());
+  CHECK(space.find(confined.root.string() + "/")->is_directory());
+  CHECK(space.find(confined.at("sub/../file")));
+  const auto file = space.find(confined.at("sub/up"));
+  const auto place = space.place_of(*file);
+  REQUIRE(place);
+  CHECK(place->path == confined.at("file"));
+}
+
+TEST_CASE("with a root, no path leads out of it") {
+  const Confined confined;
+  fs::create_symlink(confined.secret, confined.root / "absolute");
+  fs::create_symlink("../secret", confined.root / "relative");
+  fs::create_symlink("/proc/self/root", confined.root / "magic");
+  fs::create_directory(confined.world / "root-beside");
+  put(confined.world / "root-beside" / "key", "secret");
+  const FileSpace space = confined.space();
+  const std::string from = confined.root.string();
+  for (const std::string& path :
+       {std::string("/etc/passwd"), confined.world.path().string(), from + "/../secret/key", from + "/..",
+        from + "/sub/../../secret/key", from + "/absolute/key", from + "/relative/key", from + "/absolute",
+        from + "-beside/key", from + "/magic" + confined.secret.string() + "/key"}) {
+    CAPTURE(path);
+    CHECK(!space.find(path));
+    CHECK(!space.place_for(path, true));
+  }
+  CHECK(code_of(space.find(from + "/absolute/key")) == "outside_root");
+  CHECK(code_of(space.find("/etc/passwd")) == "outside_root");
+  CHECK(make_at(space, from + "/relative/planted", "x") == "outside_root");
+  CHECK(make_at(space, from + "/relative/new/planted", "x") != "");
+  CHECK(!fs::exists(confined.secret / "planted"));
+  CHECK(!fs::exists(confined.secret / "new"));
+}
+
+TEST_CASE("with a root, a directory that is swapped for a link at any moment leads nowhere else") {
+  const Confined confined;
+  const FileSpace space = confined.space();
+  fs::create_directory(confined.root / "dir");
+  put(confined.root / "dir" / "key", "harmless");
+  fs::create_symlink(confined.secret, confined.root / "link");
+  std::atomic<bool> over = false;
+  std::thread attacker([&] {
+    const std::string dir = confined.at("dir");
+    const std::string link = confined.at("link");
+    while (!over) {
+      ::renameat2(AT_FDCWD, dir.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  int found_inside = 0;
+  int refused = 0;
+  for (int round = 0; round < 20'000 || ((found_inside == 0 || refused == 0) && round < 2'000'000); ++round) {
+    const auto found = space.find(confined.at("dir/key"));
+    const auto fd = found ? found->open_for_reading() : fail(found.error());
+    if (fd) {
+      std::string bytes(8, '\0');
+      REQUIRE(::read(fd->get(), bytes.data(), bytes.size()) == 8);
+      REQUIRE(bytes == "harmless");
+      ++found_inside;
+    } else {
+      ++refused;
+    }
+    if (round % 100 == 0) {
+      (void)make_at(space, confined.at("dir/sub" + std::to_string(round) + "/planted"), "x");
+      (void)make_at(space, confined.at("dir/planted" + std::to_string(round)), "x");
+    }
+  }
+  over = true;
+  attacker.join();
+  CHECK(found_inside > 0);
+  CHECK(refused > 0);
+  CHECK(content_of(confined.secret / "key") == "secret");
+  CHECK(std::distance(fs::directory_iterator(confined.secret), {}) == 1);
+}
+
+TEST_CASE("a root that is not there, or is no directory, is an error of its own") {
+  const Confined confined;
+  CHECK(code_of(FileSpace::open(confined.at("none"))) == "no_such_file");
+  CHECK(code_of(FileSpace::open(confined.at("file"))) == "not_a_directory");
+}
+
+TEST_CASE("every error about a file says what to do, in one printable line") {
+  for (int number = 1; number < 134; ++number) {
+    const Error error = agent::file_error("/a\nb\x1b[31m/" + std::string(5000, 'x'), number);
+    CAPTURE(number);
+    CHECK(!error.next_step.empty());
+    CHECK(error.message.size() < 1000);
+    CHECK(error.message.find('\n') == std::string::npos);
+    CHECK(error.message.find('\x1b') == std::string::npos);
+  }
+}

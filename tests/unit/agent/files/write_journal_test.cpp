@@ -1,0 +1,201 @@
+#include "agent/files/write_journal.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "agent/files/revision.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace dockbridge;
+using agent::ContentStore;
+using agent::revision_of;
+using agent::WriteJournal;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* k_temporary = ".dockbridge-0123456789abcdef.tmp";
+
+struct World {
+  test::TemporaryDirectory state;
+  test::TemporaryDirectory work;
+
+  void put(const std::string& name, const std::string& content) const {
+    std::ofstream(work / name, std::ios::binary) << content;
+  }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream file(work / name, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return (work / name).string(); }
+  [[nodiscard]] ContentStore store() const {
+    auto opened = ContentStore::open(state.fd());
+    REQUIRE(opened);
+    return std::move(*opened);
+  }
+  [[nodiscard]] int journals() const {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator(state.path())) {
+      count += entry.path().filename().string().starts_with("writing_") ? 1 : 0;
+    }
+    return count;
+  }
+  /// In a process that is killed right after it.
+  void do_and_die(const std::function<void(WriteJournal& journal)>& act) const {
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+      auto journal = WriteJournal::open(state.fd());
+      if (journal) {
+        act(*journal);
+      }
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    REQUIRE(WIFSIGNALED(status));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a temporary file of a killed process is removed") {
+  const World world;
+  world.put(k_temporary, "half");
+  world.put("file", "whole");
+  world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at(k_temporary)); });
+  CHECK(WriteJournal::has_leftovers(world.state.fd()));
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(!fs::exists(world.work / k_temporary));
+  CHECK(world.content("file") == "whole");
+  CHECK(!WriteJournal::has_leftovers(world.state.fd()));
+  CHECK(world.journals() == 0);
+}
+
+TEST_CASE("a process that lives is left alone") {
+  const World world;
+  world.put(k_temporary, "half");
+  auto journal = WriteJournal::open(world.state.fd());
+  REQUIRE(journal);
+  REQUIRE(journal->begin_temporary(world.at(k_temporary)));
+  CHECK(!WriteJournal::has_leftovers(world.state.fd()));
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(fs::exists(world.work / k_temporary));
+  CHECK(world.journals() == 1);
+}
+
+TEST_CASE("what was finished is left alone, and a journal goes with its owner") {
+  const World world;
+  world.put(k_temporary, "somebody else's");
+  {
+    auto journal = WriteJournal::open(world.state.fd());
+    REQUIRE(journal);
+    REQUIRE(journal->begin_temporary(world.at(k_temporary)));
+    journal->done();
+  }
+  CHECK(world.journals() == 0);
+  world.do_and_die([&](WriteJournal& journal) {
+    (void)journal.begin_temporary(world.at(k_temporary));
+    journal.done();
+  });
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(fs::exists(world.work / k_temporary));
+  CHECK(world.journals() == 0);
+}
+
+TEST_CASE("nothing is removed that is not named like a temporary file") {
+  const World world;
+  world.put("precious", "x");
+  world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at("precious")); });
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(fs::exists(world.work / "precious"));
+}
+
+TEST_CASE("a file that was half written in place gets its old content back") {
+  const World world;
+  const std::string before = "the old content, which is longer";
+  const std::string after = "THE NEW";
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of(before), before));
+  REQUIRE(store.put(revision_of(after), after));
+  for (const std::string& half :
+       {std::string("THE old content, which is longer"), std::string("THE NEW content, which is longer"), before}) {
+    world.put("file", half);
+    world.do_and_die([&](WriteJournal& journal) {
+      (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
+    });
+    WriteJournal::recover(world.state.fd(), store);
+    CHECK(world.content("file") == before);
+  }
+}
+
+TEST_CASE("a file that others have written since is not touched") {
+  const World world;
+  const std::string before = "the old content";
+  const std::string after = "the new content";
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of(before), before));
+  REQUIRE(store.put(revision_of(after), after));
+  for (const std::string& theirs : {std::string("repaired by hand"), after, std::string("the new content and more")}) {
+    world.put("file", theirs);
+    world.do_and_die([&](WriteJournal& journal) {
+      (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
+    });
+    WriteJournal::recover(world.state.fd(), store);
+    CHECK(world.content("file") == theirs);
+  }
+}
+
+TEST_CASE("a file that is not there any more, or became something else, is not waited for") {
+  const World world;
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of("old"), "old"));
+  REQUIRE(store.put(revision_of("new"), "new"));
+  REQUIRE(::mkfifo(world.at("pipe").c_str(), 0600) == 0);
+  world.put("target", "target");
+  fs::create_symlink("target", world.work / "link");
+  for (const char* name : {"gone", "pipe", "link", "gone/below"}) {
+    world.do_and_die([&](WriteJournal& journal) {
+      (void)journal.begin_in_place(world.at(name), revision_of("old"), revision_of("new"));
+    });
+    WriteJournal::recover(world.state.fd(), store);
+    CHECK(world.journals() == 0);
+  }
+  CHECK(world.content("target") == "target");
+}
+
+TEST_CASE("a journal that is no journal is removed, whatever it holds") {
+  const World world;
+  const std::string revision(32, 'a');
+  int number = 0;
+  for (const std::string& text :
+       {std::string(), std::string("T"), std::string("P"), std::string("P") + revision, std::string("X/etc/passwd"),
+        std::string(200'000, 'T'), std::string("\0\0\0", 3), "T" + world.work.path().string() + "/"}) {
+    std::ofstream(world.state / ("writing_" + std::to_string(number++)), std::ios::binary) << text;
+  }
+  fs::create_directory(world.state / "writing_directory");
+  fs::create_symlink("/etc/passwd", world.state / "writing_link");
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(world.journals() == 2);  // those that are no files stay, and do no harm
+  CHECK(fs::exists(world.work.path()));
+}
+
+TEST_CASE("names with line ends are noted as they are") {
+  const World world;
+  const std::string directory = "a\nb \"c\"";
+  fs::create_directory(world.work / directory);
+  world.put(directory + "/" + k_temporary, "half");
+  world.do_and_die(
+      [&](WriteJournal& journal) { (void)journal.begin_temporary(world.at(directory + "/" + k_temporary)); });
+  WriteJournal::recover(world.state.fd(), world.store());
+  CHECK(fs::is_empty(world.work / directory));
+}
