@@ -28,6 +28,7 @@ constexpr Measurement k_measurements[] = {
     {"commands in a row", measure_growth},
     {"a flood of output", measure_flood},
     {"many processes", measure_many_processes},
+    {"a client that does not read", measure_silent_client},
     {"waiting", measure_waiting},
     {"start-up", measure_startup},
     {"idle memory", measure_idle_memory},

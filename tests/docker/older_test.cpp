@@ -86,7 +86,8 @@ TEST_CASE("a process that an older dockbridge started is listed, read, fed, wait
     CHECK(fields["command"] == "an old command");
     CHECK(fields["pid"] == 4242);
     bool listed = false;
-    for (const json& process : fields_of(server->call("check_process", json::object()))["processes"]) {
+    const json list = fields_of(server->call("check_process", json::object()))["processes"];
+    for (const json& process : list) {
       listed = listed || (process["processId"] == id && process["status"] == "running");
     }
     CHECK(listed);
