@@ -30,6 +30,8 @@ std::vector<Figure> measure_growth(const Setting& setting);
 std::vector<Figure> measure_flood(const Setting& setting);
 /// Hundreds of processes at once: listed, and killed.
 std::vector<Figure> measure_many_processes(const Setting& setting);
+/// What a client that does not read its answers costs another.
+std::vector<Figure> measure_silent_client(const Setting& setting);
 /// How soon a wait ends, and a new server finds what an old one started.
 std::vector<Figure> measure_waiting(const Setting& setting);
 /// From the start of the process to its first answers. Needs the agent in its place.

@@ -29,6 +29,7 @@ constexpr Measurement k_measurements[] = {
     {"commands in a row", measure_growth},
     {"a flood of output", measure_flood},
     {"many processes", measure_many_processes},
+    {"a client that does not read", measure_silent_client},
     {"waiting", measure_waiting},
     {"files", measure_files},
     {"large files", measure_large_files},

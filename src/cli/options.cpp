@@ -101,7 +101,7 @@ Taker choice(std::map<std::string, Value> values, std::function<void(Options&, V
 }
 
 Taker whole_number(std::int64_t least, std::int64_t most, std::function<void(Options&, std::int64_t)> set) {
-  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+  return [least, most, set = std::move(set)](Options& options, const std::string& value) -> std::optional<std::string> {
     std::int64_t number = 0;
     const char* end = value.data() + value.size();
     const auto parsed = std::from_chars(value.data(), end, number);
