@@ -15,36 +15,35 @@ set(agent_files_sources
   ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/tree_walk.cpp)
 
 # The program inside the container: static, small, no dependency on what the image holds.
-# In this order, because keepers and sessions share the pages of what lies together.
+# What sessions and keepers run lies together, so that they share its pages.
 add_executable(dockbridge-agent
   src/agent/main.cpp
-  src/agent/keeper/assignment.cpp
-  src/agent/keeper/child.cpp
-  src/agent/keeper/control.cpp
-  src/agent/keeper/input_wait.cpp
-  src/agent/keeper/keeper.cpp
-  src/agent/keeper/orders.cpp
-  src/agent/keeper/process_tree.cpp
-  src/agent/keeper/service.cpp
-  src/agent/keeper/streams.cpp
-  src/agent/keeper/terminal.cpp
-  src/agent/keeper/usage.cpp
   src/agent/launch.cpp
   src/agent/moment.cpp
   src/agent/record.cpp
-  src/agent/screen/emulator.cpp
-  src/agent/screen/service.cpp
+  src/agent/spool.cpp
   src/agent/session/event_loop.cpp
+  src/agent/keeper/assignment.cpp
   src/agent/session/file_workers.cpp
+  src/agent/keeper/child.cpp
   src/agent/session/frozen_time.cpp
+  src/agent/keeper/control.cpp
   src/agent/session/identity.cpp
+  src/agent/keeper/input_wait.cpp
   src/agent/session/keeper_link.cpp
+  src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
+  src/agent/keeper/orders.cpp
   src/agent/session/keepers.cpp
+  src/agent/keeper/process_tree.cpp
   src/agent/session/operations.cpp
+  src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp
+  src/agent/keeper/streams.cpp
   src/agent/session/pattern.cpp
+  src/agent/keeper/terminal.cpp
   src/agent/session/pattern_watch.cpp
+  src/agent/keeper/usage.cpp
   src/agent/session/ports.cpp
   src/agent/session/process.cpp
   src/agent/session/session.cpp
@@ -53,7 +52,8 @@ add_executable(dockbridge-agent
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp
   src/agent/session/waiting.cpp
-  src/agent/spool.cpp
+  src/agent/screen/emulator.cpp
+  src/agent/screen/service.cpp
   src/wire/frame.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp

@@ -33,7 +33,8 @@ Bridge::Bridge(const Options& options, Log& log)
     : m_engine(make_engine(options)),
       m_channel(std::make_unique<docker::DockerChannel>(*m_engine, options.container, log)),
       m_sandbox(std::make_unique<sandbox::Sandbox>(
-          *m_channel, sandbox::Sandbox::Settings{options.container.workdir, options.retention, options.file_root}, log)) {}
+          *m_channel, sandbox::Sandbox::Settings{options.container.workdir, options.retention, options.file_root},
+          log)) {}
 
 Bridge::~Bridge() = default;
 

@@ -41,6 +41,7 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
+  std::size_t max_message_bytes = 16ULL * 1024 * 1024;
   std::string file_root;  ///< in the container; empty: no limit
   wire::Retention retention;
   HttpOptions http;

@@ -82,7 +82,8 @@ int serve(const Options& options, Log& log) {
   bool abandoned = false;
   bool stopped = false;
   if (!http || options.http.stdio_too) {
-    stopped = mcp::serve_stdio(0, 1, signals.get(), hub, pool, abandoned) == mcp::StdioEnd::stopped;
+    stopped = mcp::serve_stdio(0, 1, signals.get(), hub, pool, options.max_message_bytes, abandoned) ==
+              mcp::StdioEnd::stopped;
   }
   if (http) {
     if (!stopped) {

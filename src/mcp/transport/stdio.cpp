@@ -23,7 +23,8 @@ constexpr milliseconds k_detach_patience{500};
 
 }  // namespace
 
-StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, bool& abandoned) {
+StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, std::size_t max_message,
+                     bool& abandoned) {
   std::mutex output_mutex;
   const auto send = [&](const json& message) {
     const std::string line = dump(message) + "\n";
@@ -33,7 +34,7 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
     }
   };
   const auto conversation = Conversation::begin(hub, {}, std::make_shared<DirectSink>(send));
-  LineSplitter lines(k_max_message_bytes);
+  LineSplitter lines(max_message);
   StdioEnd end = StdioEnd::input_ended;
   std::array<char, 64 * 1024> buffer;
   while (true) {
@@ -66,7 +67,8 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
         },
         [&] {
           conversation->refuse(
-              {nullptr, k_invalid_request, fmt::format("the message is longer than {} bytes", k_max_message_bytes)});
+              {nullptr, k_invalid_request,
+               fmt::format("the message is longer than {} bytes; --max-message allows more", max_message)});
         });
   }
   conversation->end_listening();
