@@ -30,13 +30,13 @@ TEST_CASE("a path that cannot be one is refused by every tool, and the server go
   const std::string long_path(5000, 'x');
   const std::string longest_path(200'000, 'x');
   const std::string with_nul("a\0b", 3);
-  for (const std::string& path : {long_path, longest_path, with_nul, std::string("a/") + std::string(300, 'n')}) {
+  for (const std::string& path : {long_path, longest_path, with_nul, std::string(300, 'n')}) {
     CAPTURE(path.size());
     for (const json& result : {files.tools.read(path), files.tools.write(path, "x"), files.tools.edit(path, "a", "b"),
                                files.tools.undo(path), files.tools.ls(path), files.tools.grep("x", path),
                                files.tools.glob("*", {{"path", path}})}) {
       const std::string code = error_code(result);
-      CHECK((code == "path_too_long" || code == "bad_arguments" || code == "too_large"));
+      CHECK((code == "path_too_long" || code == "bad_arguments" || code == "too_long"));
       CHECK(text_of(result).size() < 2000);
     }
   }
@@ -263,15 +263,16 @@ TEST_CASE("a file that grows, shrinks and goes away while it is read is read as 
 TEST_CASE("patterns that are wrong or cruel end soon, with a reason or a result") {
   Files files;
   (void)files.sh("head -c 300000 /dev/zero | tr '\\0' a > /app/file; echo >> /app/file; echo b >> /app/file");
-  for (const char* pattern : {"(", "[", "a{2000}{2000}", "(?<=a)b", "\\1", "*", "(?P<n>a)(?P<n>b)"}) {
+  for (const std::string pattern : {"(", "[", "a{2000}{2000}", "(?<=a)b", "\\1", "*"}) {
     CAPTURE(pattern);
     CHECK(error_code(files.tools.grep(pattern, "/app")) == "bad_pattern");
   }
-  for (const char* pattern : {"(a*)*b", "(a|aa)+$", "(x+x+)+y", "((a{0,100}){0,10})c", "^(([a-z])+.)+[A-Z]([a-z])+$"}) {
+  for (const std::string pattern :
+       {"(a*)*b", "(a|aa)+$", "(x+x+)+y", "((a{0,100}){0,10})c", "^(([a-z])+.)+[A-Z]([a-z])+$"}) {
     CAPTURE(pattern);
     CHECK(done(files.tools.grep(pattern, "/app")));
   }
-  CHECK(done(files.tools.grep("", "/app")));
+  CHECK(error_code(files.tools.grep("", "/app")) == "bad_arguments");
 }
 
 TEST_CASE("a swap of a directory for a link during the call never leads out of the root") {
@@ -348,6 +349,9 @@ TEST_CASE("file tools work where the kernel does not know openat2") {
   std::ofstream(host / "profile.json")
       << R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["openat2"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}]})";
   Files files({"--init", "--security-opt", "seccomp=" + (host / "profile.json").string()});
+  CHECK(
+      files.sh("python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); c.syscall(437, -100, b\"/\", 0, 0); "
+               "print(ctypes.get_errno())'") == "38");
   REQUIRE(done(files.tools.write("dir/file", "one\n")));
   CHECK(done(files.tools.edit("dir/file", "one", "two")));
   CHECK(done(files.tools.undo("dir/file")));
@@ -372,7 +376,9 @@ TEST_CASE("a file of a gigabyte is read and searched in bounded memory") {
   CHECK(error_code(files.tools.edit("lines", "a", "b")) == "too_large");
   CHECK(error_code(files.tools.write("lines", "a")) == "too_large");
   for (const char* name : {k_session, k_file_worker}) {
-    for (const int pid : files.container.pids_of(name)) {
+    const auto pids = files.container.pids_of(name);
+    CHECK(!pids.empty());
+    for (const int pid : pids) {
       CAPTURE(name);
       CHECK((!k_memory_tells || peak_kib(pid) < 64 * 1024));
     }
