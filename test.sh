@@ -7,7 +7,7 @@ set -euo pipefail
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
 
 set_up_packages() {
-  ensure_packages "${k_build_packages[@]}" busybox-static patch
+  ensure_packages "${k_build_packages[@]}" busybox-static patch openssl clang libclang-rt-14-dev
   command -v npm >/dev/null || ensure_packages nodejs npm
 }
 

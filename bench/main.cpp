@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <set>
 
 #include "figures.hpp"
 #include "interruption.hpp"
@@ -13,7 +14,7 @@ using namespace dockbridge::bench;
 
 namespace {
 
-constexpr dockbridge::seconds k_time_allowed{90};
+constexpr dockbridge::seconds k_time_allowed{150};
 constexpr const char* k_bare_spawn_path = "/bare_spawn";
 
 struct Measurement {
@@ -28,15 +29,21 @@ constexpr Measurement k_measurements[] = {
     {"commands in a row", measure_growth},
     {"a flood of output", measure_flood},
     {"many processes", measure_many_processes},
+    {"a client that does not read", measure_silent_client},
     {"waiting", measure_waiting},
+    {"files", measure_files},
+    {"large files", measure_large_files},
     {"start-up", measure_startup},
     {"idle memory", measure_idle_memory},
 };
 
 /// A measurement that breaks off is a bound that is not met; the others still count.
-std::vector<Figure> measure_all(const Setting& setting) {
+std::vector<Figure> measure_all(const Setting& setting, const std::string& only) {
   std::vector<Figure> figures;
   for (const auto& [name, measure] : k_measurements) {
+    if (!only.empty() && only != name) {
+      continue;
+    }
     fmt::print(stderr, "measuring {} ...\n", name);
     try {
       const auto measured = measure(setting);
@@ -51,14 +58,14 @@ std::vector<Figure> measure_all(const Setting& setting) {
   return figures;
 }
 
-bool bench(const std::string& program, const std::string& bare_spawn, const std::string& image,
-           const std::string& via) {
+bool bench(const std::string& program, const std::string& bare_spawn, const std::string& image, const std::string& via,
+           const std::string& only) {
   const Container container(image);
   container.copy_in(bare_spawn, k_bare_spawn_path);
   const Setting setting{
       container, {program, {"--container-name", container.name(), "--no-create", "--via", via}}, k_bare_spawn_path};
   const ProcessorTime before = processor_time();
-  const auto figures = measure_all(setting);
+  const auto figures = measure_all(setting, only);
   const ProcessorTime after = processor_time();
   print_table(figures);
   fmt::print("\nThe hypervisor took {:.1f} % of the processors' time for other machines.\n",
@@ -77,11 +84,17 @@ int main(int argc, char** argv) {
   app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
   app.add_option("--image", image, "the image to make a container of")->capture_default_str();
   app.add_option("--via", via, "the channel")->capture_default_str()->check(CLI::IsMember({"engine", "exec"}));
+  std::string only;
+  std::set<std::string> names;
+  for (const Measurement& measurement : k_measurements) {
+    names.insert(measurement.name);
+  }
+  app.add_option("--only", only, "one measurement and no other")->check(CLI::IsMember(names));
   CLI11_PARSE(app, argc, argv);
 
   unwind_on_signals(k_time_allowed);
   try {
-    return bench(program, here / "bare_spawn", image, via) ? 0 : 1;
+    return bench(program, here / "bare_spawn", image, via, only) ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "dockbridge-bench: {}\n", error.what());
     return 2;

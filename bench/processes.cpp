@@ -15,6 +15,9 @@ constexpr int k_at_once = 200;
 constexpr int k_lists = 20;
 constexpr int k_pattern_waits = 50;
 constexpr int k_reattachments = 5;
+constexpr int k_calls_beside = 100;
+constexpr int k_unread_answers = 60;
+constexpr double k_beside_bound = 1.5;
 constexpr Samples::Duration k_list_bound{50};
 constexpr Samples::Duration k_kill_bound{2000};
 constexpr Samples::Duration k_pattern_bound{5};
@@ -82,6 +85,36 @@ std::vector<Figure> measure_many_processes(const Setting& setting) {
           {fmt::format("killing {} processes", k_processes), fmt::format("{:.0f} ms, {} gone", took.count(), gone),
            fmt::format("<= {:.0f} ms, {}", k_kill_bound.count(), k_processes),
            took <= k_kill_bound && gone == k_processes}};
+}
+
+std::vector<Figure> measure_silent_client(const Setting& setting) {
+  Server other(setting.launch);
+  other.initialize();
+  const auto time_calls = [&] {
+    Samples samples;
+    for (int i = 0; i < k_calls_beside; ++i) {
+      const auto began = Clock::now();
+      other.execute("true");
+      samples.add(Clock::now() - began);
+    }
+    return samples;
+  };
+  other.execute("true");
+  const Samples alone = time_calls();
+  Server silent(setting.launch);
+  silent.initialize();
+  for (int i = 0; i < k_unread_answers; ++i) {
+    silent.send(call_request(i, "execute_command",
+                             {{"command", "head -c 60000 /dev/zero | tr '\\0' x"}, {"maxOutput", 100000}}));
+  }
+  if (!silent.has_answer(k_answer_patience)) {
+    throw std::runtime_error("the client that does not read was not answered");
+  }
+  const Samples beside = time_calls();
+  const double ratio = beside.median() / alone.median();
+  return {{fmt::format("`true` beside a client that leaves {} answers unread / alone", k_unread_answers),
+           fmt::format("{:.2f} ({:.2f} / {:.2f} ms)", ratio, beside.median().count(), alone.median().count()),
+           fmt::format("<= {:.1f}", k_beside_bound), ratio <= k_beside_bound}};
 }
 
 std::vector<Figure> measure_waiting(const Setting& setting) {

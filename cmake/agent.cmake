@@ -15,25 +15,9 @@ set(agent_files_sources
   ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/tree_walk.cpp)
 
 # The program inside the container: static, small, no dependency on what the image holds.
+# In this order, because keepers and sessions share the pages of what lies together.
 add_executable(dockbridge-agent
   src/agent/main.cpp
-  ${agent_files_sources}
-  src/agent/files/content_store.cpp
-  src/agent/files/diff.cpp
-  src/agent/files/edit.cpp
-  src/agent/files/encoding.cpp
-  src/agent/files/file_changer.cpp
-  src/agent/files/file_history.cpp
-  src/agent/files/file_space.cpp
-  src/agent/files/line_comparison.cpp
-  src/agent/files/near_match.cpp
-  src/agent/files/overlooked.cpp
-  src/agent/files/revision.cpp
-  src/agent/files/searching.cpp
-  src/agent/files/service.cpp
-  src/agent/files/temporary_file.cpp
-  src/agent/files/text_page.cpp
-  src/agent/files/write_journal.cpp
   src/agent/keeper/assignment.cpp
   src/agent/keeper/child.cpp
   src/agent/keeper/control.cpp
@@ -76,7 +60,25 @@ add_executable(dockbridge-agent
   src/util/beneath.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
-  src/util/text.cpp)
+  src/util/json_text.cpp
+  src/util/text.cpp
+  ${agent_files_sources}
+  src/agent/files/content_store.cpp
+  src/agent/files/diff.cpp
+  src/agent/files/edit.cpp
+  src/agent/files/encoding.cpp
+  src/agent/files/file_changer.cpp
+  src/agent/files/file_history.cpp
+  src/agent/files/file_space.cpp
+  src/agent/files/line_comparison.cpp
+  src/agent/files/near_match.cpp
+  src/agent/files/overlooked.cpp
+  src/agent/files/revision.cpp
+  src/agent/files/searching.cpp
+  src/agent/files/service.cpp
+  src/agent/files/temporary_file.cpp
+  src/agent/files/text_page.cpp
+  src/agent/files/write_journal.cpp)
 target_include_directories(dockbridge-agent PRIVATE src)
 target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
 target_compile_options(dockbridge-agent PRIVATE -O2 -ffunction-sections -fdata-sections)

@@ -6,12 +6,16 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Boost REQUIRED COMPONENTS filesystem)
+find_package(OpenSSL REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+# By its own flags: they change the layout of the library's objects.
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 
 add_library(dockbridge_core STATIC
   src/cli/bridge.cpp
   src/cli/call.cpp
   src/cli/doctor.cpp
+  src/cli/http.cpp
   src/cli/options.cpp
   src/cli/serve.cpp
   src/docker/address.cpp
@@ -21,9 +25,25 @@ add_library(dockbridge_core STATIC
   src/docker/docker_channel.cpp
   src/docker/http.cpp
   src/docker/tar.cpp
+  src/mcp/bulletin.cpp
+  src/mcp/call.cpp
   src/mcp/conversation.cpp
   src/mcp/message.cpp
+  src/mcp/methods.cpp
+  src/mcp/metrics.cpp
+  src/mcp/once.cpp
   src/mcp/server.cpp
+  src/mcp/state_seal.cpp
+  src/mcp/tasks.cpp
+  src/mcp/transport/http/access.cpp
+  src/mcp/transport/http/connection.cpp
+  src/mcp/transport/http/front.cpp
+  src/mcp/transport/http/listener.cpp
+  src/mcp/transport/http/outbox.cpp
+  src/mcp/transport/http/sessions.cpp
+  src/mcp/transport/http/socket.cpp
+  src/mcp/transport/http/stateless_headers.cpp
+  src/mcp/transport/http_server.cpp
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
@@ -48,14 +68,17 @@ add_library(dockbridge_core STATIC
   src/tools/following.cpp
   src/tools/output.cpp
   src/tools/process_report.cpp
+  src/tools/prompts.cpp
+  src/tools/resources.cpp
   src/tools/send_input.cpp
   src/tools/tool_shape.cpp
   src/tools/toolbox.cpp
   src/tools/view.cpp
-  src/util/base64.cpp
   src/util/beneath.cpp
+  src/util/encoding.cpp
   src/util/file.cpp
   src/util/json_depth.cpp
+  src/util/json_text.cpp
   src/util/log.cpp
   src/util/random.cpp
   src/util/text.cpp
@@ -68,7 +91,8 @@ target_include_directories(dockbridge_core PUBLIC src)
 target_compile_definitions(dockbridge_core PUBLIC DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(dockbridge_core
   PUBLIC dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
-  PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL)
+  PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL PkgConfig::HTTPLIB
+          OpenSSL::SSL)
 target_precompile_headers(dockbridge_core PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
 
 add_executable(dockbridge src/main.cpp)

@@ -101,7 +101,7 @@ Taker choice(std::map<std::string, Value> values, std::function<void(Options&, V
 }
 
 Taker whole_number(std::int64_t least, std::int64_t most, std::function<void(Options&, std::int64_t)> set) {
-  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+  return [least, most, set = std::move(set)](Options& options, const std::string& value) -> std::optional<std::string> {
     std::int64_t number = 0;
     const char* end = value.data() + value.size();
     const auto parsed = std::from_chars(value.data(), end, number);
@@ -116,6 +116,54 @@ Taker whole_number(std::int64_t least, std::int64_t most, std::function<void(Opt
 Taker switch_off(bool docker::ContainerPolicy::*field) {
   return choice<bool>({{"true", true}, {"false", false}, {"1", true}, {"0", false}},
                       [=](Options& options, bool given) { options.container.*field = !given; });
+}
+
+Taker http_text(std::string HttpOptions::*field, const std::string& accepted) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    if (value.empty()) {
+      return accepted;
+    }
+    options.http.*field = value;
+    return std::nullopt;
+  };
+}
+
+Taker http_list(std::vector<std::string> HttpOptions::*field) {
+  return [=](Options& options, const std::string& value) -> std::optional<std::string> {
+    std::vector<std::string> entries;
+    for (std::size_t from = 0; from <= value.size();) {
+      const std::size_t comma = std::min(value.find(',', from), value.size());
+      if (comma > from) {
+        entries.push_back(value.substr(from, comma - from));
+      }
+      from = comma + 1;
+    }
+    options.http.*field = entries;
+    return std::nullopt;
+  };
+}
+
+Taker http_switch(bool HttpOptions::*field) {
+  return choice<bool>({{"true", true}, {"false", false}, {"1", true}, {"0", false}},
+                      [=](Options& options, bool given) { options.http.*field = given; });
+}
+
+/// "HOST:PORT", "[::1]:PORT", ":PORT" or "PORT".
+std::optional<std::string> take_endpoint(Options& options, const std::string& value) {
+  const std::size_t colon = value.rfind(':');
+  std::string host = colon == std::string::npos ? "" : value.substr(0, colon);
+  const std::string port = colon == std::string::npos ? value : value.substr(colon + 1);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  unsigned int number = 0;
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (port.empty() || parsed.ec != std::errc() || parsed.ptr != port.data() + port.size() || number > 65535) {
+    return "an address such as 127.0.0.1:7332, or a port";
+  }
+  options.http.host = host.empty() ? "127.0.0.1" : host;
+  options.http.port = port;
+  return std::nullopt;
 }
 
 const std::vector<Setting>& settings() {
@@ -162,6 +210,26 @@ const std::vector<Setting>& settings() {
       {"rationale", "", "required|optional", "whether every call has to say why (required)",
        choice<bool>({{"required", true}, {"optional", false}},
                     [](Options& o, bool required) { o.tools.rationale_required = required; })},
+      {"http", "", "HOST:PORT", "serve MCP over HTTP at /mcp instead of stdio (host 127.0.0.1)", take_endpoint},
+      {"stdio", "", "", "with --http: serve stdio too", http_switch(&HttpOptions::stdio_too)},
+      {"token-file", "", "FILE", "tokens for HTTP, mode 0600; made if it is missing (~/.config/dockbridge/token)",
+       http_text(&HttpOptions::token_file, "a file's path")},
+      {"no-token", "", "", "serve HTTP on this machine without a token", http_switch(&HttpOptions::no_token)},
+      {"allow-host", "", "HOST,...", "names that HTTP clients may call this server by, beside the local ones",
+       http_list(&HttpOptions::hosts)},
+      {"allow-origin", "", "ORIGIN,...", "web pages that may call this server, beside local ones",
+       http_list(&HttpOptions::origins)},
+      {"tls-cert", "", "FILE", "certificate for HTTPS, PEM",
+       http_text(&HttpOptions::tls_certificate, "a PEM file's path")},
+      {"tls-key", "", "FILE", "its private key, PEM", http_text(&HttpOptions::tls_key, "a PEM file's path")},
+      {"max-sessions", "", "N", "HTTP sessions of handshake clients (100)",
+       whole_number(1, 10'000,
+                    [](Options& o, std::int64_t number) { o.http.max_sessions = static_cast<std::size_t>(number); })},
+      {"session-idle", "", "SECONDS", "how long one is kept without use (3600)",
+       whole_number(1, 30L * 86400,
+                    [](Options& o, std::int64_t number) { o.http.session_idle = std::chrono::seconds(number); })},
+      {"max-rate", "", "N", "HTTP requests a second for each token (10000)",
+       whole_number(1, 1'000'000, [](Options& o, std::int64_t number) { o.http.rate = static_cast<double>(number); })},
       {"log-level", "", "LEVEL", "debug, info, warn, error or off (info)",
        choice<LogLevel>({{"debug", LogLevel::debug},
                          {"info", LogLevel::info},
@@ -253,9 +321,11 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   CLI::App app{"dockbridge: an MCP server that gives an AI agent a Docker container to work in", "dockbridge"};
   app.footer(
       "Each option is also an environment variable (--log-level: DOCKBRIDGE_LOG_LEVEL) and a key in the config\n"
-      "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio.\n\n"
+      "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio. A token for HTTP\n"
+      "can also come from DOCKBRIDGE_TOKEN.\n\n"
       "Examples:\n"
       "  dockbridge -c my-container\n"
+      "  dockbridge --http 127.0.0.1:7332\n"
       "  dockbridge call execute_command '{\"command\": \"uname -a\", \"rationale\": \"try it\"}'\n"
       "  dockbridge doctor");
   app.set_help_flag("-h,--help", "show this and exit");
@@ -279,7 +349,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   Invocation invocation;
   app.fallthrough();
   app.require_subcommand(0, 1);
-  app.add_subcommand("serve", "serve MCP on stdio (the default)");
+  app.add_subcommand("serve", "serve MCP on stdio or HTTP (the default)");
   auto* call = app.add_subcommand("call", "make one tool call and print its result");
   call->add_option("TOOL", invocation.tool, "the tool's name")->required();
   call->add_option("JSON", invocation.arguments, "its arguments")->required();
@@ -317,6 +387,11 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
         return fail(taken.error());
       }
     }
+  }
+  HttpOptions& http = invocation.options.http;
+  http.token = surroundings.environment("DOCKBRIDGE_TOKEN").value_or("");
+  if (http.tls_certificate.empty() != http.tls_key.empty()) {
+    return fail("bad_option", "HTTPS needs both --tls-cert and --tls-key");
   }
   invocation.command = call->parsed() ? Command::call : doctor->parsed() ? Command::doctor : Command::serve;
   return invocation;

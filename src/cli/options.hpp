@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +17,23 @@ namespace dockbridge::cli {
 
 enum class Via { engine, exec };
 
+/// Serving over HTTP.
+struct HttpOptions {
+  std::string host = "127.0.0.1";
+  std::string port{};  ///< empty: not at all
+  bool stdio_too = false;
+  std::string token{};       ///< from the environment only
+  std::string token_file{};  ///< empty: the usual place
+  bool no_token = false;
+  std::vector<std::string> hosts{};
+  std::vector<std::string> origins{};
+  std::string tls_certificate{};
+  std::string tls_key{};
+  std::size_t max_sessions = 100;
+  std::chrono::seconds session_idle{3600};
+  double rate = 10'000;
+};
+
 /// Everything that can be set, by a flag, an environment variable or the config file.
 struct Options {
   docker::ContainerPolicy container;
@@ -25,6 +43,7 @@ struct Options {
   tools::Settings tools;
   std::string file_root;  ///< in the container; empty: no limit
   wire::Retention retention;
+  HttpOptions http;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 };

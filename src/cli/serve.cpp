@@ -1,7 +1,19 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
 #include "cli/bridge.hpp"
 #include "cli/commands.hpp"
+#include "cli/http.hpp"
+#include "mcp/hub.hpp"
 #include "mcp/server.hpp"
 #include "mcp/transport/stdio.hpp"
+#include "tools/prompts.hpp"
+#include "tools/resources.hpp"
 #include "tools/toolbox.hpp"
 #include "util/worker_pool.hpp"
 
@@ -16,18 +28,74 @@ constexpr const char* k_instructions =
     "between calls. Commands that fall silent are left running in the background under a processId: use check_process "
     "with a timeout to wait for them instead of polling, and send_input to answer prompts. Start servers with "
     "background: true. Output beyond the limit is cut in the middle; narrow it with grep, head or tail, or read on "
-    "with "
-    "check_process and since.";
+    "with check_process and since.";
+
+/// A box with a way in and out.
+constexpr const char* k_icon =
+    "data:image/svg+xml;base64,"
+    "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAyNCAyNCI+"
+    "PHBhdGggZD0iTTQgNmgxNnYxMkg0eiIgZmls"
+    "bD0ibm9uZSIgc3Ryb2tlPSIjMjQ5NmVkIiBzdHJva2Utd2lkdGg9IjIiLz48cGF0aCBkPSJNMCAxMmgyNCIgc3Ryb2tlPSIjMjQ5NmVkIiBzdHJva2"
+    "Ut"
+    "d2lkdGg9IjIiLz48L3N2Zz4=";
+
+Fd stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void wait_for(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  while (::poll(&polled, 1, -1) < 0) {
+  }
+}
 
 }  // namespace
 
 int serve(const Options& options, Log& log) {
+  const Fd signals = stop_signals();
   Bridge bridge(options, log);
-  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
-  const mcp::Server server({"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions},
-                           tools::all_tools(resolve, options.tools));
+  std::atomic<bool> in_use{false};
+  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& {
+    in_use.store(true, std::memory_order_relaxed);
+    return bridge.sandbox();
+  };
+  tools::SandboxResources resources(bridge.sandbox());
+  const mcp::Server server(
+      {"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions, k_icon},
+      {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources});
+  mcp::Hub hub(server, log);
+  resources.publish_to(hub.bulletin);
   WorkerPool pool(k_max_calls);
-  return mcp::serve_stdio(0, 1, server, pool, log);
+  std::unique_ptr<mcp::HttpServer> http;
+  if (!options.http.port.empty()) {
+    auto started = start_http(options, bridge.sandbox(), in_use, hub, pool);
+    if (!started) {
+      fmt::print(stderr, "dockbridge: {}\n", started.error().sentence());
+      return 2;
+    }
+    http = std::move(*started);
+  }
+  bool abandoned = false;
+  bool stopped = false;
+  if (!http || options.http.stdio_too) {
+    stopped = mcp::serve_stdio(0, 1, signals.get(), hub, pool, abandoned) == mcp::StdioEnd::stopped;
+  }
+  if (http) {
+    if (!stopped) {
+      wait_for(signals.get());
+    }
+    abandoned = !http->stop() || abandoned;
+  }
+  if (abandoned) {
+    // What does not return in time waits for an engine that hangs. Nothing is lost: the container goes on.
+    log.warn("leaving calls that do not return");
+    ::_exit(0);
+  }
+  return 0;
 }
 
 }  // namespace dockbridge::cli

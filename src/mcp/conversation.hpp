@@ -6,93 +6,147 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mcp/hub.hpp"
 #include "mcp/reply.hpp"
-#include "mcp/server.hpp"
-#include "mcp/tool.hpp"
 #include "util/clock.hpp"
-#include "util/log.hpp"
 
 namespace dockbridge::mcp {
 
-/// One client's side of the protocol: takes its messages, answers each request exactly once, in any order.
-/// `receive` is called by one thread at a time, the transport's reader; the calls it returns are made by any thread.
-/// `send` may be called from any thread and takes one whole message at a time.
-class Conversation {
+class Call;
+
+/// Whose requests these are and what they may use.
+struct Caller {
+  std::string owner = "local";
+  std::optional<std::set<std::string>> tools{};  ///< none: all
+
+  [[nodiscard]] bool may_use(const std::string& tool) const { return !tools || tools->contains(tool); }
+};
+
+/// What is known of the client when it asks: from the handshake, or from the request itself.
+struct Peer {
+  Revision revision = k_newest_handshake;
+  json capabilities = json::object();
+  std::optional<LogSeverity> log_from{};
+
+  [[nodiscard]] bool follows_tasks() const;
+};
+
+/// `params._meta[name]`, null if absent.
+json meta_field(const json& params, const char* name);
+
+/// One client's side of the protocol: takes its messages, answers each request exactly once, in any order. Knows
+/// nothing of how the messages come: a transport hands them in with the sink that their answers go to. Any thread may
+/// call.
+class Conversation : public std::enable_shared_from_this<Conversation> {
  public:
-  class Call;
   using Calls = std::vector<std::shared_ptr<Call>>;
-  using Send = std::function<void(const json& message)>;
 
-  Conversation(const Server& server, Log& log, std::string owner, Send send);
-  /// Waits for the calls that run; interrupt them first.
+  /// `standing`: where what belongs to no request goes.
+  static std::shared_ptr<Conversation> begin(Hub& hub, Caller caller, std::shared_ptr<ReplySink> standing);
   ~Conversation();
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
 
-  /// One line of text from the client. Answers it, but for tool calls, which may take minutes: those are returned.
-  [[nodiscard]] Calls receive(std::string_view text);
+  /// One message or batch from the client, as text. Answers it, but for what may take minutes: those are returned.
+  [[nodiscard]] Calls receive(std::string_view text) { return receive(text, m_standing); }
+  [[nodiscard]] Calls receive(std::string_view text, const std::shared_ptr<ReplySink>& sink);
+  [[nodiscard]] Calls receive(json value, const std::shared_ptr<ReplySink>& sink);
   /// Answers for input the transport itself could not take.
   void refuse(const Malformed& malformed);
+
+  [[nodiscard]] const Caller& caller() const { return m_caller; }
+  /// What the handshake has agreed on; none before it.
+  [[nodiscard]] std::optional<Revision> negotiated() const;
+  /// Tells every running call to end what it started; nobody is there any more to be answered.
+  void cancel_calls() { interrupt_calls(StopReason::cancelled); }
   /// Tells every running call to return without ending what it started.
-  void detach_calls();
+  void detach_calls() { interrupt_calls(StopReason::detached); }
   /// Whether all calls had been answered by then.
   bool wait_for_calls(Deadline deadline);
+  /// Says good-bye to those who listen for changes.
+  void end_listening();
 
  private:
-  Calls receive_batch(json batch);
+  friend class Call;
+  friend class ToolCall;
+  using Handler = std::shared_ptr<Call> (Conversation::*)(Request& request, const Peer& peer, Reply reply);
+  struct Method {
+    bool handshake;
+    bool stateless;
+    Handler handle;
+  };
+  struct Listening {
+    Reply reply;
+    std::vector<std::shared_ptr<void>> watches;
+    Bulletin::Ticket ticket;
+  };
+
+  Conversation(Hub& hub, Caller caller, std::shared_ptr<ReplySink> standing);
+  static const std::map<std::string_view, Method>& methods();
+
+  Calls receive_batch(json batch, const std::shared_ptr<ReplySink>& sink);
   // What these return is the call, if the message asked for one.
   std::shared_ptr<Call> dispatch(Message message, const std::shared_ptr<ReplySink>& sink);
   std::shared_ptr<Call> handle_request(Request request, Reply reply);
-  std::shared_ptr<Call> handle_stateless(Request& request, Reply reply, const json& version);
-  std::shared_ptr<Call> handle_handshake_era(Request& request, Reply reply);
-  std::shared_ptr<Call> take_call(Request request, Reply reply, Revision revision);
-  bool is_running(const json& id);
-  void initialize(const Request& request, Reply reply);
+  std::optional<Peer> stateless_peer(const Request& request, const json& version, Reply& reply);
+  std::shared_ptr<Call> handle(Request& request, const Peer& peer, Reply reply);
   void handle_notification(const Notification& notification);
-  ToolResult run_tool(const Tool& tool, const json& arguments, const json& progress_token,
-                      const Interruption& interruption);
+  void handle_answer(Answer answer);
+  void interrupt_calls(StopReason reason);
 
+  std::shared_ptr<Call> initialize(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> ping(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> discover(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> set_log_level(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> list_tools(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> call_tool(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> list_prompts(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> get_prompt(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> list_resources(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> list_templates(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> read_resource(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> subscribe(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> unsubscribe(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> listen(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> complete(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> get_task(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> update_task(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> cancel_task(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> list_tasks(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> await_task(Request& request, const Peer& peer, Reply reply);
+
+  /// The task that a request names; none, and answered, if this client has none such.
+  std::shared_ptr<Task> named_task(const Request& request, const Peer& peer, Reply& reply);
+  bool is_running(const json& id);
+  void follow_task(const std::string& id);
+  /// Handshake era: requests of ours, and the client's answers to them.
+  Result<json> ask(const json& requests, ReplySink& sink, const std::stop_token& stop);
+  void hear(const Notice& notice);
+
+  Hub& m_hub;
   const Server& m_server;
-  Log& m_log;
-  std::string m_owner;
-  std::shared_ptr<ReplySink> m_sink;
-  std::optional<Revision> m_negotiated;  // the reader's
+  const Caller m_caller;
+  const std::shared_ptr<ReplySink> m_standing;
 
-  std::mutex m_mutex;  // guards the calls
+  mutable std::mutex m_mutex;  // guards everything below
+  std::optional<Revision> m_negotiated;
+  json m_capabilities = json::object();
+  std::optional<LogSeverity> m_log_from;
+  std::map<json, std::shared_ptr<Interruption>> m_calls;  // not answered yet
+  std::set<Interruption*> m_running;                      // calls that may still use this object
   std::condition_variable m_call_ended;
-  std::map<json, Interruption*> m_calls;  // not answered yet
-  std::size_t m_running = 0;              // calls that may still use this object
-};
-
-/// A tool's call that was taken on and has to be made or refused, once. The conversation waits for its end.
-class Conversation::Call {
- public:
-  struct Asked {
-    json id;
-    const Tool& tool;
-    json arguments;
-    json progress_token;
-    Revision revision;
-  };
-  Call(Conversation& conversation, Asked asked, Reply reply);
-  ~Call();
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  /// Runs the tool and answers.
-  void make();
-  /// Answers that too many calls run.
-  void refuse();
-
- private:
-  void answer(ToolResult result);
-
-  Conversation& m_conversation;
-  Asked m_asked;
-  Reply m_reply;
-  Interruption m_interruption;
+  std::uint64_t m_next_question = 1;
+  std::map<json, std::optional<json>> m_questions;  // of ours, and the answers
+  std::condition_variable_any m_answered;
+  std::map<std::string, std::shared_ptr<void>> m_watched;  // resources, handshake era
+  std::set<std::string> m_own_tasks;
+  std::map<json, std::shared_ptr<Listening>> m_listening;
+  Bulletin::Ticket m_ticket;
 };
 
 }  // namespace dockbridge::mcp

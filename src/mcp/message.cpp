@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "util/json_depth.hpp"
+#include "util/json_text.hpp"
 
 namespace dockbridge::mcp {
 
@@ -41,7 +42,7 @@ Message to_message(json value) {
   }
   const auto method = value.find("method");
   if (method == value.end() && has_id && (value.contains("result") || value.contains("error"))) {
-    return Ignorable{};
+    return Answer{known_id, std::move(value)};
   }
   if (method == value.end() || !method->is_string()) {
     return malformed("'method' has to be a string");
@@ -83,8 +84,20 @@ json error_message(const json& id, int code, const std::string& message, json da
   return whole;
 }
 
+json request_message(const json& id, const std::string& method, json params) {
+  json message = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}};
+  message["params"] = std::move(params);
+  return message;
+}
+
+json notification_message(const std::string& method, json params) {
+  json message = {{"jsonrpc", "2.0"}, {"method", method}};
+  message["params"] = std::move(params);
+  return message;
+}
+
 std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(value);
 }
 
 }  // namespace dockbridge::mcp

@@ -16,6 +16,9 @@ enum ErrorCode : int {
   k_method_not_found = -32601,
   k_invalid_params = -32602,
   k_internal_error = -32603,
+  k_handshake_resource_not_found = -32002,
+  k_header_mismatch = -32020,
+  k_missing_capability = -32021,
   k_unsupported_version = -32022,
 };
 
@@ -30,7 +33,13 @@ struct Notification {
   json params = json::object();
 };
 
-/// What is to be neither done nor answered: an answer (this server asks nothing), or a notification nobody can read.
+/// What the client answers to a request of ours: the whole message, with `result` or `error`.
+struct Answer {
+  json id;
+  json message;
+};
+
+/// What is to be neither done nor answered: a notification nobody can read.
 struct Ignorable {};
 
 /// What could not be taken as a message; answered with the id if there was a usable one.
@@ -40,7 +49,7 @@ struct Malformed {
   std::string reason;
 };
 
-using Message = std::variant<Request, Notification, Ignorable, Malformed>;
+using Message = std::variant<Request, Notification, Answer, Ignorable, Malformed>;
 
 /// Text to JSON, bounded in depth; `Malformed` if it is none.
 std::variant<json, Malformed> parse_json(std::string_view text);
@@ -49,6 +58,8 @@ Message to_message(json value);
 
 json result_message(const json& id, json result);
 json error_message(const json& id, int code, const std::string& message, json data = nullptr);
+json request_message(const json& id, const std::string& method, json params);
+json notification_message(const std::string& method, json params);
 
 /// JSON text on one line; what is not UTF-8 is replaced.
 std::string dump(const json& value);

@@ -10,13 +10,18 @@
 
 namespace dockbridge::mcp {
 
-/// Where answers go: to the client as they come, or into a batch that goes out when it is complete.
+/// Where the messages of one request go: to the client as they come, into a batch that goes out when it is complete, or
+/// into the response of an HTTP request. Any thread may call. A client that is gone is no error.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   virtual void answer(json message) = 0;
   /// An answer that will never come (its request was cancelled).
   virtual void nothing() = 0;
+  /// What is no answer: a notification, or a request of ours.
+  virtual void tell(const json& message) = 0;
+  /// Lets go of the client's connection; one that can resume comes back for the rest.
+  virtual void hang_up() {}
 };
 
 /// The one answer to one request. Moves along with the work; if it is dropped without an answer, it sends an
@@ -32,6 +37,11 @@ class Reply {
     }
   }
 
+  [[nodiscard]] const json& id() const { return m_id; }
+  [[nodiscard]] bool given() const { return m_sink == nullptr; }
+  /// Where notifications that belong to this request go; not after the answer.
+  [[nodiscard]] const std::shared_ptr<ReplySink>& sink() const { return m_sink; }
+
   void result(json value) { take()->answer(result_message(m_id, std::move(value))); }
   void error(int code, const std::string& message, json data = nullptr) {
     take()->answer(error_message(m_id, code, message, std::move(data)));
@@ -46,13 +56,13 @@ class Reply {
   std::shared_ptr<ReplySink> m_sink;
 };
 
-/// Sends each answer at once.
+/// Sends each message at once.
 class DirectSink : public ReplySink {
  public:
   explicit DirectSink(std::function<void(const json&)> send) : m_send(std::move(send)) {}
   void answer(json message) override { m_send(message); }
   void nothing() override {}
-  [[nodiscard]] const std::function<void(const json&)>& send() const { return m_send; }
+  void tell(const json& message) override { m_send(message); }
 
  private:
   std::function<void(const json&)> m_send;
@@ -61,8 +71,7 @@ class DirectSink : public ReplySink {
 /// Collects the answers to a batch of requests and sends them as one array when the last is there.
 class BatchSink : public ReplySink {
  public:
-  BatchSink(std::size_t expected, std::function<void(const json&)> send)
-      : m_missing(expected), m_send(std::move(send)) {}
+  BatchSink(std::size_t expected, std::shared_ptr<ReplySink> whole) : m_missing(expected), m_whole(std::move(whole)) {}
   void answer(json message) override {
     const std::lock_guard lock(m_mutex);
     m_answers.push_back(std::move(message));
@@ -72,17 +81,23 @@ class BatchSink : public ReplySink {
     const std::lock_guard lock(m_mutex);
     one_less();
   }
+  void tell(const json& message) override { m_whole->tell(message); }
 
  private:
   void one_less() {
-    if (--m_missing == 0 && !m_answers.empty()) {
-      m_send(m_answers);
+    if (--m_missing > 0) {
+      return;
+    }
+    if (m_answers.empty()) {
+      m_whole->nothing();
+    } else {
+      m_whole->answer(std::move(m_answers));
     }
   }
   std::mutex m_mutex;
   std::size_t m_missing;
   json m_answers = json::array();
-  std::function<void(const json&)> m_send;
+  std::shared_ptr<ReplySink> m_whole;
 };
 
 }  // namespace dockbridge::mcp

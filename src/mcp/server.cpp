@@ -1,13 +1,17 @@
 #include "mcp/server.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 
 namespace dockbridge::mcp {
 
 namespace {
 
-/// The lists of one server do not change while it runs; a client may keep them for a while.
+/// The lists of one server hardly change while it runs; a client may keep them for a while.
 constexpr int k_list_ttl_ms = 300'000;
+constexpr std::size_t k_page_size = 100;
 
 json tool_entry(const Tool& tool, Revision revision) {
   json entry = {{"name", tool.name}, {"description", tool.description}, {"inputSchema", tool.input_schema}};
@@ -20,9 +24,46 @@ json tool_entry(const Tool& tool, Revision revision) {
   }
   if (revision >= Revision::v2025_06_18) {
     entry["title"] = tool.title;
-    entry["outputSchema"] = tool.output_schema;
+    if (!tool.output_schema.is_null()) {
+      entry["outputSchema"] = tool.output_schema;
+    }
+  }
+  if (revision == Revision::v2025_11_25 && tool.task_support != TaskSupport::forbidden) {
+    entry["execution"] = {{"taskSupport", tool.task_support == TaskSupport::required ? "required" : "optional"}};
   }
   return entry;
+}
+
+void put_title(json& entry, const std::string& title, Revision revision) {
+  if (revision >= Revision::v2025_06_18 && !title.empty()) {
+    entry["title"] = title;
+  }
+}
+
+json prompt_entry(const Prompt& prompt, Revision revision) {
+  json entry = {{"name", prompt.name}, {"description", prompt.description}, {"arguments", json::array()}};
+  for (const PromptArgument& argument : prompt.arguments) {
+    entry["arguments"].push_back(
+        {{"name", argument.name}, {"description", argument.description}, {"required", argument.required}});
+  }
+  put_title(entry, prompt.title, revision);
+  return entry;
+}
+
+void collect_header_parameters(const ordered_json& schema, std::vector<std::string>& path,
+                               std::vector<HeaderParameter>& found) {
+  const auto properties = schema.is_object() ? schema.find("properties") : schema.end();
+  if (!schema.is_object() || properties == schema.end()) {
+    return;
+  }
+  for (const auto& [name, property] : properties->items()) {
+    path.push_back(name);
+    if (property.is_object() && property.contains("x-mcp-header")) {
+      found.push_back({"Mcp-Param-" + property["x-mcp-header"].get<std::string>(), path});
+    }
+    collect_header_parameters(property, path, found);
+    path.pop_back();
+  }
 }
 
 }  // namespace
@@ -44,47 +85,96 @@ ToolResult error_result(const Error& error) {
   return result;
 }
 
-Server::Server(ServerInfo info, std::vector<Tool> tools) : m_info(std::move(info)), m_tools(std::move(tools)) {}
+Server::Server(ServerInfo info, Offer offer) : m_info(std::move(info)), m_offer(std::move(offer)) {
+  for (std::size_t i = 0; i < m_tool_entries.size(); ++i) {
+    m_tool_entries.at(i) = json::array();
+    for (const Tool& tool : m_offer.tools) {
+      m_tool_entries.at(i).push_back(tool_entry(tool, static_cast<Revision>(i)));
+    }
+  }
+}
 
-json Server::implementation(Revision revision) const {
+json Server::implementation(Revision revision, bool whole) const {
   json info = {{"name", m_info.name}, {"version", m_info.version}};
-  if (revision >= Revision::v2025_06_18) {
-    info["title"] = m_info.title;
+  put_title(info, m_info.title, revision);
+  if (whole && revision >= Revision::v2025_11_25 && !m_info.icon.empty()) {
+    info["icons"] = json::array({{{"src", m_info.icon}, {"mimeType", "image/svg+xml"}, {"sizes", {"any"}}}});
   }
   return info;
 }
 
-/// What every result of the stateless revision carries.
-json Server::finished(json result, Revision revision) const {
+json Server::capabilities(Revision revision) const {
+  const json list = m_info.announces_lists ? json{{"listChanged", true}} : json::object();
+  json all = {{"tools", list}, {"logging", json::object()}};
+  if (!m_offer.prompts.empty()) {
+    all["prompts"] = list;
+  }
+  if (m_offer.resources != nullptr) {
+    all["resources"] = list;
+    all["resources"]["subscribe"] = true;
+  }
+  if (revision >= Revision::v2025_03_26 && (m_offer.resources != nullptr || !m_offer.prompts.empty())) {
+    all["completions"] = json::object();
+  }
+  const bool tasks = std::any_of(m_offer.tools.begin(), m_offer.tools.end(),
+                                 [](const Tool& tool) { return tool.task_support != TaskSupport::forbidden; });
+  if (tasks && revision == Revision::v2025_11_25) {
+    all["tasks"] = {
+        {"list", json::object()}, {"cancel", json::object()}, {"requests", {{"tools", {{"call", json::object()}}}}}};
+  }
+  if (tasks && is_stateless(revision)) {
+    all["extensions"] = {{k_tasks_extension, json::object()}};
+  }
+  return all;
+}
+
+json Server::finished(json result, Revision revision, const char* type) const {
   if (is_stateless(revision)) {
-    result["resultType"] = "complete";
-    result["_meta"][k_meta_server_info] = implementation(revision);
+    result["resultType"] = type;
+    result["_meta"][k_meta_server_info] = implementation(revision, false);
   }
   return result;
 }
 
 json Server::initialize_result(Revision revision) const {
   return {{"protocolVersion", name_of(revision)},
-          {"capabilities", {{"tools", json::object()}}},
-          {"serverInfo", implementation(revision)},
+          {"capabilities", capabilities(revision)},
+          {"serverInfo", implementation(revision, true)},
           {"instructions", m_info.instructions}};
 }
 
 json Server::discover_result() const {
-  return finished({{"supportedVersions", {name_of(Revision::v2026_07_28)}},
-                   {"capabilities", {{"tools", json::object()}}},
-                   {"instructions", m_info.instructions},
-                   {"ttlMs", k_list_ttl_ms},
-                   {"cacheScope", "public"}},
-                  Revision::v2026_07_28);
+  constexpr Revision k_revision = Revision::v2026_07_28;
+  json result = finished({{"supportedVersions", {name_of(k_revision)}},
+                          {"capabilities", capabilities(k_revision)},
+                          {"instructions", m_info.instructions},
+                          {"ttlMs", k_list_ttl_ms},
+                          {"cacheScope", "public"}},
+                         k_revision);
+  result["_meta"][k_meta_server_info] = implementation(k_revision, true);
+  return result;
 }
 
-json Server::tools_list_result(Revision revision) const {
-  json tools = json::array();
-  for (const Tool& tool : m_tools) {
-    tools.push_back(tool_entry(tool, revision));
+Result<json> Server::list(const char* key, json entries, const json& cursor, Revision revision) const {
+  std::size_t from = 0;
+  if (!cursor.is_null()) {
+    const std::string text = cursor.is_string() ? cursor.get<std::string>() : "";
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), from);
+    if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || from == 0 ||
+        from >= entries.size()) {
+      return fail("bad_cursor", "'cursor' is not one that this server has given out");
+    }
   }
-  json result = {{"tools", std::move(tools)}};
+  json result = json::object();
+  const std::size_t to = std::min(entries.size(), from + k_page_size);
+  if (to < entries.size()) {
+    result["nextCursor"] = std::to_string(to);
+  }
+  if (from > 0 || to < entries.size()) {
+    const auto begin = entries.begin();
+    entries = json(json::array_t(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to)));
+  }
+  result[key] = std::move(entries);
   if (is_stateless(revision)) {
     result["ttlMs"] = k_list_ttl_ms;
     result["cacheScope"] = "public";
@@ -92,23 +182,119 @@ json Server::tools_list_result(Revision revision) const {
   return finished(std::move(result), revision);
 }
 
-json Server::call_result(ToolResult result, Revision revision) const {
-  json message = {{"isError", result.is_error}};
-  json& text = message["content"].emplace_back(json::object());
-  text["type"] = "text";
-  text["text"] = std::move(result.text);
-  for (json& block : result.more_content) {
-    message["content"].push_back(std::move(block));
+Result<json> Server::tools_list_result(Revision revision, const json& cursor, const Visible& visible) const {
+  const json& all = m_tool_entries.at(static_cast<std::size_t>(revision));
+  if (!visible) {
+    return list("tools", all, cursor, revision);
   }
-  if (revision >= Revision::v2025_06_18) {
+  json entries = json::array();
+  for (const json& entry : all) {
+    if (visible(entry.at("name").get<std::string>())) {
+      entries.push_back(entry);
+    }
+  }
+  auto result = list("tools", std::move(entries), cursor, revision);
+  if (result && is_stateless(revision)) {
+    (*result)["cacheScope"] = "private";
+  }
+  return result;
+}
+
+Result<json> Server::prompts_list_result(Revision revision, const json& cursor) const {
+  json entries = json::array();
+  for (const Prompt& prompt : m_offer.prompts) {
+    entries.push_back(prompt_entry(prompt, revision));
+  }
+  return list("prompts", std::move(entries), cursor, revision);
+}
+
+Result<json> Server::resources_list_result(Revision revision, const json& cursor) const {
+  json entries = json::array();
+  for (const Resource& resource : m_offer.resources->resources()) {
+    json entry = {{"uri", resource.uri},
+                  {"name", resource.name},
+                  {"description", resource.description},
+                  {"mimeType", resource.mime_type}};
+    put_title(entry, resource.title, revision);
+    entries.push_back(std::move(entry));
+  }
+  return list("resources", std::move(entries), cursor, revision);
+}
+
+Result<json> Server::templates_list_result(Revision revision, const json& cursor) const {
+  json entries = json::array();
+  for (const ResourceTemplate& resource : m_offer.resources->templates()) {
+    json entry = {{"uriTemplate", resource.uri_template},
+                  {"name", resource.name},
+                  {"description", resource.description},
+                  {"mimeType", resource.mime_type}};
+    put_title(entry, resource.title, revision);
+    entries.push_back(std::move(entry));
+  }
+  return list("resourceTemplates", std::move(entries), cursor, revision);
+}
+
+json Server::call_result(ToolResult result, Revision revision) const {
+  if (result.input_required) {
+    json message = {{"inputRequests", std::move(result.input_required->requests)}};
+    if (!result.input_required->state.empty()) {
+      message["requestState"] = std::move(result.input_required->state);
+    }
+    return finished(std::move(message), revision, "input_required");
+  }
+  json message = {{"isError", result.is_error}};
+  json& content = message["content"] = json::array();
+  if (!result.text.empty() || result.more_content.empty()) {
+    json& text = content.emplace_back(json::object());
+    text["type"] = "text";
+    text["text"] = std::move(result.text);
+  }
+  for (json& block : result.more_content) {
+    content.push_back(std::move(block));
+  }
+  if (revision >= Revision::v2025_06_18 && !result.structured.is_null()) {
     message["structuredContent"] = std::move(result.structured);
   }
   return finished(std::move(message), revision);
 }
 
+json Server::prompt_result(const Prompt& prompt, PromptResult result, Revision revision) const {
+  if (result.input_required) {
+    ToolResult asking;
+    asking.input_required = std::move(result.input_required);
+    return call_result(std::move(asking), revision);
+  }
+  return finished({{"description", prompt.description}, {"messages", std::move(result.messages)}}, revision);
+}
+
+json Server::read_result(json contents, Revision revision) const {
+  json result = {{"contents", std::move(contents)}};
+  if (is_stateless(revision)) {
+    result["ttlMs"] = 0;
+    result["cacheScope"] = "private";
+  }
+  return finished(std::move(result), revision);
+}
+
 const Tool* Server::find_tool(const std::string& name) const {
-  const auto found = std::find_if(m_tools.begin(), m_tools.end(), [&](const Tool& tool) { return tool.name == name; });
-  return found == m_tools.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(m_offer.tools.begin(), m_offer.tools.end(), [&](const Tool& tool) { return tool.name == name; });
+  return found == m_offer.tools.end() ? nullptr : &*found;
+}
+
+const Prompt* Server::find_prompt(const std::string& name) const {
+  const auto found = std::find_if(m_offer.prompts.begin(), m_offer.prompts.end(),
+                                  [&](const Prompt& prompt) { return prompt.name == name; });
+  return found == m_offer.prompts.end() ? nullptr : &*found;
+}
+
+std::vector<HeaderParameter> Server::header_parameters(const std::string& tool) const {
+  std::vector<HeaderParameter> found;
+  if (const Tool* known = find_tool(tool)) {
+    std::vector<std::string> path;
+    collect_header_parameters(known->input_schema, path, found);
+  }
+  return found;
 }
 
 }  // namespace dockbridge::mcp

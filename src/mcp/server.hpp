@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "mcp/message.hpp"
+#include "mcp/prompt.hpp"
+#include "mcp/resource.hpp"
 #include "mcp/revision.hpp"
 #include "mcp/tool.hpp"
 
@@ -14,27 +18,64 @@ struct ServerInfo {
   std::string title;
   std::string version;
   std::string instructions;
+  std::string icon{};            ///< a URI of an SVG; empty: none
+  bool announces_lists = false;  ///< its lists may change while it runs
+  /// What handshake clients are sent to log before they say from which severity on; none: nothing.
+  std::optional<LogSeverity> unasked_log{};
+};
+
+/// Everything a client can use.
+struct Offer {
+  std::vector<Tool> tools{};
+  std::vector<Prompt> prompts{};
+  ResourceProvider* resources = nullptr;  ///< outlives the server
+};
+
+/// A parameter that HTTP clients of the stateless revision repeat in a header.
+struct HeaderParameter {
+  std::string header;             ///< "Mcp-Param-Region"
+  std::vector<std::string> path;  ///< into the arguments
 };
 
 /// What there is to say about this server, in the form each revision wants it. Holds no connection and no state:
-/// any thread may ask.
+/// any thread may ask. Lists come in pages and always in the same order.
 class Server {
  public:
-  Server(ServerInfo info, std::vector<Tool> tools);
+  /// The tools that a client may see; none: all.
+  using Visible = std::function<bool(const std::string& tool)>;
 
+  Server(ServerInfo info, Offer offer);
+
+  [[nodiscard]] const ServerInfo& info() const { return m_info; }
   [[nodiscard]] json initialize_result(Revision revision) const;
   [[nodiscard]] json discover_result() const;
-  [[nodiscard]] json tools_list_result(Revision revision) const;
+  // Each list from `cursor` on, which is null at first; an error for a cursor that was not given out here.
+  [[nodiscard]] Result<json> tools_list_result(Revision revision, const json& cursor = nullptr,
+                                               const Visible& visible = {}) const;
+  [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor) const;
+  [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor) const;
+  [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor) const;
   [[nodiscard]] json call_result(ToolResult result, Revision revision) const;
-  /// None if there is no such tool.
+  [[nodiscard]] json prompt_result(const Prompt& prompt, PromptResult result, Revision revision) const;
+  [[nodiscard]] json read_result(json contents, Revision revision) const;
+  /// Any other result, with what every result of the stateless revision carries.
+  [[nodiscard]] json finished(json result, Revision revision, const char* type = "complete") const;
+
+  /// None if there is no such thing.
   [[nodiscard]] const Tool* find_tool(const std::string& name) const;
+  [[nodiscard]] const Prompt* find_prompt(const std::string& name) const;
+  [[nodiscard]] ResourceProvider* resources() const { return m_offer.resources; }
+  [[nodiscard]] std::vector<HeaderParameter> header_parameters(const std::string& tool) const;
 
  private:
-  [[nodiscard]] json implementation(Revision revision) const;
-  [[nodiscard]] json finished(json result, Revision revision) const;
+  /// `whole`: with what need not be repeated in each result.
+  [[nodiscard]] json implementation(Revision revision, bool whole) const;
+  [[nodiscard]] json capabilities(Revision revision) const;
+  [[nodiscard]] Result<json> list(const char* key, json entries, const json& cursor, Revision revision) const;
 
   ServerInfo m_info;
-  std::vector<Tool> m_tools;
+  Offer m_offer;
+  std::array<json, k_revision_names.size()> m_tool_entries;  // for each revision
 };
 
 }  // namespace dockbridge::mcp

@@ -1,55 +1,64 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <stop_token>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "mcp/interruption.hpp"
+#include "mcp/log_severity.hpp"
 #include "mcp/message.hpp"
 #include "util/error.hpp"
 
 namespace dockbridge::mcp {
 
-/// Why a call should stop waiting.
-enum class StopReason {
-  none,
-  cancelled,  ///< the client wants it undone: end what the call started
-  detached,   ///< the client or this server goes away: leave it running and return at once
-};
+class StateSeal;
 
-/// Tells one call that it should stop, and why. The first reason stays.
-class Interruption {
- public:
-  void interrupt(StopReason reason) {
-    StopReason none = StopReason::none;
-    if (m_reason.compare_exchange_strong(none, reason)) {
-      m_source.request_stop();
-    }
-  }
-  [[nodiscard]] StopReason reason() const { return m_reason.load(); }
-  [[nodiscard]] std::stop_token token() const { return m_source.get_token(); }
-
- private:
-  std::atomic<StopReason> m_reason{StopReason::none};
-  std::stop_source m_source;
-};
-
-/// What a tool knows about the call it serves.
+/// What a tool, prompt or resource knows about the call it serves. The functions may be called by the thread that
+/// makes the call, until it returns; an empty one means that the client has not asked for it or could not take it.
 struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< whose handles these are
   const Interruption& interruption;
-  /// Tells the client how it goes; empty if the client did not ask to be told.
+  /// Tells the client how it goes.
   std::function<void(const std::string& message)> report_progress;
+  /// Tells the client what it may want to log.
+  std::function<void(LogSeverity severity, const json& data)> log{};
+  /// Asks the client for several things at once, such as {"name": {"method": "elicitation/create", "params": …}}, and
+  /// waits for what it answers under the same names. Clients of the stateless revision are asked by a result instead,
+  /// unless the call has become a task.
+  std::function<Result<json>(const json& requests)> ask{};
+  /// Answers the request with a task, which gets the call's result later.
+  std::function<void()> become_task{};
+  /// Lets go of the client's connection while the call goes on; clients that can resume come back.
+  std::function<void()> hang_up{};
+  json client_capabilities = json::object();
+  json input_responses = json::object();  ///< what the client brings when it is asked by a result
+  std::string request_state{};            ///< what that result gave it to bring back
+  const StateSeal* seal = nullptr;        ///< for the request state
+};
+
+/// What is asked of the client by a result (stateless revision): it calls again with the answers.
+struct InputRequired {
+  json requests = json::object();
+  std::string state{};
+};
+
+/// An error of the protocol rather than of the tool's work.
+struct ProtocolError {
+  int code = k_invalid_params;
+  std::string message;
+  json data = nullptr;
 };
 
 struct ToolResult {
   std::string text;  ///< for people and models
   json structured;   ///< for programs, as the tool's output schema says
   bool is_error = false;
-  std::vector<json> more_content{};  ///< content blocks that follow the text: images
-  std::string subject{};             ///< what the call worked on, for the audit log
+  std::string subject{};                          ///< what the call worked on, for the audit log
+  std::vector<json> more_content{};               ///< content blocks after the text; without a text, all there is
+  std::optional<InputRequired> input_required{};  ///< instead of all the above
+  std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
 };
 
 struct ToolAnnotations {
@@ -59,15 +68,19 @@ struct ToolAnnotations {
   bool open_world = false;
 };
 
+/// Whether a call may be answered with a task.
+enum class TaskSupport { forbidden, optional, required };
+
 struct Tool {
   std::string name;
   std::string title;
   std::string description;
   ordered_json input_schema;
-  ordered_json output_schema;
+  ordered_json output_schema;  ///< null: none
   ToolAnnotations annotations;
   /// Runs on a thread of its own; may block; any exception is an internal error.
   std::function<ToolResult(const json& arguments, const CallContext& context)> call;
+  TaskSupport task_support = TaskSupport::forbidden;
 };
 
 /// The form in which a tool reports that it could not do what was asked.

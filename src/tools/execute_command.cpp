@@ -280,6 +280,7 @@ ToolPlan execute_command(const Settings& settings) {
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
+  tool.task_support = mcp::TaskSupport::optional;
   return {std::move(tool), execute};
 }
 

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
-#include "util/base64.hpp"
+#include "util/encoding.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -63,12 +65,16 @@ ordered_json output_schema() {
 }
 
 std::string numbered(const ReadFile& file) {
+  constexpr std::size_t k_width = 6;
   std::string text;
+  text.reserve(file.text.size() + file.lines * (k_width + 2));
   std::int64_t number = file.first_line;
   std::string_view rest = file.text;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
-    text += fmt::format("{:>6}\t{}\n", number++, rest.substr(0, end));
+    const fmt::format_int digits(number++);
+    text.append(k_width - std::min(k_width, digits.size()), ' ').append(digits.data(), digits.size()).push_back('\t');
+    text.append(rest.substr(0, end)).push_back('\n');
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   return text;

@@ -7,7 +7,7 @@
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
-#include "util/base64.hpp"
+#include "util/encoding.hpp"
 
 namespace dockbridge::tools {
 
@@ -70,6 +70,7 @@ ToolResult write(const ToolCall& call) {
     arguments.reject("encoding", fmt::format("has to be one of {}", fmt::join(k_encodings, ", ")));
   }
   if (content.encoding == "base64") {
+    std::erase_if(bytes, [](char c) { return c == '\n' || c == '\r'; });  // many programs break it into lines
     auto decoded = from_base64(bytes);
     if (!decoded) {
       arguments.reject("content", "is not base64");

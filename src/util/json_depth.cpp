@@ -6,17 +6,16 @@ namespace dockbridge {
 
 bool nests_deeper_than(std::string_view json, int levels) {
   int depth = 0;
-  bool in_string = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
+    if (c == '"') {
+      i = json.find_first_of("\"\\", i + 1);
+      while (i < json.size() && json[i] == '\\') {
+        i = json.find_first_of("\"\\", i + 2);
       }
-    } else if (c == '"') {
-      in_string = true;
+      if (i >= json.size()) {
+        return false;  // a text without an end: not JSON
+      }
     } else if (c == '{' || c == '[') {
       if (++depth > levels) {
         return true;

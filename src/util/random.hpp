@@ -5,7 +5,9 @@
 
 namespace dockbridge {
 
-/// Letters and digits that cannot be guessed.
+/// Bytes that nobody can guess, from the kernel.
+std::string random_bytes(std::size_t count);
+/// The same as letters and digits.
 std::string random_token(std::size_t length);
 
 }  // namespace dockbridge

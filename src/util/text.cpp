@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace dockbridge {
@@ -117,7 +118,31 @@ class LineOfCells {
 
 }  // namespace
 
+bool is_valid_utf8(std::string_view bytes) {
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    constexpr std::uint64_t k_high_bits = 0x8080808080808080U;
+    std::uint64_t word = 0;
+    if (bytes.size() - at >= sizeof word) {
+      std::memcpy(&word, bytes.data() + at, sizeof word);
+      if ((word & k_high_bits) == 0) {
+        at += sizeof word;
+        continue;
+      }
+    }
+    const std::size_t length = valid_character(bytes, at);
+    if (length == 0) {
+      return false;
+    }
+    at += length;
+  }
+  return true;
+}
+
 ValidText to_valid_utf8(std::string_view bytes) {
+  if (is_valid_utf8(bytes)) {
+    return {std::string(bytes), 0};
+  }
   ValidText result;
   result.text.reserve(bytes.size());
   for (std::size_t i = 0; i < bytes.size();) {

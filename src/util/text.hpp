@@ -13,6 +13,7 @@ struct ValidText {
   std::size_t replaced_bytes = 0;
 };
 ValidText to_valid_utf8(std::string_view bytes);
+bool is_valid_utf8(std::string_view bytes);
 
 /// How many bytes at the end of `bytes` belong to a character that is not complete yet (0 to 3).
 std::size_t incomplete_utf8_tail(std::string_view bytes);

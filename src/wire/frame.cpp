@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "util/json_depth.hpp"
+#include "util/json_text.hpp"
 
 namespace dockbridge::wire {
 
@@ -29,7 +30,7 @@ std::uint32_t read_u32(std::string_view bytes) {
 }  // namespace
 
 std::string encode(const nlohmann::json& head, std::string_view body) {
-  const std::string text = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(head);
   std::string out;
   out.reserve(k_prefix_bytes + text.size() + body.size());
   append_u32(out, text.size());

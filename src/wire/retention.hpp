@@ -9,7 +9,7 @@ namespace dockbridge::wire {
 struct Retention {
   std::chrono::seconds age{3600};
   std::uint64_t count = 1000;
-  std::uint64_t bytes = 2ULL * 1024 * 1024 * 1024;  ///< of stored output
+  std::uint64_t bytes = 2ULL * 1024 * 1024 * 1024;  ///< of stored output, that of running processes included
 };
 
 }  // namespace dockbridge::wire

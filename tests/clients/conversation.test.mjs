@@ -7,7 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 
 import { Container } from './support/container.mjs';
 import { eventually } from './support/eventually.mjs';
-import { clients, serverFor } from './support/session.mjs';
+import { clients, HttpServer, serverFor } from './support/session.mjs';
 
 const awkwardText = `it's "quoted" \\ and \`ticked\`, $HOME, 100 % | & ; <tag>\n\n  日本語, naïve, 🐳 and\ta tab\n`;
 
@@ -20,20 +20,25 @@ function textOf(result) {
   return result.content.map((part) => part.text).join('');
 }
 
-describe('the server and', { concurrency: true }, () => {
-  for (const kind of clients) {
-    describe(kind.name, { concurrency: 1 }, () => {
+const pairs = clients.flatMap((kind) => ['stdio', 'HTTP'].map((transport) => ({ kind, transport })));
+
+describe('the server and', { concurrency: 4 }, () => {
+  for (const { kind, transport } of pairs) {
+    describe(`${kind.name} over ${transport}`, { concurrency: 1 }, () => {
       let container;
+      let http;
       let session;
 
       before(async () => {
         container = await Container.start();
-        session = await kind.open(serverFor(container.name));
+        http = transport === 'HTTP' ? await HttpServer.start(container.name) : undefined;
+        session = await kind.open(http ?? serverFor(container.name));
         await session.client.listTools(); // from here on the client checks results against the output schemas
       });
 
       after(async () => {
         await session?.close();
+        await http?.stop();
         await container?.remove();
       });
 
@@ -176,9 +181,50 @@ describe('the server and', { concurrency: true }, () => {
         assert.deepEqual(results.map((result) => result.structuredContent.stdout), numbers.map((i) => `${i}\n`));
       });
 
+      it('share resources, and hear when one changes', async () => {
+        const { resources } = await session.client.listResources();
+        assert.deepEqual(resources.map(({ uri }) => uri), ['dockbridge://container', 'dockbridge://processes']);
+        const facts = await session.client.readResource({ uri: 'dockbridge://container' });
+        assert.equal(JSON.parse(facts.contents[0].text).container, container.name);
+
+        const started = await session.call('execute_command', { command: 'cat', background: true });
+        const { processId } = started.structuredContent;
+        const uri = `dockbridge://process/${processId}/stdout`;
+        const changed = [];
+        const stop = await session.watch(uri, (what) => changed.push(what));
+        await session.call('send_input', { processId, input: 'news' });
+        await eventually('the change is told', () => changed.includes(uri));
+        const output = await session.client.readResource({ uri });
+        assert.equal(output.contents[0].text, 'news\n');
+        await stop();
+
+        const { completion } = await session.client.complete({
+          ref: { type: 'ref/resource', uri: 'dockbridge://process/{processId}/stdout' },
+          argument: { name: 'processId', value: processId.slice(0, 8) },
+        });
+        assert.ok(completion.values.includes(processId), completion.values.join());
+        await session.call('control_process', { processId, action: 'kill' });
+        await assert.rejects(session.client.readResource({ uri: 'dockbridge://nothing' }), /no resource/);
+      });
+
+      it('share prompts', async () => {
+        const { prompts } = await session.client.listPrompts();
+        assert.ok(prompts.some(({ name }) => name === 'diagnose_build'));
+        const prompt = await session.client.getPrompt({ name: 'diagnose_build', arguments: { command: 'make -k' } });
+        assert.match(prompt.messages[0].content.text, /make -k/);
+      });
+
       it('have nothing to complain about in all of this', () => {
         assert.deepEqual(session.complaints, []);
       });
+
+      if (transport === 'HTTP') {
+        it('part in good order when the server is stopped', async () => {
+          assert.equal(await http.stop(), 0);
+          http = undefined;
+        });
+        return;
+      }
 
       it('part when the client closes, without a signal', async () => {
         const { server } = session;

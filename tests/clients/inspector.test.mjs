@@ -6,22 +6,31 @@ import { fileURLToPath } from 'node:url';
 import { after, before, describe, it } from 'node:test';
 
 import { Container } from './support/container.mjs';
-import { program } from './support/session.mjs';
+import { HttpServer, program } from './support/session.mjs';
 
 const inspectorProgram = fileURLToPath(new URL('node_modules/.bin/mcp-inspector', import.meta.url));
 const toolErrorExitCode = 5; // one of the Inspector's own
 
 describe('the Inspector', () => {
   let container;
+  let http;
   before(async () => {
     container = await Container.start();
+    http = await HttpServer.start(container.name);
   });
-  after(() => container?.remove());
+  after(async () => {
+    await http?.stop();
+    await container?.remove();
+  });
 
   /** Asks the server something; resolves to the Inspector's exit code and what it printed. */
-  function inspect(era, ...question) {
+  function inspect(transport, era, ...question) {
     const engine = process.env.DOCKER_HOST === undefined ? [] : ['-e', `DOCKER_HOST=${process.env.DOCKER_HOST}`];
-    const args = ['--cli', '-q', ...engine, program, '-c', container.name, '--protocol-era', era, '--format', 'json'];
+    const target =
+      transport === 'HTTP'
+        ? [http.url, '--header', `Authorization: Bearer ${http.token}`]
+        : [...engine, program, '-c', container.name];
+    const args = ['--cli', '-q', ...target, '--protocol-era', era, '--format', 'json'];
     return new Promise((resolve) => {
       execFile(process.execPath, [inspectorProgram, ...args, ...question], (error, stdout, stderr) => {
         resolve({ exitCode: error?.code ?? 0, stdout, stderr });
@@ -29,30 +38,31 @@ describe('the Inspector', () => {
     });
   }
 
-  function call(era, args) {
+  function call(transport, era, args) {
     const question = ['--tool-name', 'execute_command', '--tool-args-json', JSON.stringify(args)];
-    return inspect(era, '--method', 'tools/call', ...question);
+    return inspect(transport, era, '--method', 'tools/call', ...question);
   }
 
-  for (const era of ['legacy', 'auto', 'modern']) {
-    it(`lists tools that any model can be given, in the ${era} era`, async () => {
-      const { exitCode, stdout, stderr } = await inspect(era, '--method', 'tools/list', '--strict');
+  const eras = ['legacy', 'auto', 'modern'];
+  for (const [transport, era] of ['stdio', 'HTTP'].flatMap((transport) => eras.map((era) => [transport, era]))) {
+    it(`lists tools that any model can be given, in the ${era} era over ${transport}`, async () => {
+      const { exitCode, stdout, stderr } = await inspect(transport, era, '--method', 'tools/list', '--strict');
       assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' });
       const names = JSON.parse(stdout).result.tools.map((tool) => tool.name);
       assert.ok(names.includes('execute_command'), names.join());
     });
 
-    it(`calls a tool in the ${era} era`, async () => {
+    it(`calls a tool in the ${era} era over ${transport}`, async () => {
       const command = `echo "it's 日本語"; exit 7`;
-      const { exitCode, stdout, stderr } = await call(era, { command, rationale: 'a test of the Inspector' });
+      const { exitCode, stdout, stderr } = await call(transport, era, { command, rationale: 'a test of the Inspector' });
       assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' });
       const { structuredContent } = JSON.parse(stdout).result;
       assert.equal(structuredContent.stdout, "it's 日本語\n");
       assert.equal(structuredContent.exitCode, 7);
     });
 
-    it(`shows a tool's error in the ${era} era`, async () => {
-      const { exitCode, stdout, stderr } = await call(era, { command: 'true' });
+    it(`shows a tool's error in the ${era} era over ${transport}`, async () => {
+      const { exitCode, stdout, stderr } = await call(transport, era, { command: 'true' });
       assert.equal(exitCode, toolErrorExitCode, stderr);
       assert.match(stdout + stderr, /rationale/);
     });

@@ -8,28 +8,8 @@ set -euo pipefail
 DOCKBRIDGE_PROGRAM=$(realpath "$DOCKBRIDGE_PROGRAM")
 export DOCKBRIDGE_PROGRAM
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
-
-install_clients() {
-  local installed=node_modules/.installed-lock.json output
-  if cmp --silent package-lock.json "$installed"; then
-    return
-  fi
-  if ! output=$(npm ci --ignore-scripts --include=optional --no-audit --no-fund --loglevel=error 2>&1); then
-    printf 'run.sh: npm ci failed in %s\n%s\n' "$PWD" "$output" >&2
-    exit 1
-  fi
-  cp package-lock.json "$installed"
-}
-
-# By its place: older npm makes no link to it in .bin. On other machines than x86-64 and arm64 it is the machine's own.
-find_node() {
-  local installed=(node_modules/node-linux-*/bin/node)
-  if [[ -x ${installed[0]} ]]; then
-    realpath "${installed[0]}"
-  else
-    command -v node
-  fi
-}
+# shellcheck source-path=SCRIPTDIR source=install.sh
+source install.sh
 
 # What the tests themselves did not remove, because they were killed for instance.
 remove_containers() {
@@ -38,10 +18,7 @@ remove_containers() {
   [[ -z $left ]] || xargs docker rm --force --volumes <<<"$left" >/dev/null
 }
 
-exec {lock}<.
-flock "$lock"
 install_clients
-exec {lock}<&-
 
 export DOCKBRIDGE_CLIENTS_RUN=$$
 trap remove_containers EXIT

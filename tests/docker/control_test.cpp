@@ -101,6 +101,10 @@ TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with
       const int call = c.server.start_call("execute_command", {{"command", k_hiding_tree}});
       until_sleepers(c.container, "321", 4);
       c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", call}}}});
+      eventually("the reason is told", [&] {
+        const json list = fields_of(c.server.call("check_process", json::object()))["processes"];
+        return list[0].value("cause", "") == "cancelled";
+      });
     }
     until_sleepers(c.container, "321", 0);
     CHECK(sleepers(c.container, "654") == 1);

@@ -1,9 +1,12 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <random>
-#include <thread>
 
 #include "support/connected.hpp"
 #include "support/full.hpp"
@@ -69,6 +72,67 @@ Heard read_all(Server& server, const std::string& process) {
   }
 }
 
+/// A client in a process of its own, with a server of its own, that makes many calls with long answers and is then
+/// stopped before it has read one of them.
+class StoppedClient {
+ public:
+  explicit StoppedClient(const std::string& container) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    const Fd has_called(ends[0]);
+    Fd tells(ends[1]);
+    m_pid = ::fork();
+    REQUIRE(m_pid >= 0);
+    if (m_pid == 0) {
+      live(container, tells.get());
+    }
+    tells.reset();
+    char byte = 0;
+    REQUIRE(::read(has_called.get(), &byte, 1) == 1);
+    int status = 0;
+    REQUIRE(::kill(m_pid, SIGSTOP) == 0);
+    REQUIRE(::waitpid(m_pid, &status, WUNTRACED) == m_pid);
+    REQUIRE(WIFSTOPPED(status));
+  }
+  ~StoppedClient() {
+    ::kill(m_pid, SIGKILL);
+    ::waitpid(m_pid, nullptr, 0);
+  }
+  StoppedClient(const StoppedClient&) = delete;
+  StoppedClient& operator=(const StoppedClient&) = delete;
+
+  [[nodiscard]] bool goes_on_and_gets_everything() const {
+    ::kill(m_pid, SIGCONT);
+    int status = -1;
+    eventually(
+        "the client ends", [&] { return ::waitpid(m_pid, &status, WNOHANG) == m_pid; }, seconds(60));
+    return status == 0;
+  }
+
+ private:
+  [[noreturn]] static void live(const std::string& container, int has_called) {
+    bool good = true;
+    try {
+      Server server({"-c", container});
+      server.initialize();
+      std::vector<int> calls;
+      for (int i = 0; i < 60; ++i) {
+        calls.push_back(server.start_call(
+            "execute_command", {{"command", "head -c 60000 /dev/zero | tr '\\0' x"}, {"maxOutput", 100000}}));
+      }
+      good = ::write(has_called, "!", 1) == 1;
+      for (const int call : calls) {
+        good = good && fields_of(server.receive_answer(call)["result"])["stdoutBytes"] == 60000;
+      }
+    } catch (...) {
+      good = false;
+    }
+    ::_exit(good ? 0 : 1);
+  }
+
+  pid_t m_pid = -1;
+};
+
 }  // namespace
 
 TEST_CASE("kill -9 of the server and of the session at random moments loses no byte of output") {
@@ -82,7 +146,10 @@ TEST_CASE("kill -9 of the server and of the session at random moments loses no b
       Server first({"-c", container.name()});
       first.initialize();
       id = start_in_background(first, k_talker);
-      std::this_thread::sleep_for(milliseconds(random() % 300));
+      const auto line = 1 + random() % k_lines;
+      const json there =
+          check(first, id, {{"waitFor", {{"pattern", fmt::format("^{}$", line)}}}, {"tail", 1}, {"timeout", 60}});
+      CHECK(fields_of(there)["happened"] == "pattern");
       if (random() % 2 == 0) {
         first.signal(SIGKILL);
       } else {
@@ -113,24 +180,15 @@ TEST_CASE("when the disk for output is full, the command goes on, and what was n
   CHECK(fields_of(c.server.execute("echo still works"))["exitCode"] == 0);
 }
 
-TEST_CASE("a client that stops reading slows no other, and gets all its answers when it reads again") {
-  Connected slow;
-  Server other({"-c", slow.container.name()});
+TEST_CASE("a client that is stopped by a signal slows no other, and gets all its answers when it goes on") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const StoppedClient client(container.name());
+  Server other({"-c", container.name()});
   other.initialize();
-  other.execute("true");
-  std::vector<int> calls;
-  for (int i = 0; i < 60; ++i) {
-    calls.push_back(slow.server.start_call(
-        "execute_command", {{"command", "head -c 60000 /dev/zero | tr '\\0' x"}, {"maxOutput", 100000}}));
-  }
-  const auto began = Clock::now();
   for (int i = 0; i < 50; ++i) {
     CHECK(fields_of(other.execute(fmt::format("echo {}", i)))["stdout"] == fmt::format("{}\n", i));
   }
-  CHECK(Clock::now() - began < seconds(20));
-  for (const int call : calls) {
-    CHECK(fields_of(slow.server.receive_answer(call)["result"])["stdoutBytes"] == 60000);
-  }
+  CHECK(client.goes_on_and_gets_everything());
 }
 
 TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do no harm") {
@@ -160,4 +218,35 @@ TEST_CASE("what is left of a killed keeper's tree is found and reported") {
   control(c.server, id, "kill");
   eventually("it is gone", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "0"; });
   CHECK(error_of(control(c.server, id, "kill"))["code"] == "process_ended");
+}
+
+TEST_CASE("what many processes that run have stored is bounded, the finished go first, and what is dropped is told") {
+  Connected c({"--init"}, "dockbridge-test:slim", {"--retention-size", "20"});
+  const std::string finished = fields_of(c.server.execute("head -c 3000000 /dev/zero | tr '\\0' x"))["processId"];
+  std::vector<std::string> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(start_in_background(
+        c.server, "head -c 9000000 /dev/zero | tr '\\0' x; echo; echo ready; while read x; do echo $x; done"));
+    check(c.server, ids.back(), {{"waitFor", {{"pattern", "^ready$"}}}, {"timeout", 60}, {"tail", 1}});
+  }
+  const auto stored = [&] {
+    return std::stol(c.container.sh("du -c -B1 /var/lib/dockbridge/state/0/*.out | tail -1 | cut -f1"));
+  };
+  eventually(
+      "there is less", [&] { return stored() <= 20 * 1024 * 1024; }, seconds(60));
+  eventually("the finished one has expired", [&] {
+    const json result = check(c.server, finished);
+    return result["isError"] == true && error_of(result)["code"] == "process_expired";
+  });
+  for (const std::string& id : ids) {
+    const json fields = fields_of(check(c.server, id, {{"maxOutput", 1000}}));
+    CHECK(fields["status"] == "running");
+    CHECK(fields["stdoutBytes"] == 9'000'007);
+    CHECK(fields["stdout"].get<std::string>().ends_with("x\nready\n"));
+    CHECK(text_of(check(c.server, id, {{"since", "0:0"}, {"maxOutput", 400000}})).find("more bytes") !=
+          std::string::npos);
+    c.server.call("send_input", {{"processId", id}, {"input", "more"}});
+    CHECK(fields_of(check(c.server, id, {{"tail", 2}}))["stdout"] == "ready\nmore\n");
+  }
+  CHECK(stored() <= 20 * 1024 * 1024);
 }

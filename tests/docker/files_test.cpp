@@ -4,7 +4,7 @@
 #include <set>
 
 #include "support/file_tools.hpp"
-#include "util/base64.hpp"
+#include "util/encoding.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;

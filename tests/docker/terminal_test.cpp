@@ -171,6 +171,37 @@ TEST_CASE("output that no emulator survives costs the picture and nothing else")
   CHECK(fields_of(check(c.server, id, {{"timeout", 20}, {"tail", 1}}))["exitCode"] == 9);
 }
 
+TEST_CASE("text that is sent after keys comes after them, also when the screen process is behind") {
+  Connected c;
+  const Person person(c.server, "read a; read b; echo \"got $a and $b\"; read c");
+  person.types("first");
+  person.sees("first");
+  const auto to_screens = [&](int signal) {
+    for (const int pid : c.container.pids_of(k_screen)) {
+      ::kill(pid, signal);
+    }
+  };
+  const auto send = [&](json what) {
+    what["processId"] = person.id();
+    what["screen"] = false;
+    what["autoNewline"] = false;
+    CHECK(c.server.call("send_input", what)["isError"] == false);
+  };
+  to_screens(SIGSTOP);
+  send({{"keys", {"1", "enter"}}});
+  send({{"input", "second"}});
+  send({{"keys", {"2"}}});
+  send({{"input", "\r"}});
+  to_screens(SIGCONT);
+  person.sees("got first1 and second2");
+  // Nor is it lost when the process that it waits for never comes to it.
+  to_screens(SIGSTOP);
+  send({{"keys", {"3"}}});
+  send({{"input", "third\r"}});
+  to_screens(SIGKILL);
+  CHECK(person.ends()["exitCode"] == 0);
+}
+
 TEST_CASE("a screen process that is killed is replaced, and the command does not notice") {
   Connected c;
   const Person person(c.server, "PS1='$ ' bash --norc");

@@ -76,6 +76,19 @@ TEST_CASE("many wait on one process for different things, and each is answered i
   CHECK(answer(end) == "exit");
 }
 
+TEST_CASE("time in which the container is paused is not counted as silence") {
+  Connected c;
+  const std::string id = start_in_background(c.server, "sleep 600");
+  CHECK(fields_of(check(c.server, id))["idleMs"].get<int>() < 5000);
+  run_ok({"docker", "pause", c.container.name()});
+  CHECK(c.server.stays_silent(seconds(9)));
+  run_ok({"docker", "unpause", c.container.name()});
+  const json paused = check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 0.2}});
+  CHECK(fields_of(paused)["happened"] == "timeout");
+  CHECK(fields_of(paused)["idleMs"].get<int>() < 8000);
+  CHECK(fields_of(check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 30}}))["happened"] == "idle");
+}
+
 TEST_CASE("who waits hears a heartbeat") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 60");

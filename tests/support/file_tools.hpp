@@ -4,7 +4,7 @@
 #include <string>
 
 #include "support/connected.hpp"
-#include "util/base64.hpp"
+#include "util/encoding.hpp"
 
 namespace dockbridge::test {
 

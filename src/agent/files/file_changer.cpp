@@ -143,9 +143,15 @@ void FileChanger::note_seen(const std::string& owner, const std::string& path, c
     return;
   }
   m_history.note_seen(owner, path, content.revision);
-  if (content.whole && content.whole->size() <= k_most_remembered_bytes) {
+  if (content.whole) {
+    remember(*content.whole);
+  }
+}
+
+void FileChanger::remember(std::string_view content) {
+  if (content.size() <= k_most_remembered_bytes) {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
-    (void)m_store.put(content.revision, *content.whole);
+    (void)m_store.put(revision_of(content), content);
   }
 }
 
@@ -333,6 +339,7 @@ Result<void> FileChanger::replace(const Current& current, std::string_view bytes
   for (const std::string& lost : temporary->resemble(before, mode)) {
     answer.notes.push_back("could not be kept: " + lost);
   }
+  remember(bytes);
   auto published = temporary->publish(before);
   if (!published && published.error().code == "is_busy") {
     temporary.reset();  // before the journal speaks of something else
@@ -344,14 +351,11 @@ Result<void> FileChanger::replace(const Current& current, std::string_view bytes
 Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Current& current, std::string_view bytes,
                                          const std::optional<mode_t>& mode, ChangeAnswer answer) {
   FileChange change = keep_before(current, answer);
+  change.after = revision_of(bytes);
   if (auto replaced = replace(current, bytes, mode, answer); !replaced) {
     return fail(replaced.error());
   }
-  change.after = revision_of(bytes);
   answer.size = bytes.size();
-  if (bytes.size() <= k_most_remembered_bytes) {
-    (void)m_store.put(change.after, bytes);  // as in note_seen
-  }
   record(request, std::move(change), answer);
   return answer;
 }

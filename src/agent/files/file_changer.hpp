@@ -89,6 +89,8 @@ class FileChanger {
   Result<std::string> expected_revision(const ChangeRequest& request, const Current& current) const;
   Result<void> expect_unchanged(const ChangeRequest& request, const Current& current) const;
   [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const Current& current) const;
+  /// Keeps a content that an owner knows, if it is not long.
+  void remember(std::string_view content);
   [[nodiscard]] Error changed_since_read(const std::string& revision, const Current& current) const;
   /// Keeps what is there, for undoing; returns the change as it will be recorded.
   FileChange keep_before(const Current& current, ChangeAnswer& answer);

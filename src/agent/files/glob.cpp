@@ -67,7 +67,7 @@ class BraceExpansion {
         return so_far;
       }
       if (c == '{') {
-        const auto alternatives = braces(depth + 1);
+        auto alternatives = braces(depth + 1);
         if (!alternatives) {
           return alternatives;
         }
@@ -359,7 +359,10 @@ Result<Glob> Glob::compile(std::string_view pattern) {
       return bad_glob(pattern, "it goes up with ..");
     }
     if (one.size() > 1 && one.ends_with('/')) {
-      one = (one.find('/') == one.size() - 1 ? "**/" : "") + one + "**";
+      if (one.find('/') == one.size() - 1) {
+        one.insert(0, "**/");
+      }
+      one += "**";
     }
     if (one.starts_with("**/") && one.find('/', 3) == std::string::npos) {
       one.erase(0, 3);

@@ -30,7 +30,7 @@ class FirstItems {
       : m_most(std::max<std::size_t>(most, 1)), m_most_bytes(most_bytes), m_after(after) {}
 
   void add(T item) {
-    if ((m_after != nullptr && !(*m_after < item)) || (m_limit && !(item < *m_limit))) {
+    if ((m_after != nullptr && !(*m_after < item)) || (m_limit && *m_limit < item)) {
       return;
     }
     m_bytes += item.bytes();
@@ -76,7 +76,9 @@ class FirstItems {
     }
     if (kept < m_items.size()) {
       m_items.resize(kept, m_items.back());
-      m_limit = m_items.back();
+      if (!m_limit || m_items.back() < *m_limit) {
+        m_limit = m_items.back();
+      }
     }
   }
 

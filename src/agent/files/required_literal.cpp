@@ -117,7 +117,7 @@ class Alternatives {
     while (end < m_regex.size() && (static_cast<unsigned char>(m_regex[end]) & 0xC0U) == 0x80) {
       ++end;
     }
-    const std::string text(m_regex.substr(m_at, end - m_at));
+    std::string text(m_regex.substr(m_at, end - m_at));
     m_at = end;
     return text;
   }
@@ -257,7 +257,7 @@ std::string whole_literal(std::string_view regex) {
         return {};
       }
       c = regex[at];
-    } else if (std::string_view(".+*?()|[]{^$").find(c) != std::string_view::npos) {
+    } else if (std::string_view(".+*?()|[{^$").find(c) != std::string_view::npos) {
       return {};
     }
     text += c;

@@ -6,6 +6,7 @@
 #include "agent/files/find_files.hpp"
 #include "agent/files/listing.hpp"
 #include "agent/files/search.hpp"
+#include "util/json_text.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::agent {
@@ -39,17 +40,13 @@ const char* name_of(FileType type) {
   return "unknown";
 }
 
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 /// A JSON object with one array, for as long as it fits into a message.
 class BoundedArray {
  public:
   explicit BoundedArray(const char* name) : m_text(fmt::format("{{\"{}\":[", name)) {}
   /// False if there is no room for it.
   bool add(const json& entry) {
-    const std::string text = dump(entry);
+    const std::string text = json_text(entry);
     if (m_text.size() + text.size() > k_most_body_bytes) {
       return false;
     }

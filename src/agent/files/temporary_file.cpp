@@ -119,6 +119,8 @@ Result<void> TemporaryFile::append(std::string_view bytes) {
     }
     bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
   }
+  // The disk can begin while there is other work; `publish` waits for it.
+  ::sync_file_range(m_file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   return {};
 }
 

@@ -22,6 +22,9 @@ constexpr std::uint64_t k_judged_bytes = 4ULL * 1024 * 1024;
 
 /// How many bytes a number of characters takes; all, if there are not so many.
 std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
+  if (text.size() <= characters) {
+    return text.size();
+  }
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
     const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
@@ -69,7 +72,9 @@ class PageBuilder {
     ++m_page.lines;
   }
   [[nodiscard]] bool is_full() const { return m_full; }
-  [[nodiscard]] std::uint64_t seen() const { return m_seen; }
+  /// How many lines to come are not on the page, whatever they hold.
+  [[nodiscard]] std::uint64_t to_skip() const { return m_skip - std::min(m_skip, m_seen); }
+  void skip_one() { ++m_seen; }
   TextPage take() {
     m_page.first_line = static_cast<std::int64_t>(m_skip) + 1;
     return std::move(m_page);
@@ -267,6 +272,14 @@ class LargeFile {
       }
       while (!rest.empty() && !page.is_full()) {
         const std::size_t end = rest.find('\n');
+        if (page.to_skip() > 0) {
+          if (end == std::string_view::npos) {
+            break;
+          }
+          page.skip_one();
+          rest.remove_prefix(end + 1);
+          continue;
+        }
         const std::string_view part = rest.substr(0, end);
         const std::size_t kept = std::min(part.size(), most_line - std::min(most_line, line.size()));
         line.append(part.substr(0, kept));

@@ -123,7 +123,8 @@ void Keeper::press_keys(Link& link, std::string_view names) {
 }
 
 void Keeper::hear_screen() {
-  const auto [typed, stored] = m_terminal->receive(room_for_input());
+  Terminal& terminal = *m_terminal;
+  const auto [typed, stored] = terminal.receive(room_for_input());
   if (m_stdin_pipe && !typed.empty()) {
     m_pending_input += typed;
     write_input();

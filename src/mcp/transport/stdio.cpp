@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <mutex>
 
+#include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/transport/line_splitter.hpp"
-#include "util/fd.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::mcp {
@@ -23,36 +21,28 @@ namespace {
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
 
-Fd stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
 }  // namespace
 
-int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& pool, Log& log) {
+StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, bool& abandoned) {
   std::mutex output_mutex;
   const auto send = [&](const json& message) {
     const std::string line = dump(message) + "\n";
     const std::lock_guard lock(output_mutex);
     if (!write_all(output_fd, line)) {
-      log.debug("the client does not read any more");
+      hub.log.debug("the client does not read any more");
     }
   };
-  Conversation conversation(server, log, "local", send);
+  const auto conversation = Conversation::begin(hub, {}, std::make_shared<DirectSink>(send));
   LineSplitter lines(k_max_message_bytes);
-  const Fd signals = stop_signals();
+  StdioEnd end = StdioEnd::input_ended;
   std::array<char, 64 * 1024> buffer;
   while (true) {
-    std::array<pollfd, 2> polled = {pollfd{input_fd, POLLIN, 0}, pollfd{signals.get(), POLLIN, 0}};
+    std::array<pollfd, 2> polled = {pollfd{input_fd, POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
     if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) {
       break;
     }
     if (polled[1].revents != 0) {
-      log.info("stopping: a signal came");
+      end = StdioEnd::stopped;
       break;
     }
     if (polled[0].revents == 0) {
@@ -68,26 +58,24 @@ int serve_stdio(int input_fd, int output_fd, const Server& server, WorkerPool& p
     lines.feed(
         {buffer.data(), static_cast<std::size_t>(got)},
         [&](std::string_view line) {
-          for (const auto& call : conversation.receive(line)) {
+          for (const auto& call : conversation->receive(line)) {
             if (!pool.submit([call] { call->make(); })) {
               call->refuse();
             }
           }
         },
         [&] {
-          conversation.refuse(
+          conversation->refuse(
               {nullptr, k_invalid_request, fmt::format("the message is longer than {} bytes", k_max_message_bytes)});
         });
   }
-  if (!conversation.wait_for_calls(Deadline::after(k_finish_patience))) {
-    conversation.detach_calls();
-    if (!conversation.wait_for_calls(Deadline::after(k_detach_patience))) {
-      // What does not return in time waits for an engine that hangs. Nothing is lost: the container goes on.
-      log.warn("leaving calls that do not return");
-      ::_exit(0);
-    }
+  conversation->end_listening();
+  abandoned = false;
+  if (!conversation->wait_for_calls(Deadline::after(k_finish_patience))) {
+    conversation->detach_calls();
+    abandoned = !conversation->wait_for_calls(Deadline::after(k_detach_patience));
   }
-  return 0;
+  return end;
 }
 
 }  // namespace dockbridge::mcp

@@ -1,9 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
-import { Client as Client2 } from '@modelcontextprotocol/client';
+import { Client as Client2, StreamableHTTPClientTransport as HttpTransport2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Transport2 } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 export const program = process.env.DOCKBRIDGE_PROGRAM;
 if (!existsSync(program ?? '')) {
@@ -19,6 +24,45 @@ export function serverFor(containerName) {
     args: ['-c', containerName],
     env: { ...process.env, DOCKBRIDGE_LOG_LEVEL: 'warn' },
   };
+}
+
+/** A server that listens on HTTP, for any number of clients. Stopped by whoever started it. */
+export class HttpServer {
+  #process;
+  token = 'a-token-for-tests-0123456789';
+  url;
+
+  static async start(containerName) {
+    const server = new HttpServer();
+    server.#process = spawn(program, ['-c', containerName, '--http', '127.0.0.1:0'], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+      env: { ...process.env, DOCKBRIDGE_TOKEN: server.token },
+    });
+    for await (const line of createInterface(server.#process.stderr)) {
+      server.url = line.match(/url=(http:\S+)/)?.[1];
+      if (server.url !== undefined) {
+        break;
+      }
+    }
+    server.#process.stderr.resume();
+    return server;
+  }
+
+  /** Resolves to its exit code. */
+  async stop() {
+    const exited = once(this.#process, 'exit');
+    this.#process.kill('SIGTERM');
+    const [code] = await exited;
+    return code;
+  }
+}
+
+function transportTo(server, StdioTransport, HttpTransport) {
+  if (server.url === undefined) {
+    return new StdioTransport(server);
+  }
+  const headers = { Authorization: `Bearer ${server.token}` };
+  return new HttpTransport(new URL(server.url), { requestInit: { headers } });
 }
 
 /** One connected client and its server process. Closed by whoever opened it. */
@@ -62,6 +106,19 @@ class Session {
     return this.#callTool({ name: tool, arguments: args }, options);
   }
 
+  /** Calls `listener` with each resource that is told to have changed; what it returns ends that. */
+  async watch(uri, listener) {
+    if (this.#client.listen !== undefined && this.#client.getProtocolEra() === 'modern') {
+      this.#client.setNotificationHandler('notifications/resources/updated', ({ params }) => listener(params.uri));
+      const subscription = await this.#client.listen({ resourceSubscriptions: [uri] });
+      return () => subscription.close();
+    }
+    const method = this.#client.listen === undefined ? ResourceUpdatedNotificationSchema : 'notifications/resources/updated';
+    this.#client.setNotificationHandler(method, ({ params }) => listener(params.uri));
+    await this.#client.subscribeResource({ uri });
+    return () => this.#client.unsubscribeResource({ uri });
+  }
+
   async close() {
     await this.#client.close();
   }
@@ -70,14 +127,14 @@ class Session {
 function openSdk1(server) {
   const client = new Client1(clientInfo);
   const callTool = (params, options) => client.callTool(params, undefined, options);
-  return new Session(client, new Transport1(server), callTool).connect();
+  return new Session(client, transportTo(server, Transport1, HttpTransport1), callTool).connect();
 }
 
 /** `mode` as in the client's versionNegotiation option; undefined for what it does by itself. */
 function openClient2(server, mode) {
   const client = new Client2(clientInfo, mode === undefined ? {} : { versionNegotiation: { mode } });
   const callTool = (params, options) => client.callTool(params, options);
-  return new Session(client, new Transport2(server), callTool).connect();
+  return new Session(client, transportTo(server, Transport2, HttpTransport2), callTool).connect();
 }
 
 /** The clients people use: each opens a Session with the server it is given. */

@@ -395,3 +395,34 @@ TEST_CASE("an empty XDG_CONFIG_HOME counts as none") {
   machine.environment["XDG_CONFIG_HOME"] = "";
   CHECK(machine.options().container.name == "box");
 }
+
+TEST_CASE("an address for HTTP may leave out the host, and names it in brackets if it has colons") {
+  const auto endpoint = [](const std::string& given) {
+    const Options options = Machine{}.options({"--http", given});
+    return options.http.host + " " + options.http.port;
+  };
+  CHECK(Machine{}.options().http.port.empty());
+  CHECK(endpoint("127.0.0.1:7332") == "127.0.0.1 7332");
+  CHECK(endpoint("7332") == "127.0.0.1 7332");
+  CHECK(endpoint(":7332") == "127.0.0.1 7332");
+  CHECK(endpoint("[::1]:7332") == "::1 7332");
+  CHECK(endpoint("box.example:0") == "box.example 0");
+  for (const char* bad : {"", "localhost", "localhost:", "localhost:http", "localhost:65536", "localhost:-1"}) {
+    CHECK(contains(Machine{}.error({"--http", bad}).sentence(), "127.0.0.1:7332"));
+  }
+}
+
+TEST_CASE("a token comes from the environment and never from a flag") {
+  Machine machine;
+  machine.environment["DOCKBRIDGE_TOKEN"] = "secret";
+  CHECK(machine.options().http.token == "secret");
+  CHECK_FALSE(Machine{}.run({"--token", "secret"}));
+}
+
+TEST_CASE("hosts and origins are lists, and HTTPS needs both files") {
+  const Options options =
+      Machine{}.options({"--allow-host", "a.example,b.example", "--allow-origin", "https://a.example"});
+  CHECK(options.http.hosts == std::vector<std::string>{"a.example", "b.example"});
+  CHECK(options.http.origins == std::vector<std::string>{"https://a.example"});
+  CHECK(contains(Machine{}.error({"--tls-cert", "c.pem"}).sentence(), "--tls-key"));
+}

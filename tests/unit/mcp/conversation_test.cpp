@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "mcp/call.hpp"
 #include "util/worker_pool.hpp"
 
 using namespace dockbridge;
@@ -93,7 +94,7 @@ Tool tool(const std::string& name, std::function<ToolResult(const json&, const C
 }
 
 ToolResult text_result(const std::string& text) {
-  return {text, ordered_json::object()};
+  return {text, json::object()};
 }
 
 /// A client with its conversation, over tools that do what tests need.
@@ -101,9 +102,9 @@ class Client {
  public:
   explicit Client(std::size_t max_calls = 16)
       : m_pool(max_calls),
-        m_server({"test", "Test", "1", "Be kind."}, tools()),
-        m_conversation(std::make_unique<Conversation>(m_server, m_log, "alice",
-                                                      [this](const json& message) { inbox.put(message); })) {}
+        m_server({"test", "Test", "1", "Be kind."}, {tools()}),
+        m_conversation(Conversation::begin(
+            m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { inbox.put(message); }))) {}
 
   void send(const json& message) { send_text(message.dump()); }
   void send_text(const std::string& text) {
@@ -138,7 +139,6 @@ class Client {
     CHECK(inbox.next() == json::parse(R"({"jsonrpc":"2.0","id":"nothing more","result":{}})"));
   }
   Conversation& conversation() { return *m_conversation; }
-  void leave() { m_conversation.reset(); }
 
   Inbox inbox;
   Gate gate;
@@ -171,7 +171,8 @@ class Client {
   WorkerPool m_pool;
   Log m_log{-1, LogLevel::off, LogFormat::text};
   Server m_server;
-  std::unique_ptr<Conversation> m_conversation;
+  Hub m_hub{m_server, m_log};
+  std::shared_ptr<Conversation> m_conversation;
 };
 
 std::string text_of(const json& answer) {
@@ -342,13 +343,14 @@ TEST_CASE("waiting for calls ends at its deadline") {
   CHECK(client.conversation().wait_for_calls(Deadline::after(k_patience)));
 }
 
-TEST_CASE("a conversation that ends detaches its calls and waits for them") {
+TEST_CASE("all calls of a conversation can be detached and waited for") {
   Client client;
   for (int i = 0; i < 8; ++i) {
     client.call(i, "gate");
   }
   client.gate.wait_for_arrivals(8);
-  client.leave();
+  client.conversation().detach_calls();
+  CHECK(client.conversation().wait_for_calls(Deadline::after(k_patience)));
   for (int i = 0; i < 8; ++i) {
     CHECK(text_of(client.inbox.next()) == "detached");
   }
@@ -579,7 +581,8 @@ TEST_CASE("a reply that is dropped sends an internal error, and one that was giv
 
 TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced, and not before") {
   std::vector<json> sent;
-  const auto sink = std::make_shared<BatchSink>(3, [&](const json& message) { sent.push_back(message); });
+  const auto sink = std::make_shared<BatchSink>(
+      3, std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); }));
   Reply(1, sink).result("done");
   Reply(2, sink).silence();
   CHECK(sent.empty());

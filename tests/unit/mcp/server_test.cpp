@@ -16,7 +16,7 @@ Server example() {
   tool.input_schema = {{"type", "object"}};
   tool.output_schema = {{"type", "object"}};
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return Server({"box", "The Box", "1.2", "Be kind."}, {tool});
+  return Server({"box", "The Box", "1.2", "Be kind."}, {{tool}});
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("a handshake revision that is known is echoed, anything else gets the 
 
 TEST_CASE("each revision sees of a tool what it knows of") {
   const Server server = example();
-  const auto entry = [&](Revision revision) { return server.tools_list_result(revision)["tools"][0]; };
+  const auto entry = [&](Revision revision) { return (*server.tools_list_result(revision))["tools"][0]; };
   const json oldest = entry(Revision::v2024_11_05);
   CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
   const json second = entry(Revision::v2025_03_26);

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "figures.hpp"
+#include "proc.hpp"
+
+namespace dockbridge::bench {
+
+namespace {
+
+constexpr int k_warm_up_calls = 20;
+constexpr int k_calls = 300;
+constexpr int k_lines = 1000;
+constexpr int k_entries = 100;
+constexpr int k_many_entries = 100'000;
+constexpr int k_many_entries_runs = 15;
+
+constexpr Samples::Duration k_look_bound{1};
+constexpr Samples::Duration k_change_bound{2};
+constexpr Samples::Duration k_many_entries_bound{150};
+constexpr const char* k_worker_name = "dockbridge-file";
+
+/// What a tool answers, and how long it took. Throws if it is an error.
+json timed_call(Server& server, const std::string& tool, json arguments, Samples& samples) {
+  const std::string request = call_request(1, tool, std::move(arguments));
+  const auto began = Clock::now();
+  server.send(request);
+  const std::string answer = server.receive();
+  samples.add(Clock::now() - began);
+  json result = json::parse(answer).value("result", json::object());
+  if (result.value("isError", true)) {
+    throw std::runtime_error(tool + ": " + answer.substr(0, 1000));
+  }
+  return result;
+}
+
+Figure within(const std::string& what, const Samples& samples, Samples::Duration bound) {
+  return {fmt::format("{} (median of {})", what, samples.count()),
+          fmt::format("{:.2f} ms (p90 {:.2f})", samples.median().count(), samples.p90().count()),
+          fmt::format("<= {:.0f} ms", bound.count()), samples.median() <= bound};
+}
+
+std::string lines_of_text(int number) {
+  std::string text;
+  for (int i = 0; i < k_lines; ++i) {
+    text += fmt::format("line {} of a file that is about as wide as code is, number {}\n", i, number);
+  }
+  return text;
+}
+
+/// Runs `call` often, the first times without being counted.
+template <typename Call>
+Samples repeated(int count, Call call) {
+  Samples counted;
+  Samples ignored;
+  for (int i = -k_warm_up_calls; i < count; ++i) {
+    call(i + k_warm_up_calls, i < 0 ? ignored : counted);
+  }
+  return counted;
+}
+
+}  // namespace
+
+std::vector<Figure> measure_files(const Setting& setting) {
+  Server server(setting.launch);
+  server.initialize();
+  server.execute(fmt::format("mkdir -p /bench/few && cd /bench/few && seq {} | xargs touch", k_entries));
+  const std::string path = "/bench/file.txt";
+  Samples first;
+  timed_call(server, "file_write", {{"filePath", path}, {"content", lines_of_text(0)}}, first);
+
+  const Samples reads = repeated(k_calls, [&](int, Samples& samples) {
+    timed_call(server, "file_read", {{"filePath", path}}, samples);
+  });
+  const Samples edits = repeated(k_calls, [&](int i, Samples& samples) {
+    timed_call(server, "file_edit",
+               {{"filePath", path},
+                {"oldString", fmt::format("line 500 of a file that is about as wide as code is, number {}\n", i)},
+                {"newString", fmt::format("line 500 of a file that is about as wide as code is, number {}\n", i + 1)}},
+               samples);
+  });
+  const Samples writes = repeated(k_calls, [&](int i, Samples& samples) {
+    timed_call(server, "file_write", {{"filePath", path}, {"content", lines_of_text(i + 1)}}, samples);
+  });
+  const Samples lists = repeated(k_calls, [&](int, Samples& samples) {
+    timed_call(server, "file_ls", {{"path", "/bench/few"}}, samples);
+  });
+  server.execute("rm -r /bench");
+  return {within("file_read of 1,000 lines", reads, k_look_bound), within("file_edit of it", edits, k_change_bound),
+          within("file_write of it", writes, k_change_bound), within("file_ls of 100 entries", lists, k_look_bound)};
+}
+
+std::vector<Figure> measure_large_files(const Setting& setting) {
+  Server server(setting.launch);
+  server.initialize();
+  server.execute(fmt::format("mkdir -p /bench/many && cd /bench/many && seq {} | xargs touch", k_many_entries));
+  Samples lists;
+  for (int i = 0; i < k_many_entries_runs; ++i) {
+    timed_call(server, "file_ls", {{"path", "/bench/many"}}, lists);
+  }
+  server.execute("cd /bench && yes 'a line of a file that is very large' | head -c 1G > large && rm -r many");
+  Samples looks;
+  timed_call(server, "file_read", {{"filePath", "/bench/large"}, {"offset", 20'000'000}}, looks);
+  timed_call(server, "file_read", {{"filePath", "/bench/large"}, {"offset", -10}}, looks);
+  timed_call(server, "file_grep", {{"pattern", "very larg[e]"}, {"path", "/bench/large"}}, looks);
+  std::vector<Figure> figures = {
+      within(fmt::format("file_ls of {} entries", k_many_entries), lists, k_many_entries_bound),
+      {"a file of 1 GiB: read from the middle, from the end, and searched",
+       fmt::format("{:.0f} ms at the most", looks.worst().count()), "", true},
+      peak_figure("server", peak_resident_bytes(server.pid())),
+      peak_figure("session", peak_resident_bytes(setting.container.pid_of(k_session_name))),
+      peak_figure("file worker", peak_resident_bytes(setting.container.pid_of(k_worker_name)))};
+  server.execute("rm -r /bench");
+  return figures;
+}
+
+}  // namespace dockbridge::bench

@@ -1,0 +1,282 @@
+#include "mcp/call.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "util/text.hpp"
+
+namespace dockbridge::mcp {
+
+namespace {
+
+/// A call that is still running after so long becomes a task, if its client can follow one.
+constexpr milliseconds k_task_grace{3000};
+constexpr std::size_t k_max_key_bytes = 200;
+
+std::string next_correlation_id() {
+  static std::atomic<std::uint64_t> counter{0};
+  return fmt::format("r{}", ++counter);
+}
+
+bool usable_token(const json& token) {
+  return token.is_string() || token.is_number_integer();
+}
+
+std::string outcome_of(const ToolResult& result, StopReason reason) {
+  if (reason == StopReason::cancelled) {
+    return "cancelled";
+  }
+  if (result.protocol_error) {
+    return "protocol_error";
+  }
+  if (!result.is_error) {
+    return "ok";
+  }
+  const auto error = result.structured.find("error");
+  return error == result.structured.end() ? "error" : error->value("code", "error");
+}
+
+std::string text_field(const json& object, const char* name, std::size_t limit) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? printable_line(found->get<std::string>(), limit) : "";
+}
+
+}  // namespace
+
+Call::Call(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply)
+    : m_conversation(std::move(conversation)),
+      m_request(std::move(request)),
+      m_peer(std::move(peer)),
+      m_reply(std::move(reply)),
+      m_sink(m_reply.sink()),
+      m_progress_token(meta_field(m_request.params, "progressToken")) {
+  const std::lock_guard lock(m_conversation->m_mutex);
+  m_conversation->m_calls.emplace(m_request.id, m_interruption);
+  m_conversation->m_running.insert(m_interruption.get());
+}
+
+Call::~Call() {
+  release_id();
+  const std::lock_guard lock(m_conversation->m_mutex);
+  m_conversation->m_running.erase(m_interruption.get());
+  m_conversation->m_call_ended.notify_all();
+}
+
+void Call::release_id() {
+  if (!m_id_released) {
+    m_id_released = true;
+    const std::lock_guard lock(m_conversation->m_mutex);
+    m_conversation->m_calls.erase(m_request.id);
+  }
+}
+
+CallContext Call::context() {
+  CallContext context{next_correlation_id(), m_conversation->m_caller.owner, *m_interruption, {}};
+  // In the handshake era the client decides, and has done so before.
+  const bool may_become_task =
+      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
+  if (usable_token(m_progress_token) || may_become_task || m_task) {
+    context.report_progress = [this](const std::string& message) { note_progress(message); };
+  }
+  if (may_become_task) {
+    context.become_task = [this] { become_task(std::nullopt); };
+  }
+  if (m_peer.log_from) {
+    context.log = [this](LogSeverity severity, const json& data) {
+      if (severity >= *m_peer.log_from && m_sink) {
+        m_sink->tell(notification_message("notifications/message", {{"level", name_of(severity)}, {"data", data}}));
+      }
+    };
+  }
+  if (!is_stateless(m_peer.revision) || may_become_task) {
+    context.ask = [this](const json& requests) -> Result<json> {
+      if (m_task) {
+        return m_task->ask(requests, m_interruption->token());
+      }
+      if (is_stateless(m_peer.revision)) {
+        return ::dockbridge::fail("not_a_task", "clients of this revision are asked by a result");
+      }
+      return m_conversation->ask(requests, *m_sink, m_interruption->token());
+    };
+  }
+  context.hang_up = [this] {
+    if (m_sink) {
+      m_sink->hang_up();
+    }
+  };
+  context.client_capabilities = m_peer.capabilities;
+  if (is_stateless(m_peer.revision)) {
+    if (const auto given = m_request.params.find("inputResponses");
+        given != m_request.params.end() && given->is_object()) {
+      context.input_responses = *given;
+    }
+    if (const auto given = m_request.params.find("requestState");
+        given != m_request.params.end() && given->is_string()) {
+      context.request_state = given->get<std::string>();
+    }
+  }
+  context.seal = &hub().seal;
+  return context;
+}
+
+void Call::note_progress(const std::string& message) {
+  if (m_interruption->reason() != StopReason::none) {
+    return;
+  }
+  const bool long_enough = Clock::now() - m_began >= k_task_grace;
+  if (m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task &&
+      long_enough) {
+    become_task(std::nullopt);
+  }
+  if (m_sink && usable_token(m_progress_token)) {
+    m_sink->tell(
+        notification_message("notifications/progress",
+                             {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
+  }
+}
+
+bool Call::become_task(std::optional<milliseconds> ttl) {
+  if (m_task || m_interruption->reason() != StopReason::none) {
+    return false;
+  }
+  auto task = hub().tasks.create(m_conversation->m_caller.owner, ttl, m_interruption);
+  if (!task) {
+    return false;
+  }
+  m_task = std::move(task);
+  release_id();
+  if (is_stateless(m_peer.revision)) {
+    m_sink = nullptr;  // its stream ends with the answer
+    m_reply.result(server().finished(m_task->description(), m_peer.revision, "task"));
+  } else {
+    m_conversation->follow_task(m_task->id());
+    m_reply.result({{"task", m_task->handshake_description()}});
+  }
+  return true;
+}
+
+void Call::finish(json result) {
+  release_id();
+  if (m_task) {
+    m_task->complete(std::move(result), m_tool_failed);
+  } else if (m_interruption->reason() == StopReason::cancelled) {
+    m_reply.silence();
+  } else {
+    m_reply.result(std::move(result));
+  }
+}
+
+void Call::fail(const ProtocolError& error) {
+  release_id();
+  if (m_task) {
+    m_task->fail(error);
+  } else if (m_interruption->reason() == StopReason::cancelled) {
+    m_reply.silence();
+  } else {
+    m_reply.error(error.code, error.message, error.data);
+  }
+}
+
+void Call::refuse() {
+  fail({k_internal_error, "too many calls are running at once", nullptr});
+}
+
+ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply,
+                   const Tool& tool, json arguments)
+    : Call(std::move(conversation), std::move(request), std::move(peer), std::move(reply)),
+      m_tool(tool),
+      m_arguments(std::move(arguments)) {
+  m_task_support = tool.task_support;
+}
+
+void ToolCall::refuse() {
+  answer(error_result({"too_many_calls", "too many calls are running at once",
+                       "Wait for some of them, or start long commands with background: true"}));
+}
+
+void ToolCall::make() {
+  const CallContext known = context();
+  const json key = meta_field(m_request.params, k_meta_idempotency_key);
+  const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
+  ToolResult result = keyed ? run_once(known, key.get<std::string>()) : run(known);
+  const auto took = Clock::now() - m_began;
+  const std::string outcome = outcome_of(result, m_interruption->reason());
+  hub().metrics.count_call(m_tool.name, outcome, took);
+  Log::Fields fields = {{"request", known.correlation_id},
+                        {"tool", m_tool.name},
+                        {"outcome", outcome},
+                        {"ms", std::to_string(std::chrono::duration_cast<milliseconds>(took).count())},
+                        {"container", result.subject},
+                        {"owner", known.owner},
+                        {"rationale", text_field(m_arguments, "rationale", 300)}};
+  if (const json trace = meta_field(m_request.params, "traceparent"); trace.is_string()) {
+    fields.emplace_back("trace", printable_line(trace.get<std::string>(), 60));
+  }
+  hub().log.info("call", fields);
+  answer(std::move(result));
+}
+
+ToolResult ToolCall::run(const CallContext& context) {
+  try {
+    return m_tool.call(m_arguments, context);
+  } catch (const std::exception& error) {
+    hub().log.error("a tool failed",
+                    {{"tool", m_tool.name}, {"request", context.correlation_id}, {"error", error.what()}});
+    return error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
+  }
+}
+
+ToolResult ToolCall::run_once(const CallContext& context, const std::string& key) {
+  if (key.size() > k_max_key_bytes) {
+    return error_result({"bad_idempotency_key", fmt::format("an idempotency key has at most {} bytes", k_max_key_bytes),
+                         "Use a shorter one"});
+  }
+  const std::string what = m_tool.name + dump(m_arguments);
+  while (m_interruption->reason() == StopReason::none) {
+    const Once::Entered entered = hub().once.enter(context.owner, key, what);
+    if (entered.conflict) {
+      return error_result({"idempotency_conflict", "this idempotency key was used for another call",
+                           "Use a new key for each call that is not a repetition"});
+    }
+    if (entered.first) {
+      ToolResult result = run(context);
+      if (m_interruption->reason() == StopReason::none) {
+        entered.attempt->finish(result);
+      } else {
+        entered.attempt->give_up();
+      }
+      return result;
+    }
+    if (auto result = entered.attempt->wait(m_interruption->token())) {
+      return std::move(*result);
+    }
+  }
+  return error_result({"cancelled", "the call was cancelled", ""});
+}
+
+void ToolCall::answer(ToolResult result) {
+  if (result.protocol_error) {
+    fail(*result.protocol_error);
+    return;
+  }
+  m_tool_failed = result.is_error;
+  finish(server().call_result(std::move(result), m_peer.revision));
+}
+
+void PlainCall::make() {
+  try {
+    const CallContext known = context();
+    auto result = m_work(known);
+    if (result) {
+      finish(std::move(*result));
+    } else {
+      fail(result.error());
+    }
+  } catch (const std::exception& error) {
+    hub().log.error("a request failed", {{"method", printable_line(m_request.method, 100)}, {"error", error.what()}});
+    fail({k_internal_error, "the request failed in an unexpected way", nullptr});
+  }
+}
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mcp/conversation.hpp"
+#include "mcp/once.hpp"
+#include "mcp/reply.hpp"
+#include "mcp/tasks.hpp"
+#include "mcp/tool.hpp"
+
+namespace dockbridge::mcp {
+
+/// A request whose work may take minutes. It was taken on and has to be made or refused, once, by any thread. Keeps its
+/// conversation alive, which in turn can interrupt it until it is answered.
+class Call {
+ public:
+  Call(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply);
+  virtual ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// Does the work and answers.
+  virtual void make() = 0;
+  /// Answers that too many calls run.
+  virtual void refuse();
+
+ protected:
+  [[nodiscard]] CallContext context();
+  [[nodiscard]] Hub& hub() const { return m_conversation->m_hub; }
+  [[nodiscard]] const Server& server() const { return hub().server; }
+  /// Before the answer goes out: the id is the client's again.
+  void release_id();
+  void finish(json result);
+  void fail(const ProtocolError& error);
+  void note_progress(const std::string& message);
+  /// Answers with a task; false if there may be no more of them.
+  bool become_task(std::optional<milliseconds> ttl);
+
+  std::shared_ptr<Conversation> m_conversation;
+  Request m_request;
+  Peer m_peer;
+  Reply m_reply;
+  std::shared_ptr<ReplySink> m_sink;  // for notifications; none once a task has been made of it
+  std::shared_ptr<Interruption> m_interruption = std::make_shared<Interruption>();
+  std::shared_ptr<Task> m_task;
+  bool m_tool_failed = false;
+
+ private:
+  bool m_id_released = false;
+  int m_progress = 0;
+  json m_progress_token;
+  Clock::time_point m_began = Clock::now();
+  TaskSupport m_task_support = TaskSupport::forbidden;
+
+  friend class ToolCall;
+};
+
+/// The call of a tool: with an idempotency key done once, made a task if it takes long and its client can follow one,
+/// told in the log and counted.
+class ToolCall : public Call {
+ public:
+  ToolCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply, const Tool& tool,
+           json arguments);
+
+  /// For a client that asks for a task: answers with one before the work begins.
+  void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl); }
+  void make() override;
+  void refuse() override;
+
+ private:
+  ToolResult run(const CallContext& context);
+  ToolResult run_once(const CallContext& context, const std::string& key);
+  void answer(ToolResult result);
+
+  const Tool& m_tool;
+  json m_arguments;
+};
+
+/// Any other request that may have to wait for something.
+class PlainCall : public Call {
+ public:
+  using Work = std::function<tl::expected<json, ProtocolError>(const CallContext& context)>;
+  PlainCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply, Work work)
+      : Call(std::move(conversation), std::move(request), std::move(peer), std::move(reply)), m_work(std::move(work)) {}
+  void make() override;
+
+ private:
+  Work m_work;
+};
+
+}  // namespace dockbridge::mcp

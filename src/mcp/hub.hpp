@@ -1,0 +1,27 @@
+#pragma once
+
+#include "mcp/bulletin.hpp"
+#include "mcp/metrics.hpp"
+#include "mcp/once.hpp"
+#include "mcp/server.hpp"
+#include "mcp/state_seal.hpp"
+#include "mcp/tasks.hpp"
+#include "util/log.hpp"
+
+namespace dockbridge::mcp {
+
+/// What all conversations of a program share, whatever transport they come by. Outlives them. Each part may be used by
+/// any thread.
+struct Hub {
+  Hub(const Server& the_server, Log& the_log) : server(the_server), log(the_log) {}
+
+  const Server& server;
+  Log& log;
+  Bulletin bulletin;
+  Tasks tasks{bulletin};
+  Once once;
+  Metrics metrics;
+  StateSeal seal;
+};
+
+}  // namespace dockbridge::mcp

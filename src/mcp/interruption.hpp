@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+
+namespace dockbridge::mcp {
+
+/// Why a call should stop waiting.
+enum class StopReason {
+  none,
+  cancelled,  ///< the client wants it undone: end what the call started
+  detached,   ///< the client or this server goes away: leave it running and return at once
+};
+
+/// Tells one call that it should stop, and why. The first reason stays.
+class Interruption {
+ public:
+  void interrupt(StopReason reason) {
+    StopReason none = StopReason::none;
+    if (m_reason.compare_exchange_strong(none, reason)) {
+      m_source.request_stop();
+    }
+  }
+  [[nodiscard]] StopReason reason() const { return m_reason.load(); }
+  [[nodiscard]] std::stop_token token() const { return m_source.get_token(); }
+
+ private:
+  std::atomic<StopReason> m_reason{StopReason::none};
+  std::stop_source m_source;
+};
+
+}  // namespace dockbridge::mcp

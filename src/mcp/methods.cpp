@@ -1,0 +1,502 @@
+// What a conversation does for each method.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::mcp {
+
+namespace {
+
+constexpr std::size_t k_max_watched = 100;
+constexpr std::size_t k_max_listening = 20;
+constexpr std::size_t k_max_completions = 100;
+constexpr milliseconds k_task_patience{600'000};
+
+std::optional<std::string> text_param(const json& params, const char* name) {
+  const auto found = params.find(name);
+  return found != params.end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
+}
+
+json cursor_of(const Request& request) {
+  const auto found = request.params.find("cursor");
+  return found == request.params.end() ? json(nullptr) : *found;
+}
+
+void answer_list(Reply& reply, Result<json> result) {
+  if (result) {
+    reply.result(std::move(*result));
+  } else {
+    reply.error(k_invalid_params, result.error().message);
+  }
+}
+
+bool wants(const json& filter, const char* name) {
+  const auto found = filter.find(name);
+  return found != filter.end() && found->is_boolean() && found->get<bool>();
+}
+
+std::set<std::string> texts(const json& filter, const char* name, std::size_t limit) {
+  std::set<std::string> found;
+  const auto list = filter.find(name);
+  for (std::size_t i = 0; list != filter.end() && list->is_array() && i < std::min(list->size(), limit); ++i) {
+    if (list->at(i).is_string()) {
+      found.insert(list->at(i).get<std::string>());
+    }
+  }
+  return found;
+}
+
+/// Which notices a stateless client has asked for, and the message that each becomes.
+struct Filter {
+  json id;
+  std::string owner;
+  bool tools = false;
+  bool prompts = false;
+  bool resources = false;
+  std::set<std::string> uris;
+  std::set<std::string> tasks;
+
+  [[nodiscard]] json message_for(const Notice& notice) const {
+    const auto made = [&](const char* method, json params) {
+      params["_meta"][k_meta_subscription] = id;
+      return notification_message(method, std::move(params));
+    };
+    const bool mine = notice.owner.empty() || notice.owner == owner;
+    switch (notice.kind) {
+      case Notice::Kind::tools_changed:
+        return tools ? made("notifications/tools/list_changed", json::object()) : json();
+      case Notice::Kind::prompts_changed:
+        return prompts ? made("notifications/prompts/list_changed", json::object()) : json();
+      case Notice::Kind::resources_changed:
+        return resources ? made("notifications/resources/list_changed", json::object()) : json();
+      case Notice::Kind::resource_updated:
+        return mine && uris.contains(notice.subject)
+                   ? made("notifications/resources/updated", {{"uri", notice.subject}})
+                   : json();
+      case Notice::Kind::task_changed:
+        return mine && tasks.contains(notice.subject) ? made("notifications/tasks", notice.task) : json();
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+const std::map<std::string_view, Conversation::Method>& Conversation::methods() {
+  static const std::map<std::string_view, Method> all = {
+      {"initialize", {true, false, &Conversation::initialize}},
+      {"ping", {true, false, &Conversation::ping}},
+      {"server/discover", {false, true, &Conversation::discover}},
+      {"logging/setLevel", {true, false, &Conversation::set_log_level}},
+      {"tools/list", {true, true, &Conversation::list_tools}},
+      {"tools/call", {true, true, &Conversation::call_tool}},
+      {"prompts/list", {true, true, &Conversation::list_prompts}},
+      {"prompts/get", {true, true, &Conversation::get_prompt}},
+      {"resources/list", {true, true, &Conversation::list_resources}},
+      {"resources/templates/list", {true, true, &Conversation::list_templates}},
+      {"resources/read", {true, true, &Conversation::read_resource}},
+      {"resources/subscribe", {true, false, &Conversation::subscribe}},
+      {"resources/unsubscribe", {true, false, &Conversation::unsubscribe}},
+      {"subscriptions/listen", {false, true, &Conversation::listen}},
+      {"completion/complete", {true, true, &Conversation::complete}},
+      {"tasks/get", {true, true, &Conversation::get_task}},
+      {"tasks/update", {false, true, &Conversation::update_task}},
+      {"tasks/cancel", {true, true, &Conversation::cancel_task}},
+      {"tasks/list", {true, false, &Conversation::list_tasks}},
+      {"tasks/result", {true, false, &Conversation::await_task}},
+  };
+  return all;
+}
+
+std::shared_ptr<Call> Conversation::initialize(Request& request, const Peer& /*peer*/, Reply reply) {
+  const auto version = request.params.find("protocolVersion");
+  if (version == request.params.end() || !version->is_string()) {
+    reply.error(k_invalid_params, "initialize needs a 'protocolVersion' that is a string");
+    return nullptr;
+  }
+  const Revision revision = negotiate(*version);
+  const auto capabilities = request.params.find("capabilities");
+  auto ticket = m_hub.bulletin.subscribe([this](const Notice& notice) { hear(notice); });
+  {
+    const std::lock_guard lock(m_mutex);
+    m_negotiated = revision;
+    if (capabilities != request.params.end() && capabilities->is_object()) {
+      m_capabilities = *capabilities;
+    }
+    m_ticket.swap(ticket);
+  }
+  reply.result(m_server.initialize_result(revision));
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::ping(Request& /*request*/, const Peer& /*peer*/, Reply reply) {
+  reply.result(json::object());
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::discover(Request& /*request*/, const Peer& /*peer*/, Reply reply) {
+  reply.result(m_server.discover_result());
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::set_log_level(Request& request, const Peer& /*peer*/, Reply reply) {
+  const auto severity = log_severity(text_param(request.params, "level").value_or(""));
+  if (!severity) {
+    reply.error(k_invalid_params,
+                "'level' has to be one of debug, info, notice, warning, error, critical, alert, "
+                "emergency");
+    return nullptr;
+  }
+  {
+    const std::lock_guard lock(m_mutex);
+    m_log_from = severity;
+  }
+  reply.result(json::object());
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::list_tools(Request& request, const Peer& peer, Reply reply) {
+  const auto visible = [&](const std::string& tool) { return m_caller.may_use(tool); };
+  answer_list(reply, m_server.tools_list_result(peer.revision, cursor_of(request),
+                                                m_caller.tools ? Server::Visible(visible) : Server::Visible()));
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::call_tool(Request& request, const Peer& peer, Reply reply) {
+  const auto name = text_param(request.params, "name");
+  if (!name) {
+    reply.error(k_invalid_params, "tools/call needs a 'name' that is a string");
+    return nullptr;
+  }
+  const Tool* tool = m_caller.may_use(*name) ? m_server.find_tool(*name) : nullptr;
+  if (tool == nullptr) {
+    reply.error(k_invalid_params, "unknown tool: " + printable_line(*name, 100));
+    return nullptr;
+  }
+  const auto given = request.params.find("arguments");
+  json arguments = given == request.params.end() || given->is_null() ? json::object() : std::move(*given);
+  if (!arguments.is_object()) {
+    reply.error(k_invalid_params, "'arguments' has to be an object");
+    return nullptr;
+  }
+  if (is_running(request.id)) {
+    reply.error(k_invalid_request, "a request with this id is still running");
+    return nullptr;
+  }
+  if (tool->task_support == TaskSupport::required && is_stateless(peer.revision) && !peer.follows_tasks()) {
+    reply.error(k_missing_capability, "this tool needs a client that can follow tasks",
+                {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
+    return nullptr;
+  }
+  const auto task = request.params.find("task");
+  const bool as_task = task != request.params.end() && task->is_object() && peer.revision == Revision::v2025_11_25 &&
+                       tool->task_support != TaskSupport::forbidden;
+  std::optional<milliseconds> ttl;
+  if (as_task && task->contains("ttl") && task->at("ttl").is_number_integer()) {
+    ttl = milliseconds(std::clamp<std::int64_t>(task->at("ttl").get<std::int64_t>(), 0, 1'000'000'000));
+  }
+  auto call = std::make_shared<ToolCall>(shared_from_this(), std::move(request), peer, std::move(reply), *tool,
+                                         std::move(arguments));
+  if (as_task) {
+    call->start_as_task(ttl);
+  }
+  return call;
+}
+
+std::shared_ptr<Call> Conversation::list_prompts(Request& request, const Peer& peer, Reply reply) {
+  answer_list(reply, m_server.prompts_list_result(peer.revision, cursor_of(request)));
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::get_prompt(Request& request, const Peer& peer, Reply reply) {
+  const std::string name = text_param(request.params, "name").value_or("");
+  const Prompt* prompt = m_server.find_prompt(name);
+  if (prompt == nullptr) {
+    reply.error(k_invalid_params, "unknown prompt: " + printable_line(name, 100));
+    return nullptr;
+  }
+  const auto given = request.params.find("arguments");
+  json arguments = given == request.params.end() || given->is_null() ? json::object() : *given;
+  const bool all_text = arguments.is_object() && std::all_of(arguments.begin(), arguments.end(),
+                                                             [](const json& value) { return value.is_string(); });
+  if (!all_text) {
+    reply.error(k_invalid_params, "'arguments' has to be an object of strings");
+    return nullptr;
+  }
+  for (const PromptArgument& argument : prompt->arguments) {
+    if (argument.required && !arguments.contains(argument.name)) {
+      reply.error(k_invalid_params, fmt::format("the prompt needs the argument '{}'", argument.name));
+      return nullptr;
+    }
+  }
+  return std::make_shared<PlainCall>(
+      shared_from_this(), std::move(request), peer, std::move(reply),
+      [this, prompt, arguments = std::move(arguments), revision = peer.revision](const CallContext& context) {
+        return m_server.prompt_result(*prompt, prompt->get(arguments, context), revision);
+      });
+}
+
+std::shared_ptr<Call> Conversation::list_resources(Request& request, const Peer& peer, Reply reply) {
+  if (m_server.resources() == nullptr) {
+    reply.error(k_method_not_found, "this server has no resources");
+    return nullptr;
+  }
+  answer_list(reply, m_server.resources_list_result(peer.revision, cursor_of(request)));
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::list_templates(Request& request, const Peer& peer, Reply reply) {
+  if (m_server.resources() == nullptr) {
+    reply.error(k_method_not_found, "this server has no resources");
+    return nullptr;
+  }
+  answer_list(reply, m_server.templates_list_result(peer.revision, cursor_of(request)));
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& peer, Reply reply) {
+  const auto uri = text_param(request.params, "uri");
+  if (m_server.resources() == nullptr || !uri) {
+    reply.error(uri ? k_method_not_found : k_invalid_params,
+                uri ? "this server has no resources" : "resources/read needs a 'uri' that is a string");
+    return nullptr;
+  }
+  return std::make_shared<PlainCall>(
+      shared_from_this(), std::move(request), peer, std::move(reply),
+      [this, uri = *uri, revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
+        auto contents = m_server.resources()->read(uri, context);
+        if (contents) {
+          return m_server.read_result(std::move(*contents), revision);
+        }
+        const bool unknown = contents.error().code == "resource_not_found";
+        const int not_found = is_stateless(revision) ? k_invalid_params : k_handshake_resource_not_found;
+        return tl::unexpected<ProtocolError>(
+            {unknown ? not_found : static_cast<int>(k_internal_error), contents.error().sentence(), {{"uri", uri}}});
+      });
+}
+
+std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*peer*/, Reply reply) {
+  const auto uri = text_param(request.params, "uri");
+  auto watch = uri && m_server.resources() != nullptr ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
+  if (!watch) {
+    reply.error(k_invalid_params, "there is no resource of this 'uri' whose changes could be told");
+    return nullptr;
+  }
+  bool room = true;
+  {
+    const std::lock_guard lock(m_mutex);
+    room = m_watched.size() < k_max_watched;
+    if (room) {
+      m_watched[*uri].swap(watch);
+    }
+  }
+  if (room) {
+    reply.result(json::object());
+  } else {
+    reply.error(k_invalid_request, fmt::format("a client can subscribe to {} resources", k_max_watched));
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::unsubscribe(Request& request, const Peer& /*peer*/, Reply reply) {
+  std::shared_ptr<void> watch;
+  if (const auto uri = text_param(request.params, "uri")) {
+    const std::lock_guard lock(m_mutex);
+    if (const auto found = m_watched.find(*uri); found != m_watched.end()) {
+      watch = std::move(found->second);
+      m_watched.erase(found);
+    }
+  }
+  reply.result(json::object());
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::listen(Request& request, const Peer& peer, Reply reply) {
+  const auto asked = request.params.find("notifications");
+  if (asked == request.params.end() || !asked->is_object()) {
+    reply.error(k_invalid_params, "subscriptions/listen needs 'notifications' that is an object");
+    return nullptr;
+  }
+  const json& id = request.id;
+  bool refused = is_running(id);
+  {
+    const std::lock_guard lock(m_mutex);
+    refused = refused || m_listening.size() >= k_max_listening;
+  }
+  if (refused) {
+    reply.error(k_invalid_request,
+                fmt::format("a client has at most {} subscriptions, each under an id of its own", k_max_listening));
+    return nullptr;
+  }
+  Filter filter{id, m_caller.owner, false, false, false, {}, {}};
+  json agreed = json::object();
+  if (m_server.info().announces_lists) {
+    for (const auto& [name, flag] :
+         {std::pair{"toolsListChanged", &filter.tools}, std::pair{"promptsListChanged", &filter.prompts},
+          std::pair{"resourcesListChanged", &filter.resources}}) {
+      if (wants(*asked, name)) {
+        *flag = true;
+        agreed[name] = true;
+      }
+    }
+  }
+  std::vector<std::shared_ptr<void>> watches;
+  for (const std::string& uri : texts(*asked, "resourceSubscriptions", k_max_watched)) {
+    auto watch = m_server.resources() != nullptr ? m_server.resources()->watch(uri, m_caller.owner) : nullptr;
+    if (watch) {
+      watches.push_back(std::move(watch));
+      filter.uris.insert(uri);
+      agreed["resourceSubscriptions"].push_back(uri);
+    }
+  }
+  if (peer.follows_tasks()) {
+    for (const std::string& task : texts(*asked, "taskIds", k_max_watched)) {
+      if (m_hub.tasks.find(m_caller.owner, task)) {
+        filter.tasks.insert(task);
+        agreed["taskIds"].push_back(task);
+      }
+    }
+  }
+  const auto sink = reply.sink();
+  sink->tell(notification_message("notifications/subscriptions/acknowledged",
+                                  {{"_meta", {{k_meta_subscription, id}}}, {"notifications", std::move(agreed)}}));
+  auto ticket = m_hub.bulletin.subscribe([sink, filter = std::move(filter)](const Notice& notice) {
+    if (const json message = filter.message_for(notice); !message.is_null()) {
+      sink->tell(message);
+    }
+  });
+  const auto listening =
+      std::make_shared<Listening>(Listening{std::move(reply), std::move(watches), std::move(ticket)});
+  const std::lock_guard lock(m_mutex);
+  m_listening.emplace(id, listening);
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::complete(Request& request, const Peer& peer, Reply reply) {
+  const auto ref = request.params.find("ref");
+  const auto argument = request.params.find("argument");
+  const bool usable = ref != request.params.end() && ref->is_object() && argument != request.params.end() &&
+                      argument->is_object() && argument->contains("name") && argument->at("name").is_string() &&
+                      argument->contains("value") && argument->at("value").is_string();
+  if (!usable) {
+    reply.error(k_invalid_params, "completion/complete needs 'ref' and 'argument' with 'name' and 'value'");
+    return nullptr;
+  }
+  const std::string name = argument->at("name").get<std::string>();
+  Completer completer;
+  if (const Prompt* prompt = m_server.find_prompt(text_param(*ref, "name").value_or(""))) {
+    for (const PromptArgument& known : prompt->arguments) {
+      completer = known.name == name ? known.complete : completer;
+    }
+  } else if (m_server.resources() != nullptr) {
+    const std::string uri = text_param(*ref, "uri").value_or("");
+    for (const ResourceTemplate& known : m_server.resources()->templates()) {
+      if (known.uri_template == uri && known.complete.contains(name)) {
+        completer = known.complete.at(name);
+      }
+    }
+  }
+  return std::make_shared<PlainCall>(
+      shared_from_this(), std::move(request), peer, std::move(reply),
+      [this, completer, typed = argument->at("value").get<std::string>(),
+       revision = peer.revision](const CallContext& context) {
+        std::vector<std::string> values = completer ? completer(typed, context) : std::vector<std::string>();
+        const std::size_t total = values.size();
+        values.resize(std::min(total, k_max_completions));
+        return m_server.finished(
+            {{"completion", {{"values", values}, {"total", total}, {"hasMore", total > values.size()}}}}, revision);
+      });
+}
+
+std::shared_ptr<Task> Conversation::named_task(const Request& request, const Peer& peer, Reply& reply) {
+  if (!peer.follows_tasks()) {
+    if (is_stateless(peer.revision)) {
+      reply.error(k_missing_capability, "this method needs a client that can follow tasks",
+                  {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
+    } else {
+      reply.error(k_method_not_found, "this revision has no tasks");
+    }
+    return nullptr;
+  }
+  auto task = m_hub.tasks.find(m_caller.owner, text_param(request.params, "taskId").value_or(""));
+  if (!task) {
+    reply.error(k_invalid_params, "there is no such task");
+  }
+  return task;
+}
+
+std::shared_ptr<Call> Conversation::get_task(Request& request, const Peer& peer, Reply reply) {
+  if (const auto task = named_task(request, peer, reply)) {
+    reply.result(is_stateless(peer.revision) ? m_server.finished(task->description(), peer.revision)
+                                             : task->handshake_description());
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& peer, Reply reply) {
+  if (const auto task = named_task(request, peer, reply)) {
+    const auto responses = request.params.find("inputResponses");
+    if (responses != request.params.end() && responses->is_object()) {
+      task->update(*responses);
+    }
+    reply.result(m_server.finished(json::object(), peer.revision));
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::cancel_task(Request& request, const Peer& peer, Reply reply) {
+  const auto task = named_task(request, peer, reply);
+  if (!task) {
+    return nullptr;
+  }
+  const Task::Status before = task->status();
+  const bool over = before != Task::Status::working && before != Task::Status::input_required;
+  if (over && !is_stateless(peer.revision)) {
+    reply.error(k_invalid_params, "the task has ended already");
+    return nullptr;
+  }
+  task->cancel();
+  reply.result(is_stateless(peer.revision) ? m_server.finished(json::object(), peer.revision)
+                                           : task->handshake_description());
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::list_tasks(Request& /*request*/, const Peer& peer, Reply reply) {
+  if (!peer.follows_tasks()) {
+    reply.error(k_method_not_found, "this revision has no tasks");
+    return nullptr;
+  }
+  json tasks = json::array();
+  for (const auto& task : m_hub.tasks.list(m_caller.owner)) {
+    tasks.push_back(task->handshake_description());
+  }
+  reply.result({{"tasks", std::move(tasks)}});
+  return nullptr;
+}
+
+std::shared_ptr<Call> Conversation::await_task(Request& request, const Peer& peer, Reply reply) {
+  const auto task = named_task(request, peer, reply);
+  if (!task) {
+    return nullptr;
+  }
+  return std::make_shared<PlainCall>(
+      shared_from_this(), std::move(request), peer, std::move(reply),
+      [task](const CallContext& context) -> tl::expected<json, ProtocolError> {
+        auto end = task->wait(Deadline::after(k_task_patience), context.interruption.token());
+        if (!end) {
+          return tl::unexpected<ProtocolError>({k_internal_error, "the task still runs; ask again", nullptr});
+        }
+        if (!end->result) {
+          return tl::unexpected<ProtocolError>(end->error);
+        }
+        (*end->result)["_meta"][k_meta_related_task] = {{"taskId", task->id()}};
+        return std::move(*end->result);
+      });
+}
+
+}  // namespace dockbridge::mcp

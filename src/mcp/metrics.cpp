@@ -1,0 +1,83 @@
+#include "mcp/metrics.hpp"
+
+#include <fmt/format.h>
+
+namespace dockbridge::mcp {
+
+namespace {
+
+std::string head(const char* name, const char* type, const char* help) {
+  return fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+}  // namespace
+
+void Metrics::count_call(const std::string& tool, const std::string& outcome, Clock::duration took) {
+  const double seconds = std::chrono::duration<double>(took).count();
+  const std::lock_guard lock(m_mutex);
+  ++m_calls[{tool, outcome}];
+  Latency& latency = m_latencies[tool];
+  ++latency.count;
+  latency.seconds += seconds;
+  for (std::size_t i = 0; i < k_bounds_seconds.size(); ++i) {
+    latency.up_to[i] += seconds <= k_bounds_seconds[i] ? 1 : 0;
+  }
+}
+
+void Metrics::count_refusal(const std::string& reason) {
+  const std::lock_guard lock(m_mutex);
+  ++m_refusals[reason];
+}
+
+void Metrics::count_http_request(int status) {
+  const std::lock_guard lock(m_mutex);
+  ++m_http_requests[status];
+}
+
+void Metrics::count_bytes(std::uint64_t received, std::uint64_t sent) {
+  const std::lock_guard lock(m_mutex);
+  m_received += received;
+  m_sent += sent;
+}
+
+void Metrics::add_source(std::function<std::string()> source) {
+  const std::lock_guard lock(m_mutex);
+  m_sources.push_back(std::move(source));
+}
+
+std::string Metrics::text() const {
+  std::unique_lock lock(m_mutex);
+  std::string text = head("dockbridge_calls_total", "counter", "Tool calls by tool and outcome.");
+  for (const auto& [key, count] : m_calls) {
+    text += fmt::format("dockbridge_calls_total{{tool=\"{}\",outcome=\"{}\"}} {}\n", key.first, key.second, count);
+  }
+  text += head("dockbridge_call_seconds", "histogram", "How long tool calls took.");
+  for (const auto& [tool, latency] : m_latencies) {
+    for (std::size_t i = 0; i < k_bounds_seconds.size(); ++i) {
+      text += fmt::format("dockbridge_call_seconds_bucket{{tool=\"{}\",le=\"{}\"}} {}\n", tool, k_bounds_seconds[i],
+                          latency.up_to[i]);
+    }
+    text += fmt::format("dockbridge_call_seconds_bucket{{tool=\"{0}\",le=\"+Inf\"}} {1}\n", tool, latency.count);
+    text += fmt::format("dockbridge_call_seconds_sum{{tool=\"{}\"}} {}\n", tool, latency.seconds);
+    text += fmt::format("dockbridge_call_seconds_count{{tool=\"{}\"}} {}\n", tool, latency.count);
+  }
+  text += head("dockbridge_refusals_total", "counter", "Requests that were not let in, by reason.");
+  for (const auto& [reason, count] : m_refusals) {
+    text += fmt::format("dockbridge_refusals_total{{reason=\"{}\"}} {}\n", reason, count);
+  }
+  text += head("dockbridge_http_requests_total", "counter", "HTTP requests by status.");
+  for (const auto& [status, count] : m_http_requests) {
+    text += fmt::format("dockbridge_http_requests_total{{status=\"{}\"}} {}\n", status, count);
+  }
+  text += head("dockbridge_http_bytes_total", "counter", "Bytes over HTTP connections that have ended.");
+  text += fmt::format("dockbridge_http_bytes_total{{direction=\"received\"}} {}\n", m_received);
+  text += fmt::format("dockbridge_http_bytes_total{{direction=\"sent\"}} {}\n", m_sent);
+  const auto sources = m_sources;
+  lock.unlock();
+  for (const auto& source : sources) {
+    text += source();
+  }
+  return text;
+}
+
+}  // namespace dockbridge::mcp

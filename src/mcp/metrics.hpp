@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "util/clock.hpp"
+
+namespace dockbridge::mcp {
+
+/// Counts what happens and tells it as Prometheus text. Any thread may call.
+class Metrics {
+ public:
+  void count_call(const std::string& tool, const std::string& outcome, Clock::duration took);
+  /// Something that was not let in, by reason.
+  void count_refusal(const std::string& reason);
+  void count_http_request(int status);
+  void count_bytes(std::uint64_t received, std::uint64_t sent);
+  /// Adds lines of its own at each look; `source` has to outlive this object.
+  void add_source(std::function<std::string()> source);
+
+  [[nodiscard]] std::string text() const;
+
+ private:
+  static constexpr std::array<double, 10> k_bounds_seconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60};
+  struct Latency {
+    std::array<std::uint64_t, k_bounds_seconds.size()> up_to{};
+    std::uint64_t count = 0;
+    double seconds = 0;
+  };
+
+  mutable std::mutex m_mutex;  // guards everything below
+  std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls;
+  std::map<std::string, Latency> m_latencies;
+  std::map<std::string, std::uint64_t> m_refusals;
+  std::map<int, std::uint64_t> m_http_requests;
+  std::uint64_t m_received = 0;
+  std::uint64_t m_sent = 0;
+  std::vector<std::function<std::string()>> m_sources;
+};
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mcp/tool.hpp"
+
+namespace dockbridge::mcp {
+
+/// Values that begin with what has been typed so far, best first.
+using Completer = std::function<std::vector<std::string>(const std::string& typed, const CallContext& context)>;
+
+struct PromptArgument {
+  std::string name;
+  std::string description;
+  bool required = false;
+  Completer complete{};
+};
+
+struct PromptResult {
+  json messages = json::array();  ///< of {role, content}
+  std::optional<InputRequired> input_required{};
+};
+
+/// A text that a person picks, for the model.
+struct Prompt {
+  std::string name;
+  std::string title;
+  std::string description;
+  std::vector<PromptArgument> arguments;
+  /// Arguments are strings; the required ones are there. May block.
+  std::function<PromptResult(const json& arguments, const CallContext& context)> get;
+};
+
+}  // namespace dockbridge::mcp

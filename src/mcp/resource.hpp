@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mcp/prompt.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::mcp {
+
+struct Resource {
+  std::string uri;
+  std::string name;
+  std::string title;
+  std::string description;
+  std::string mime_type;
+};
+
+struct ResourceTemplate {
+  std::string uri_template;  ///< "scheme://path/{variable}", each variable once and within one segment
+  std::string name;
+  std::string title;
+  std::string description;
+  std::string mime_type;
+  std::map<std::string, Completer> complete{};  ///< by variable
+};
+
+/// What a client can read, and be told of when it changes. Any thread may call; `read` may block.
+class ResourceProvider {
+ public:
+  virtual ~ResourceProvider() = default;
+  /// Answered at once, without any look into the container.
+  [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
+  [[nodiscard]] virtual std::vector<ResourceTemplate> templates() const = 0;
+  /// The contents, each {uri, mimeType, text or blob}. The error `resource_not_found` if there is no such resource.
+  virtual Result<json> read(const std::string& uri, const CallContext& context) = 0;
+  /// Somebody wants to know when it changes, for as long as the returned thing lives; null if that cannot be told.
+  virtual std::shared_ptr<void> watch(const std::string& uri, const std::string& owner) = 0;
+};
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,288 @@
+#include "mcp/transport/http/connection.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <poll.h>
+
+#include <array>
+#include <charconv>
+
+namespace dockbridge::mcp::http {
+
+namespace {
+
+constexpr std::size_t k_read_bytes = 16 * 1024;
+constexpr std::size_t k_flush_bytes = 256 * 1024;
+
+bool same_name(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && std::equal(one.begin(), one.end(), other.begin(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+         });
+}
+
+}  // namespace
+
+std::string refusal(int status, const char* reason, const char* retry_after) {
+  const std::string body = fmt::format(R"({{"error":"{}"}})", reason);
+  const std::string later = retry_after == nullptr ? "" : fmt::format("Retry-After: {}\r\n", retry_after);
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}Connection: close\r\n\r\n{}", status,
+      reason, body.size(), later, body);
+}
+
+Client::Event Client::wait(milliseconds at_most) const {
+  std::array<pollfd, 2> polled = {pollfd{m_wakeup->fd(), POLLIN, 0}, pollfd{m_socket.fd(), POLLRDHUP, 0}};
+  const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(at_most.count()));
+  if (ready > 0 && polled[0].revents != 0) {
+    m_wakeup->reset();
+    return Event::woken;
+  }
+  return ready > 0 && polled[1].revents != 0 ? Event::gone : Event::nothing;
+}
+
+std::optional<std::string> Request::header(std::string_view name) const {
+  std::optional<std::string> found;
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = value;
+    }
+  }
+  return found;
+}
+
+std::size_t Request::count(std::string_view name) const {
+  return static_cast<std::size_t>(
+      std::count_if(headers.begin(), headers.end(), [&](const auto& entry) { return same_name(entry.first, name); }));
+}
+
+/// The library's server without its sockets, threads and routes.
+class Connection::Library : private httplib::Server, private httplib::Stream {
+ public:
+  Library(Socket& socket, Shared shared) : m_socket(socket), m_shared(shared), m_client(socket, m_wakeup) {
+    svr_sock_ = 0;  // the library takes a server without a socket for one that is stopping
+    set_keep_alive_timeout(std::chrono::duration_cast<seconds>(shared.limits.idle_time).count());
+    set_keep_alive_max_count(1'000'000);
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      respond(request, response);
+      return HandlerResponse::Handled;
+    });
+    // The library would send what() to the client.
+    set_exception_handler([this](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
+      m_close = true;
+      response.status = 500;
+    });
+  }
+  ~Library() override { m_shared.metrics.count_bytes(m_received, m_sent); }
+
+  void serve() {
+    while (await_head() && !m_close) {
+      bool closed = false;
+      const bool served = process_request(*this, false, closed, [](httplib::Request& request) {
+        request.headers.erase("Accept-Encoding");  // answers are not compressed,
+        request.ranges.clear();                    // nor cut
+      });
+      if (!flush() || !served || closed || m_close || m_shared.stopping) {
+        return;
+      }
+    }
+  }
+
+ private:
+  /// Reads until a whole head is there; answers and gives up on what is too long or too slow.
+  bool await_head() {
+    m_input.erase(0, m_taken);
+    m_taken = 0;
+    std::size_t searched = 0;
+    auto deadline = Deadline::after(m_input.empty() ? m_shared.limits.idle_time : m_shared.limits.header_time);
+    while (true) {
+      const std::size_t end = m_input.find("\r\n\r\n", searched);
+      if (end != std::string::npos && end <= m_shared.limits.header_bytes) {
+        return true;
+      }
+      if (m_input.size() > m_shared.limits.header_bytes) {
+        return turn_away(431, "Request Header Fields Too Large");
+      }
+      searched = m_input.size() < 3 ? 0 : m_input.size() - 3;
+      const bool first = m_input.empty();
+      const ssize_t got = read_more(k_read_bytes, deadline);
+      if (got <= 0) {
+        return m_input.empty() || got == 0 ? false : turn_away(408, "Request Timeout");
+      }
+      if (first) {
+        deadline = Deadline::after(m_shared.limits.header_time);
+      }
+    }
+  }
+
+  bool turn_away(int status, const char* reason) {
+    m_shared.metrics.count_refusal(std::to_string(status));
+    m_shared.metrics.count_http_request(status);
+    m_output += refusal(status, reason);
+    (void)flush();
+    return false;
+  }
+
+  ssize_t read_more(std::size_t most, Deadline deadline) {
+    const std::size_t before = m_input.size();
+    m_input.resize(before + most);
+    const ssize_t got = m_socket.read(m_input.data() + before, most, deadline);
+    m_input.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    m_received += static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
+    return got;
+  }
+
+  void respond(const httplib::Request& from, httplib::Response& to) {
+    Request request{from.method, from.path, {}, m_client, {}};
+    for (const auto& [name, value] : from.headers) {
+      // Put there by the library beside what the client may have sent under the same name.
+      if (name != "REMOTE_ADDR" && name != "REMOTE_PORT" && name != "LOCAL_ADDR" && name != "LOCAL_PORT") {
+        request.headers.emplace_back(name, value);
+      }
+    }
+    bool body_read = false;
+    const bool has_body = request.count("Content-Length") > 0 || request.count("Transfer-Encoding") > 0;
+    request.read_body = [&]() -> Result<std::string> {
+      body_read = true;
+      return read_body(request);
+    };
+    Response response = m_shared.handler(request);
+    m_shared.metrics.count_http_request(response.status);
+    m_close = m_close || response.close || (has_body && !body_read);
+    to.status = response.status;
+    for (const auto& [name, value] : response.headers) {
+      to.set_header(name, value);
+    }
+    if (m_close && !response.events) {
+      to.set_header("Connection", "close");
+    }
+    if (response.events) {
+      to.set_chunked_content_provider(
+          "text/event-stream",
+          [this, events = response.events](std::size_t, httplib::DataSink& sink) { return send_event(events, sink); });
+    } else if (!response.body.empty()) {
+      to.set_content(std::move(response.body), response.content_type);
+    }
+  }
+
+  bool send_event(const std::function<std::optional<std::string>()>& events, httplib::DataSink& sink) {
+    if (!flush()) {  // the head before the first event, and each event at once
+      return false;
+    }
+    const auto next = events();
+    if (!next) {
+      sink.done();
+      return true;
+    }
+    return next->empty() || (sink.write(next->data(), next->size()) && flush());
+  }
+
+  Result<std::string> read_body(const Request& request) {
+    const auto given = request.header("Content-Length");
+    std::size_t length = 0;
+    const char* end = given ? given->data() + given->size() : nullptr;
+    if (!given || given->empty() || std::from_chars(given->data(), end, length).ptr != end) {
+      m_close = true;
+      return fail("bad_length", "the request needs one Content-Length");
+    }
+    if (length > m_shared.limits.body_bytes) {
+      m_close = true;
+      return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
+    }
+    if (!flush()) {  // the client may wait to be told to go on
+      return fail("too_slow", "the client is gone");
+    }
+    const Claim claim(m_shared.body_bytes, length);
+    if (claim.total() > m_shared.limits.bodies_bytes) {
+      m_close = true;
+      return fail("busy", "too many large requests at once");
+    }
+    const auto deadline = Deadline::after(m_shared.limits.body_time);
+    while (m_input.size() - m_taken < length) {
+      if (read_more(std::min<std::size_t>(length - (m_input.size() - m_taken), 1 << 20), deadline) <= 0) {
+        m_close = true;
+        return fail("too_slow", "the body did not come in time");
+      }
+    }
+    std::string body = m_input.substr(m_taken, length);
+    m_taken += length;
+    if (m_input.size() == m_taken && m_input.capacity() > k_flush_bytes) {
+      m_input = {};
+      m_taken = 0;
+    }
+    return body;
+  }
+
+  bool flush() {
+    if (m_output.empty()) {
+      return true;
+    }
+    const bool sent = m_socket.write(m_output, Deadline::after(m_shared.limits.write_time));
+    m_sent += m_output.size();
+    m_output.clear();
+    m_broken = m_broken || !sent;
+    return sent;
+  }
+
+  // The library's stream: reads what is there already, and collects what it writes.
+  bool is_readable() const override { return m_taken < m_input.size(); }
+  bool is_writable() const override { return !m_broken; }
+  ssize_t read(char* into, std::size_t size) override {
+    const std::size_t count = std::min(size, m_input.size() - m_taken);
+    std::copy_n(m_input.data() + m_taken, count, into);
+    m_taken += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* bytes, std::size_t size) override {
+    m_output.append(bytes, size);
+    return m_output.size() < k_flush_bytes || flush() ? static_cast<ssize_t>(size) : -1;
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip = m_socket.peer();
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  socket_t socket() const override { return 0; }
+
+  /// Counts bytes in the memory of all connections while it lives.
+  class Claim {
+   public:
+    Claim(std::atomic<std::size_t>& sum, std::size_t bytes)
+        : m_sum(sum), m_bytes(bytes), m_total(sum.fetch_add(bytes) + bytes) {}
+    ~Claim() { m_sum.fetch_sub(m_bytes); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    [[nodiscard]] std::size_t total() const { return m_total; }
+
+   private:
+    std::atomic<std::size_t>& m_sum;
+    std::size_t m_bytes;
+    std::size_t m_total;
+  };
+
+  Socket& m_socket;
+  Shared m_shared;
+  std::shared_ptr<Wakeup> m_wakeup = std::make_shared<Wakeup>();
+  Client m_client;
+  std::string m_input;
+  std::size_t m_taken = 0;  // of the input
+  std::string m_output;
+  bool m_broken = false;
+  bool m_close = false;
+  std::uint64_t m_received = 0;
+  std::uint64_t m_sent = 0;
+};
+
+Connection::Connection(Socket& socket, Shared shared) : m_library(std::make_unique<Library>(socket, shared)) {}
+Connection::~Connection() = default;
+
+void Connection::serve() {
+  m_library->serve();
+}
+
+}  // namespace dockbridge::mcp::http

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "mcp/metrics.hpp"
+#include "mcp/transport/http/exchange.hpp"
+#include "mcp/transport/http/socket.hpp"
+#include "util/log.hpp"
+
+namespace dockbridge::mcp::http {
+
+/// Serves the requests of one connection, one after the other, on the calling thread. cpp-httplib parses heads and
+/// writes responses; what it may read is bounded here, in bytes and in time, before it sees it.
+class Connection {
+ public:
+  struct Shared {
+    const Limits& limits;
+    const Handler& handler;
+    Metrics& metrics;
+    Log& log;
+    std::atomic<bool>& stopping;
+    std::atomic<std::size_t>& body_bytes;  ///< in the memory of all connections
+  };
+  Connection(Socket& socket, Shared shared);
+  ~Connection();
+
+  void serve();
+
+ private:
+  class Library;
+  std::unique_ptr<Library> m_library;
+};
+
+/// A whole response for a client that is not served: status, and when to come back.
+std::string refusal(int status, const char* reason, const char* retry_after = nullptr);
+
+}  // namespace dockbridge::mcp::http

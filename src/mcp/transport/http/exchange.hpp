@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mcp/transport/http/socket.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "util/wakeup.hpp"
+
+namespace dockbridge::mcp::http {
+
+/// What a connection may cost.
+struct Limits {
+  std::size_t header_bytes = 32 * 1024;
+  std::size_t body_bytes = 16 * 1024 * 1024;
+  std::size_t bodies_bytes = 256 * 1024 * 1024;  ///< of all requests at a time
+  milliseconds header_time{10'000};
+  milliseconds body_time{60'000};
+  milliseconds idle_time{75'000};   ///< between two requests
+  milliseconds write_time{30'000};  ///< for a client that does not read
+  milliseconds keep_alive{15'000};  ///< between two signs of life on a stream of events
+  std::size_t connections = 1024;
+  std::size_t streams_per_owner = 256;
+  std::size_t requests_per_owner = 256;  ///< that run at a time
+  double rate_per_owner = 10'000;        ///< requests a second
+  std::size_t sessions = 100;
+  milliseconds session_idle{3'600'000};
+};
+
+/// The client of a request, while it is served.
+class Client {
+ public:
+  Client(Socket& socket, std::shared_ptr<Wakeup> wakeup) : m_socket(socket), m_wakeup(std::move(wakeup)) {}
+
+  enum class Event { woken, gone, nothing };
+  /// Waits until somebody uses the wakeup, or the client leaves.
+  [[nodiscard]] Event wait(milliseconds at_most) const;
+  [[nodiscard]] const std::shared_ptr<Wakeup>& wakeup() const { return m_wakeup; }
+  [[nodiscard]] const std::string& address() const { return m_socket.peer(); }
+
+ private:
+  Socket& m_socket;
+  std::shared_ptr<Wakeup> m_wakeup;
+};
+
+/// A request whose head has been read. Its body is read on demand, so that it costs nothing to refuse it.
+struct Request {
+  std::string method;
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> headers;
+  Client& client;
+  /// Once. The error's code is `too_large`, `too_slow`, `bad_length` or `busy`.
+  std::function<Result<std::string>()> read_body;
+
+  /// None if it is absent or there are several of it.
+  [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
+  [[nodiscard]] std::size_t count(std::string_view name) const;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+  bool close = false;  ///< the connection ends with it
+  /// A stream of events instead of a body: what to send next, none at its end. Waits as long as it likes.
+  std::function<std::optional<std::string>()> events{};
+};
+
+using Handler = std::function<Response(Request& request)>;
+
+}  // namespace dockbridge::mcp::http

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "mcp/metrics.hpp"
+#include "mcp/transport/http/exchange.hpp"
+#include "mcp/transport/http/socket.hpp"
+#include "util/error.hpp"
+#include "util/log.hpp"
+#include "util/worker_pool.hpp"
+
+namespace dockbridge::mcp::http {
+
+struct Endpoint {
+  std::string host = "127.0.0.1";
+  std::string port;  ///< "0": any that is free
+};
+
+/// Takes connections and serves each on a thread of its own, up to a limit; more are turned away with 503.
+class Listener {
+ public:
+  /// Called about once a second by the thread that accepts.
+  using Tick = std::function<void()>;
+
+  Listener(Limits limits, std::optional<TlsContext> tls, Handler handler, Metrics& metrics, Log& log);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Returns once connections are taken.
+  Result<void> start(const Endpoint& endpoint, Tick tick);
+  [[nodiscard]] int port() const { return m_port; }
+  /// Takes no more connections and lets go of those that wait for their next request. Those that are served end by
+  /// themselves.
+  void stop();
+  /// Whether all connections had ended by then.
+  bool wait_for_connections(Deadline deadline) { return m_threads.wait_until_idle(deadline); }
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  void accept_loop(const Tick& tick);
+  void take(Fd fd, std::string peer);
+  void serve(Socket& socket);
+
+  const Limits m_limits;
+  const std::optional<TlsContext> m_tls;
+  const Handler m_handler;
+  Metrics& m_metrics;
+  Log& m_log;
+  Fd m_socket;
+  Wakeup m_wakeup;  // for the thread that accepts
+  int m_port = 0;
+  std::atomic<bool> m_stopping{false};
+  std::atomic<std::size_t> m_body_bytes{0};
+  mutable std::mutex m_mutex;  // guards the open sockets
+  std::set<Socket*> m_open;
+  WorkerPool m_threads;
+  std::thread m_acceptor;
+};
+
+}  // namespace dockbridge::mcp::http

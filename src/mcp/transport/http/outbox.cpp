@@ -1,0 +1,120 @@
+#include "mcp/transport/http/outbox.hpp"
+
+namespace dockbridge::mcp::http {
+
+namespace {
+
+constexpr std::size_t k_max_messages = 512;
+constexpr std::size_t k_max_bytes = 4 * 1024 * 1024;
+
+}  // namespace
+
+void Outbox::put(std::string text, bool droppable) {
+  const bool full = m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes;
+  while (full && !m_messages.empty() && m_messages.front().number <= m_taken &&
+         (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
+    m_bytes -= m_messages.front().text.size();  // kept for those who resume
+    m_messages.pop_front();
+  }
+  if (droppable && (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
+    return;
+  }
+  m_bytes += text.size();
+  m_messages.push_back({++m_last, std::move(text)});
+}
+
+void Outbox::wake() {
+  if (m_taker) {
+    m_taker->wake();
+  }
+}
+
+void Outbox::answer(json message) {
+  const std::lock_guard lock(m_mutex);
+  if (m_last == 0) {
+    m_sole = std::move(message);
+  } else {
+    put(dump(message), false);
+  }
+  m_done = true;
+  wake();
+}
+
+void Outbox::nothing() {
+  const std::lock_guard lock(m_mutex);
+  m_done = true;
+  wake();
+}
+
+void Outbox::tell(const json& message) {
+  std::string text = dump(message);
+  const std::lock_guard lock(m_mutex);
+  if (!m_done) {
+    put(std::move(text), !message.contains("id"));
+    wake();
+  }
+}
+
+void Outbox::hang_up() {
+  const std::lock_guard lock(m_mutex);
+  if (!m_name.empty()) {
+    m_hung_up = true;
+    wake();
+  }
+}
+
+std::uint64_t Outbox::attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after) {
+  const std::lock_guard lock(m_mutex);
+  wake();
+  m_taker = std::move(taker);
+  m_taken = after ? std::min(*after, m_last) : m_taken;
+  m_hung_up = m_hung_up && !after;
+  return ++m_ticket;
+}
+
+Outbox::Taken Outbox::take(std::uint64_t ticket) {
+  const std::lock_guard lock(m_mutex);
+  Taken taken;
+  if (ticket != m_ticket) {
+    taken.ended = true;
+    return taken;
+  }
+  if (m_sole) {
+    put(dump(*m_sole), false);
+    m_sole.reset();
+  }
+  for (const Kept& kept : m_messages) {
+    if (kept.number > m_taken) {
+      taken.messages.emplace_back(kept.number, kept.text);
+    }
+  }
+  m_taken = m_last;
+  if (m_name.empty()) {
+    m_messages.clear();
+    m_bytes = 0;
+  }
+  taken.ended = m_done || m_hung_up;
+  return taken;
+}
+
+bool Outbox::finished() const {
+  const std::lock_guard lock(m_mutex);
+  return m_done && !m_sole && m_taken == m_last;
+}
+
+std::optional<json> Outbox::take_sole_answer() {
+  const std::lock_guard lock(m_mutex);
+  return std::exchange(m_sole, std::nullopt);
+}
+
+bool Outbox::empty() const {
+  const std::lock_guard lock(m_mutex);
+  return !m_sole && m_last == 0 && !m_done && !m_hung_up;
+}
+
+bool Outbox::hung_up() const {
+  const std::lock_guard lock(m_mutex);
+  return m_hung_up;
+}
+
+}  // namespace dockbridge::mcp::http

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mcp/reply.hpp"
+#include "util/wakeup.hpp"
+
+namespace dockbridge::mcp::http {
+
+/// The messages of one stream to a client, between those who send them and the connection that carries them. Any thread
+/// may send; one connection at a time takes. A resumable one keeps a while what was taken, for a client that lost its
+/// connection; memory is bounded in both kinds: a client that does not read loses notifications, never an answer.
+class Outbox : public ReplySink {
+ public:
+  /// `name`: stands in the ids of its events; empty: not resumable, and without ids.
+  explicit Outbox(std::string name = "") : m_name(std::move(name)) {}
+
+  void answer(json message) override;
+  void nothing() override;
+  void tell(const json& message) override;
+  void hang_up() override;
+  /// No more will come, and nobody waits for it.
+  void close() { nothing(); }
+
+  /// The connection that takes from now on; who took before is told to go. After `number` events, if it resumes.
+  std::uint64_t attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after = std::nullopt);
+
+  struct Taken {
+    std::vector<std::pair<std::uint64_t, std::string>> messages;  ///< numbers from 1 on
+    bool ended = false;                                           ///< after these nothing comes on this connection
+  };
+  /// What has come since the last time; `ticket` is what attach returned.
+  Taken take(std::uint64_t ticket);
+  /// Whether the answer is there, and everything was taken.
+  [[nodiscard]] bool finished() const;
+  /// The one answer if it is there and nothing else was or is to be sent; else none.
+  std::optional<json> take_sole_answer();
+  [[nodiscard]] bool empty() const;
+  [[nodiscard]] bool hung_up() const;
+  [[nodiscard]] const std::string& name() const { return m_name; }
+
+ private:
+  struct Kept {
+    std::uint64_t number;
+    std::string text;
+  };
+  void put(std::string text, bool droppable);
+  void wake();
+
+  const std::string m_name;
+  mutable std::mutex m_mutex;  // guards everything below
+  std::deque<Kept> m_messages;
+  std::optional<json> m_sole;  // an answer that came first, not yet made into text
+  std::size_t m_bytes = 0;
+  std::uint64_t m_last = 0;
+  std::uint64_t m_taken = 0;
+  bool m_done = false;
+  bool m_hung_up = false;
+  std::uint64_t m_ticket = 0;
+  std::shared_ptr<Wakeup> m_taker;
+};
+
+}  // namespace dockbridge::mcp::http

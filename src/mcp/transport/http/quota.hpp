@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "util/clock.hpp"
+
+namespace dockbridge::mcp::http {
+
+/// Counts what each owner uses at a time, up to a limit. Any thread may call.
+class Quota {
+ public:
+  explicit Quota(std::size_t limit) : m_limit(limit) {}
+
+  /// Uses one while it lives; none if the owner has no more.
+  std::shared_ptr<void> claim(const std::string& owner) {
+    const std::lock_guard lock(m_mutex);
+    if (m_used[owner] >= m_limit) {
+      return nullptr;
+    }
+    ++m_used[owner];
+    return {this, [owner](Quota* quota) {
+              const std::lock_guard back(quota->m_mutex);
+              --quota->m_used[owner];
+            }};
+  }
+
+ private:
+  const std::size_t m_limit;
+  std::mutex m_mutex;  // guards the map
+  std::map<std::string, std::size_t> m_used;
+};
+
+/// Lets each owner do so much a second, with a second's worth at once. Any thread may call.
+class Rate {
+ public:
+  explicit Rate(double per_second) : m_per_second(per_second) {}
+
+  bool allows(const std::string& owner) {
+    const std::lock_guard lock(m_mutex);
+    const auto now = Clock::now();
+    auto [entry, added] = m_buckets.try_emplace(owner, Bucket{m_per_second, now});
+    Bucket& bucket = entry->second;
+    bucket.left += std::chrono::duration<double>(now - bucket.at).count() * m_per_second;
+    bucket.left = std::min(bucket.left, std::max(m_per_second, 1.0));
+    bucket.at = now;
+    if (bucket.left < 1) {
+      return false;
+    }
+    bucket.left -= 1;
+    return true;
+  }
+
+ private:
+  struct Bucket {
+    double left;
+    Clock::time_point at;
+  };
+  const double m_per_second;
+  std::mutex m_mutex;  // guards the map; owners are few: the names of tokens
+  std::map<std::string, Bucket> m_buckets;
+};
+
+}  // namespace dockbridge::mcp::http

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mcp/conversation.hpp"
+#include "mcp/transport/http/exchange.hpp"
+#include "mcp/transport/http/outbox.hpp"
+
+namespace dockbridge::mcp::http {
+
+/// One client of the handshake era, across its requests. Any thread may use it.
+class Session {
+ public:
+  Session(std::string id, Hub& hub, Caller caller);
+
+  [[nodiscard]] const std::string& id() const { return m_id; }
+  [[nodiscard]] const std::shared_ptr<Conversation>& conversation() const { return m_conversation; }
+  /// What belongs to no request: the stream that a GET opens.
+  [[nodiscard]] const std::shared_ptr<Outbox>& standing() const { return m_standing; }
+  /// The stream for one request; kept until it is delivered, so that a client that lost it can resume.
+  std::shared_ptr<Outbox> new_stream();
+  /// The stream of an event's id, and the number of the event; none if it is not kept any more.
+  std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> find_event(const std::string& event_id);
+
+  void touch() { m_last_used = Clock::now(); }
+  [[nodiscard]] Clock::duration idle() const { return Clock::now() - m_last_used.load(); }
+  /// Whether a connection or a call uses it now.
+  [[nodiscard]] bool busy() const;
+  std::atomic<int> connections{0};
+
+ private:
+  const std::string m_id;
+  const std::shared_ptr<Outbox> m_standing = std::make_shared<Outbox>("s");
+  const std::shared_ptr<Conversation> m_conversation;
+  std::atomic<Clock::time_point> m_last_used{Clock::now()};
+  std::mutex m_mutex;  // guards everything below
+  std::uint64_t m_next_stream = 1;
+  std::map<std::string, std::shared_ptr<Outbox>> m_streams;
+};
+
+/// The sessions of all clients: so many at most, each forgotten after a time without use. A session that is not the
+/// owner's does not exist for it.
+class Sessions {
+ public:
+  Sessions(Hub& hub, const Limits& limits) : m_hub(hub), m_limits(limits) {}
+
+  /// None if there are too many that are in use.
+  std::shared_ptr<Session> create(Caller caller);
+  std::shared_ptr<Session> find(const std::string& id, const std::string& owner);
+  /// Ends it: its calls are left running in the container.
+  void remove(const std::string& id);
+  void sweep();
+  [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::vector<std::shared_ptr<Session>> all() const;
+
+ private:
+  void end(const std::shared_ptr<Session>& session);
+
+  Hub& m_hub;
+  const Limits& m_limits;
+  mutable std::mutex m_mutex;  // guards the map
+  std::map<std::string, std::shared_ptr<Session>> m_sessions;
+};
+
+}  // namespace dockbridge::mcp::http

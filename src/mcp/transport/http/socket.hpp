@@ -1,0 +1,58 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "util/clock.hpp"
+#include "util/error.hpp"
+#include "util/fd.hpp"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace dockbridge::mcp::http {
+
+/// A certificate and its key. Shared by all connections.
+class TlsContext {
+ public:
+  static Result<TlsContext> load(const std::string& certificate, const std::string& key);
+  [[nodiscard]] ssl_ctx_st* get() const { return m_context.get(); }
+
+ private:
+  std::shared_ptr<ssl_ctx_st> m_context;
+};
+
+/// An accepted connection, plain or with TLS. One thread uses it, but for `shut_down`.
+class Socket {
+ public:
+  Socket(Fd fd, std::string peer) : m_fd(std::move(fd)), m_peer(std::move(peer)) {}
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  /// Before anything else on a connection that is to have TLS.
+  bool shake_hands(const TlsContext& tls, Deadline deadline);
+  /// How many bytes came; 0: the end, -1: an error or the deadline.
+  ssize_t read(char* into, std::size_t size, Deadline deadline);
+  bool write(std::string_view bytes, Deadline deadline);
+  /// Whether the client has closed its side.
+  [[nodiscard]] bool gone() const;
+  [[nodiscard]] int fd() const { return m_fd.get(); }
+  /// The address at the other end, as the kernel tells it.
+  [[nodiscard]] const std::string& peer() const { return m_peer; }
+  /// Makes every wait on it end, now and later. Any thread may call.
+  void shut_down();
+
+ private:
+  bool await(short events, Deadline deadline) const;
+  bool await_tls(int outcome, Deadline deadline);
+
+  Fd m_fd;
+  std::string m_peer;
+  ssl_st* m_tls = nullptr;
+};
+
+}  // namespace dockbridge::mcp::http

@@ -1,0 +1,54 @@
+#include "mcp/transport/http_server.hpp"
+
+#include <fmt/format.h>
+
+namespace dockbridge::mcp {
+
+namespace {
+
+constexpr milliseconds k_finish_patience{1000};
+constexpr milliseconds k_detach_patience{400};
+constexpr milliseconds k_goodbye_patience{200};
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub, WorkerPool& pool) {
+  if (settings.tokens.empty() && !is_loopback(settings.endpoint.host)) {
+    return fail("no_token", fmt::format("without a token only this machine is served, not {}", settings.endpoint.host),
+                "Listen on 127.0.0.1, or leave out --no-token");
+  }
+  std::optional<http::TlsContext> tls;
+  if (!settings.tls_certificate.empty()) {
+    auto loaded = http::TlsContext::load(settings.tls_certificate, settings.tls_key);
+    if (!loaded) {
+      return fail(loaded.error());
+    }
+    tls = std::move(*loaded);
+  }
+  std::vector<std::string> hosts = settings.hosts;
+  hosts.push_back(settings.endpoint.host);
+  auto server = std::unique_ptr<HttpServer>(new HttpServer);
+  server->m_access = std::make_unique<http::Access>(settings.tokens);
+  server->m_front = std::make_unique<http::Front>(hub, pool, settings.limits, *server->m_access,
+                                                  http::Origins(std::move(hosts), settings.origins), settings.health);
+  http::Front& front = *server->m_front;
+  server->m_listener = std::make_unique<http::Listener>(
+      settings.limits, std::move(tls), [&front](http::Request& request) { return front.handle(request); }, hub.metrics,
+      hub.log);
+  if (auto started = server->m_listener->start(settings.endpoint, [&front] { front.sweep(); }); !started) {
+    return fail(started.error());
+  }
+  return server;
+}
+
+bool HttpServer::stop() {
+  const bool returned = m_front->stop(k_finish_patience, k_detach_patience);
+  m_listener->stop();
+  return m_listener->wait_for_connections(Deadline::after(k_goodbye_patience)) && returned;
+}
+
+}  // namespace dockbridge::mcp

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mcp/hub.hpp"
+#include "mcp/transport/http/front.hpp"
+#include "mcp/transport/http/listener.hpp"
+#include "util/worker_pool.hpp"
+
+namespace dockbridge::mcp {
+
+struct HttpSettings {
+  http::Endpoint endpoint;
+  http::Limits limits;
+  std::vector<http::Token> tokens;   ///< none: everybody gets in, which is for loopback only
+  std::vector<std::string> hosts;    ///< names it may be called by, beside the local ones
+  std::vector<std::string> origins;  ///< pages that may call it, beside local ones
+  std::string tls_certificate;       ///< empty: no TLS
+  std::string tls_key;
+  http::Health health;
+};
+
+/// Serves MCP over Streamable HTTP at /mcp until it is stopped, on threads of its own.
+class HttpServer {
+ public:
+  static Result<std::unique_ptr<HttpServer>> start(const HttpSettings& settings, Hub& hub, WorkerPool& pool);
+
+  [[nodiscard]] int port() const { return m_listener->port(); }
+  /// Within two seconds; false if calls did not return.
+  bool stop();
+
+ private:
+  HttpServer() = default;
+
+  std::unique_ptr<http::Access> m_access;
+  std::unique_ptr<http::Front> m_front;
+  std::unique_ptr<http::Listener> m_listener;
+};
+
+}  // namespace dockbridge::mcp

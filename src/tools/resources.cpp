@@ -1,0 +1,166 @@
+#include "tools/resources.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <thread>
+
+#include "tools/process_report.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::CallContext;
+using mcp::json;
+using sandbox::Sandbox;
+using sandbox::Stream;
+
+constexpr const char* k_container = "dockbridge://container";
+constexpr const char* k_processes = "dockbridge://processes";
+constexpr const char* k_stdout = "dockbridge://process/{processId}/stdout";
+constexpr const char* k_stderr = "dockbridge://process/{processId}/stderr";
+constexpr std::size_t k_max_output_bytes = 256 * 1024;
+constexpr std::size_t k_listed = 100;
+constexpr int k_max_watches = 32;
+constexpr milliseconds k_watch_slice{30'000};
+
+struct OutputUri {
+  std::string process;
+  Stream stream;
+};
+
+std::optional<OutputUri> parse_output_uri(const std::string& uri) {
+  constexpr std::string_view k_prefix = "dockbridge://process/";
+  const std::size_t slash = uri.find('/', k_prefix.size());
+  if (!uri.starts_with(k_prefix) || slash == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string process = uri.substr(k_prefix.size(), slash - k_prefix.size());
+  const std::string stream = uri.substr(slash + 1);
+  if (!wire::is_process_id(process) || (stream != "stdout" && stream != "stderr")) {
+    return std::nullopt;
+  }
+  return OutputUri{process, stream == "stdout" ? Stream::out : Stream::err};
+}
+
+json one_text(const std::string& uri, const char* type, const std::string& text) {
+  return json::array({{{"uri", uri}, {"mimeType", type}, {"text", text}}});
+}
+
+/// Tells of more output until the process has ended or nobody watches any more.
+void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& process,
+            const std::string& owner, const std::stop_token& stop) {
+  auto snapshot = find_own(sandbox, process, owner);
+  while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
+    sandbox::Until until;
+    until.known = sandbox::Offsets{snapshot->state.out.total, snapshot->state.err.total};
+    auto later = sandbox.wait(process, k_watch_slice, until, stop);
+    const bool changed = later && (later->state.out.total != snapshot->state.out.total ||
+                                   later->state.err.total != snapshot->state.err.total || !later->state.running());
+    if (changed) {
+      bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
+    }
+    snapshot = std::move(later);
+  }
+}
+
+}  // namespace
+
+mcp::Completer complete_process_id(Sandbox& sandbox) {
+  return [&sandbox](const std::string& typed, const CallContext& context) {
+    std::vector<std::string> ids;
+    if (const auto list = sandbox.list(context.owner, k_listed)) {
+      for (const wire::ProcessState& state : list->processes) {
+        if (state.id.starts_with(typed)) {
+          ids.push_back(state.id);
+        }
+      }
+    }
+    return ids;
+  };
+}
+
+std::vector<mcp::Resource> SandboxResources::resources() const {
+  return {{k_container, "container", "The container", "Which container this is, its agent, shell and workdir",
+           "application/json"},
+          {k_processes, "processes", "Processes", "Your processes in the container, newest first", "application/json"}};
+}
+
+std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
+  const std::map<std::string, mcp::Completer> ids = {{"processId", complete_process_id(m_sandbox)}};
+  return {
+      {k_stdout, "stdout", "Output of a process", "The end of what a process printed", "text/plain", ids},
+      {k_stderr, "stderr", "Errors of a process", "The end of what a process printed to stderr", "text/plain", ids}};
+}
+
+Result<json> SandboxResources::read(const std::string& uri, const CallContext& context) {
+  if (uri == k_container) {
+    const auto hello = m_sandbox.hello();
+    if (!hello) {
+      return fail(hello.error());
+    }
+    const json facts = {{"container", m_sandbox.container_name()},
+                        {"workdir", m_sandbox.workdir()},
+                        {"shell", hello->shell},
+                        {"machine", hello->machine},
+                        {"uid", hello->uid},
+                        {"agent", hello->version}};
+    return one_text(uri, "application/json", mcp::dump(facts));
+  }
+  if (uri == k_processes) {
+    const auto list = m_sandbox.list(context.owner, k_listed);
+    if (!list) {
+      return fail(list.error());
+    }
+    json processes = json::array();
+    for (const wire::ProcessState& state : list->processes) {
+      processes.push_back(process_fields(state));
+    }
+    return one_text(uri, "application/json", mcp::dump({{"processes", processes}, {"leftOut", list->left_out}}));
+  }
+  if (const auto output = parse_output_uri(uri)) {
+    return read_output(uri, output->process, output->stream, context.owner);
+  }
+  return fail("resource_not_found", fmt::format("there is no resource {}", printable_line(uri, 200)));
+}
+
+Result<json> SandboxResources::read_output(const std::string& uri, const std::string& process, Stream stream,
+                                           const std::string& owner) {
+  const auto found = find_own(m_sandbox, process, owner);
+  if (!found) {
+    return fail("resource_not_found", found.error().message, found.error().next_step);
+  }
+  const wire::StreamState& stored = stream == Stream::out ? found->state.out : found->state.err;
+  const std::uint64_t from = stored.total > k_max_output_bytes ? stored.total - k_max_output_bytes : 0;
+  const auto slice = m_sandbox.read(process, stream, from, k_max_output_bytes);
+  if (!slice) {
+    return fail(slice.error());
+  }
+  const std::string cut =
+      slice->offset > 0 ? fmt::format("[{} bytes before this are left out; check_process reads them]\n", slice->offset)
+                        : "";
+  return one_text(uri, "text/plain", cut + to_valid_utf8(slice->bytes).text);
+}
+
+std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std::string& owner) {
+  const auto output = parse_output_uri(uri);
+  if (!output || m_bulletin == nullptr || m_watches->fetch_add(1) >= k_max_watches) {
+    if (output && m_bulletin != nullptr) {
+      m_watches->fetch_sub(1);
+    }
+    return nullptr;
+  }
+  const auto follower =
+      std::make_shared<std::jthread>([this, uri, process = output->process, owner](const std::stop_token& stop) {
+        follow(m_sandbox, *m_bulletin, uri, process, owner, stop);
+      });
+  void* thread = follower.get();
+  return {thread, [follower = std::move(follower), watches = m_watches](void*) mutable {
+            follower.reset();  // stops and waits for it
+            watches->fetch_sub(1);
+          }};
+}
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "mcp/bulletin.hpp"
+#include "mcp/resource.hpp"
+#include "sandbox/sandbox.hpp"
+
+namespace dockbridge::tools {
+
+/// The container's facts, the caller's processes and their output as resources. Lists are answered without a look into
+/// the container. Who watches a process's output is told when there is more of it, or when it has ended.
+class SandboxResources : public mcp::ResourceProvider {
+ public:
+  explicit SandboxResources(sandbox::Sandbox& sandbox) : m_sandbox(sandbox) {}
+
+  /// Where changes are told; before anybody watches.
+  void publish_to(mcp::Bulletin& bulletin) { m_bulletin = &bulletin; }
+
+  [[nodiscard]] std::vector<mcp::Resource> resources() const override;
+  [[nodiscard]] std::vector<mcp::ResourceTemplate> templates() const override;
+  Result<mcp::json> read(const std::string& uri, const mcp::CallContext& context) override;
+  std::shared_ptr<void> watch(const std::string& uri, const std::string& owner) override;
+
+ private:
+  Result<mcp::json> read_output(const std::string& uri, const std::string& process, sandbox::Stream stream,
+                                const std::string& owner);
+
+  sandbox::Sandbox& m_sandbox;
+  mcp::Bulletin* m_bulletin = nullptr;
+  std::shared_ptr<std::atomic<int>> m_watches = std::make_shared<std::atomic<int>>(0);
+};
+
+/// The caller's process ids, newest first.
+mcp::Completer complete_process_id(sandbox::Sandbox& sandbox);
+
+}  // namespace dockbridge::tools

@@ -1,0 +1,79 @@
+#include "util/encoding.hpp"
+
+#include <cstdint>
+
+namespace dockbridge {
+
+namespace {
+
+constexpr std::string_view k_hex = "0123456789abcdef";
+constexpr std::string_view k_base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
+std::string to_hex(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text.push_back(k_hex[byte >> 4]);
+    text.push_back(k_hex[byte & 15]);
+  }
+  return text;
+}
+
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      bits = bits << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text.push_back(k <= count ? k_base64[bits >> (18 - 6 * k) & 63] : '=');
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) {
+    return std::nullopt;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (std::size_t i = 0; i < text.size(); i += 4) {
+    std::uint32_t bits = 0;
+    std::size_t padding = 0;
+    for (const char c : text.substr(i, 4)) {
+      const std::size_t value = c == '=' ? 0 : k_base64.find(c);
+      if (value == std::string_view::npos || (c != '=' && padding > 0)) {
+        return std::nullopt;
+      }
+      padding += c == '=' ? 1 : 0;
+      bits = bits << 6 | static_cast<std::uint32_t>(value);
+    }
+    if (padding > 2 || (padding > 0 && i + 4 < text.size())) {
+      return std::nullopt;
+    }
+    for (std::size_t k = 0; k < 3 - padding; ++k) {
+      bytes.push_back(static_cast<char>(bits >> (16 - 8 * k) & 255));
+    }
+  }
+  return to_base64(bytes) == text ? std::optional(bytes) : std::nullopt;
+}
+
+bool equal_in_constant_time(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) {
+    return false;
+  }
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    difference |= static_cast<unsigned char>(one[i] ^ other[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace dockbridge

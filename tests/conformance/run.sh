@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Usage: run.sh path/to/conformance_fixture
+# The official conformance suite, from npm: what each revision requires, and what it runs beside that without scoring it.
+set -euo pipefail
+fixture=$(realpath "${1:?has to be the path of conformance_fixture}")
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../clients"
+# shellcheck source-path=SCRIPTDIR source=../clients/install.sh
+source install.sh
+install_clients
+node=$(find_node)
+suite=node_modules/@modelcontextprotocol/conformance/dist/index.js
+
+exec {output}< <("$fixture")
+fixture_pid=$!
+trap 'kill "$fixture_pid" 2>/dev/null || true' EXIT
+read -r -u "$output" url
+
+# check REVISION SCENARIO...: everything that is run passes, and these are among it.
+check() {
+  local revision=$1 log status=0 scenario
+  shift
+  log=$("$node" "$suite" server --url "$url" --requirements "$revision" 2>&1) || status=$?
+  if ((status != 0)) || grep --quiet -E '^ *✗|[1-9][0-9]* failed|[1-9][0-9]* warning' <<<"$log"; then
+    printf '%s\nrun.sh: %s does not hold (status %s)\n' "$log" "$revision" "$status"
+    exit 1
+  fi
+  for scenario in "$@"; do
+    if ! grep --quiet -E "^✓ $scenario: " <<<"$log"; then
+      printf '%s\nrun.sh: %s was not run for %s\n' "$log" "$scenario" "$revision"
+      exit 1
+    fi
+  done
+  echo "$revision: $(grep -E '^Total: ' <<<"$log")"
+}
+
+check 2025-11-25 server-session-lifecycle server-sse-polling json-schema-2020-12
+check 2026-07-28 json-schema-2020-12 http-header-validation http-custom-header-server-validation tasks-lifecycle \
+  tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input tasks-request-headers \
+  tasks-dispatch-and-envelope tasks-status-notifications tasks-required-task-error tasks-mrtr-composition

@@ -1,0 +1,74 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <set>
+
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+constexpr int k_processes = 500;
+/// A server takes this many calls at a time.
+constexpr int k_at_once = 200;
+
+/// Makes a call for each number, never more at once than the server takes; their results, in the order of the numbers.
+template <typename Arguments>
+std::vector<json> call_all(Server& server, const std::string& tool, const Arguments& arguments_for) {
+  std::vector<int> calls;
+  std::vector<json> results;
+  while (results.size() < k_processes) {
+    while (calls.size() < k_processes && calls.size() - results.size() < k_at_once) {
+      calls.push_back(server.start_call(tool, arguments_for(static_cast<int>(calls.size()))));
+    }
+    const json answer = server.receive_answer(calls[results.size()], seconds(120));
+    REQUIRE_MESSAGE(answer.contains("result"), answer.dump());
+    results.push_back(answer["result"]);
+  }
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "500 processes at once: each has its own state and output, all are counted, and a kill of all leaves nothing") {
+  Connected c(std::vector<std::string>{});  // without init: nobody cleans up after us
+  std::vector<std::string> ids;
+  for (const json& started : call_all(c.server, "execute_command", [](int i) {
+         return json{{"command", fmt::format("echo out {}; echo err {} >&2; sleep 1000", i, i)}, {"background", true}};
+       })) {
+    REQUIRE(fields_of(started)["status"] == "running");
+    ids.push_back(fields_of(started)["processId"]);
+  }
+  REQUIRE(std::set<std::string>(ids.begin(), ids.end()).size() == k_processes);
+
+  const auto printed = call_all(c.server, "check_process", [&](int i) {
+    return json{{"processId", ids[static_cast<std::size_t>(i)]}, {"waitFor", {{"pattern", "^err"}}}, {"timeout", 60}};
+  });
+  for (int i = 0; i < k_processes; ++i) {
+    const json fields = fields_of(printed[static_cast<std::size_t>(i)]);
+    CAPTURE(fields.dump());
+    CHECK(fields["status"] == "running");
+    CHECK(fields["stdout"] == fmt::format("out {}\n", i));
+    CHECK(fields["stderr"] == fmt::format("err {}\n", i));
+  }
+  const json listed = fields_of(c.server.call("check_process", json::object()));
+  CHECK(listed["processes"].size() + listed["leftOut"].get<std::size_t>() == k_processes);
+  for (const json& process : listed["processes"]) {
+    CHECK(process["status"] == "running");
+    CHECK(std::count(ids.begin(), ids.end(), process["processId"]) == 1);
+  }
+
+  for (const json& killed : call_all(c.server, "control_process", [&](int i) {
+         return json{{"processId", ids[static_cast<std::size_t>(i)]}, {"action", "kill"}};
+       })) {
+    CHECK(fields_of(killed)["status"] == "completed");
+    CHECK(fields_of(killed)["signal"] == "SIGKILL");
+  }
+  eventually("nothing of them is left",
+             [&] { return c.container.pids_of("sleep 1000").empty() && c.container.pids_of(k_keeper).size() <= 4; });
+  CHECK(c.container.zombies() == 0);
+  CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
+}

@@ -1,0 +1,64 @@
+// Whatever bytes come in on a connection, the HTTP front answers or closes, and lives.
+
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "mcp/transport/http/connection.hpp"
+#include "mcp/transport/http/front.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+
+namespace {
+
+/// One for all inputs: sessions of earlier ones are still there.
+struct House {
+  Tool echo = [] {
+    Tool tool;
+    tool.name = "echo";
+    tool.input_schema = {{"type", "object"}, {"properties", {{"r", {{"type", "string"}, {"x-mcp-header", "R"}}}}}};
+    tool.call = [](const json& arguments, const CallContext&) { return ToolResult{arguments.dump(), nullptr}; };
+    return tool;
+  }();
+  Server server{{"fuzz", "Fuzz", "1", ""}, {{echo}}};
+  Log log{-1, LogLevel::off, LogFormat::text};
+  Hub hub{server, log};
+  WorkerPool pool{4};
+  http::Limits limits = [] {
+    http::Limits small;
+    small.header_time = small.body_time = small.idle_time = milliseconds(0);
+    small.keep_alive = milliseconds(5);
+    small.sessions = 3;
+    return small;
+  }();
+  http::Access access{{}};
+  http::Front front{hub, pool, limits, access, http::Origins({}, {}), {}};
+  http::Handler handler = [this](http::Request& request) { return front.handle(request); };
+  std::atomic<bool> stopping{false};
+  std::atomic<std::size_t> body_bytes{0};
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static House house;
+  constexpr std::size_t k_largest = 100'000;  // fits into the socket's buffer
+  if (size > k_largest) {
+    return 0;
+  }
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return 0;
+  }
+  const Fd client(ends[0]);
+  (void)!::write(client.get(), data, size);
+  ::shutdown(client.get(), SHUT_WR);
+  http::Socket socket(Fd(ends[1]), "127.0.0.1");
+  http::Connection(socket,
+                   {house.limits, house.handler, house.hub.metrics, house.log, house.stopping, house.body_bytes})
+      .serve();
+  return 0;
+}

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mcp/message.hpp"
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+
+namespace dockbridge::test {
+
+struct HttpAnswer {
+  int status = 0;  ///< 0: the connection ended without an answer
+  std::string head;
+  std::string body;
+
+  [[nodiscard]] mcp::json json() const { return mcp::json::parse(body); }
+  /// Empty if it is not there.
+  [[nodiscard]] std::string header(const std::string& name) const;
+};
+
+using HttpHeaders = std::vector<std::string>;  ///< "Name: value"
+
+/// A client's connection to 127.0.0.1 that can do what no library would. Fails the test if nothing comes in time.
+class HttpConnection {
+ public:
+  explicit HttpConnection(int port);
+
+  void send(std::string_view bytes);
+  void send_request(const std::string& method, const std::string& path, const HttpHeaders& headers,
+                    const std::string& body = "");
+  /// A whole answer.
+  HttpAnswer receive();
+  /// Only its head: events follow.
+  HttpAnswer receive_head();
+  /// The data of the next event; "" for a comment, none at the stream's end.
+  std::optional<std::string> next_event();
+  /// The id of the event that came last.
+  [[nodiscard]] const std::string& event_id() const { return m_event_id; }
+  HttpAnswer request(const std::string& method, const std::string& path, const HttpHeaders& headers,
+                     const std::string& body = "");
+  [[nodiscard]] bool ended();
+  void close() { m_fd.reset(); }
+
+ private:
+  bool fill();
+  std::string until(std::string_view end);
+
+  Fd m_fd;
+  std::string m_buffer;
+  std::string m_events;
+  std::string m_event_id;
+  bool m_stream_ended = false;
+};
+
+}  // namespace dockbridge::test

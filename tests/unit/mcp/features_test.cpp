@@ -1,0 +1,383 @@
+// What a conversation offers beside calls: tasks, resources, prompts, completion, logging, subscriptions, repetition.
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "mcp/call.hpp"
+#include "util/worker_pool.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+
+namespace {
+
+constexpr seconds k_patience{20};
+
+json meta(json capabilities = json::object()) {
+  return {{k_meta_version, "2026-07-28"}, {k_meta_capabilities, std::move(capabilities)}};
+}
+
+const json k_follows_tasks = {{"extensions", {{k_tasks_extension, json::object()}}}};
+
+class OneResource : public ResourceProvider {
+ public:
+  [[nodiscard]] std::vector<Resource> resources() const override {
+    return {{"test://one", "one", "One", "The one", "text/plain"}};
+  }
+  [[nodiscard]] std::vector<ResourceTemplate> templates() const override {
+    return {{"test://{n}", "n", "N", "Any", "text/plain", {{"n", [](const std::string& typed, const CallContext&) {
+                                                              return std::vector{typed + "1", typed + "2"};
+                                                            }}}}};
+  }
+  Result<json> read(const std::string& uri, const CallContext&) override {
+    if (uri != "test://one") {
+      return fail("resource_not_found", "no such resource");
+    }
+    return json::array({{{"uri", uri}, {"text", "1"}}});
+  }
+  std::shared_ptr<void> watch(const std::string& uri, const std::string&) override {
+    return uri == "test://one" ? std::shared_ptr<void>(this, [](void*) {}) : nullptr;
+  }
+};
+
+/// Several clients of one server.
+class House {
+ public:
+  class Client {
+   public:
+    Client(House& house, const std::string& owner)
+        : m_house(house),
+          m_conversation(Conversation::begin(house.hub, {owner}, std::make_shared<DirectSink>([this](const json& m) {
+                                               const std::lock_guard lock(m_mutex);
+                                               m_messages.push_back(m);
+                                               m_changed.notify_all();
+                                             }))) {}
+    ~Client() {
+      m_conversation->detach_calls();
+      CHECK(m_conversation->wait_for_calls(Deadline::after(k_patience)));
+      m_house.pool.wait_until_idle(Deadline::after(k_patience));
+    }
+    void send(const json& message) {
+      for (auto& call : m_conversation->receive(message.dump())) {
+        REQUIRE(m_house.pool.submit([call] { call->make(); }));
+      }
+    }
+    json next() {
+      std::unique_lock lock(m_mutex);
+      REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
+      json message = std::move(m_messages.front());
+      m_messages.pop_front();
+      return message;
+    }
+    json ask(const std::string& method, const json& params) {
+      send(request_message(++m_id, method, params));
+      return next();
+    }
+    json stateless(const std::string& method, json params = json::object(), const json& capabilities = json::object()) {
+      params["_meta"] = meta(capabilities);
+      return ask(method, params);
+    }
+    void initialize(const std::string& version = "2025-11-25") {
+      ask("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
+    }
+
+   private:
+    House& m_house;
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::deque<json> m_messages;
+    std::shared_ptr<Conversation> m_conversation;
+    int m_id = 0;
+  };
+
+  void open() {
+    const std::lock_guard lock(m_mutex);
+    m_open = true;
+    m_changed.notify_all();
+  }
+  int made() {
+    const std::lock_guard lock(m_mutex);
+    return m_made;
+  }
+
+ private:
+  Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call,
+            TaskSupport support = TaskSupport::forbidden) {
+    Tool made;
+    made.name = name;
+    made.input_schema = {{"type", "object"}};
+    made.call = std::move(call);
+    made.task_support = support;
+    return made;
+  }
+  ToolResult pass(const CallContext& context) {
+    std::unique_lock lock(m_mutex);
+    ++m_made;
+    m_changed.wait(lock, context.interruption.token(), [&] { return m_open; });
+    return {"through", nullptr};
+  }
+  std::vector<Tool> tools() {
+    return {
+        tool(
+            "gate", [this](const json&, const CallContext& context) { return pass(context); }, TaskSupport::optional),
+        tool(
+            "task",
+            [this](const json&, const CallContext& context) {
+              if (context.become_task) {
+                context.become_task();
+              }
+              return pass(context);
+            },
+            TaskSupport::optional),
+        tool("ask",
+             [](const json&, const CallContext& context) {
+               const auto answers = context.ask({{"q", {{"method", "roots/list"}, {"params", json::object()}}}});
+               return ToolResult{answers ? answers->dump() : answers.error().message, nullptr};
+             }),
+        tool("log", [](const json&, const CallContext& context) {
+          if (context.log) {
+            context.log(LogSeverity::debug, "fine");
+            context.log(LogSeverity::error, "coarse");
+          }
+          return ToolResult{"logged", nullptr};
+        })};
+  }
+
+  std::mutex m_mutex;
+  std::condition_variable_any m_changed;
+  bool m_open = false;
+  int m_made = 0;
+
+ public:
+  OneResource resources;
+  Log log{-1, LogLevel::off, LogFormat::text};
+  const Server server{
+      {"test", "Test", "1", "", "", true},
+      {tools(),
+       {{"greet",
+         "Greet",
+         "Greets",
+         {{"who", "whom", true}},
+         [](const json& arguments, const CallContext&) { return PromptResult{json::array({arguments["who"]})}; }}},
+       &resources}};
+  Hub hub{server, log};
+  WorkerPool pool{16};
+};
+
+std::string text_of(const json& result) {
+  return result["content"][0]["text"];
+}
+
+}  // namespace
+
+TEST_CASE("a client that asks for a task gets it at once and its result when it is there") {
+  House house;
+  House::Client client(house, "alice");
+  client.initialize();
+  const json task = client.ask("tools/call", {{"name", "gate"}, {"task", {{"ttl", 60000}}}})["result"]["task"];
+  CHECK(task["status"] == "working");
+  CHECK(task["ttl"] == 60000);
+  const json id = task["taskId"];
+  CHECK(client.ask("tasks/get", {{"taskId", id}})["result"]["status"] == "working");
+  CHECK(client.ask("tasks/list", json::object())["result"]["tasks"][0]["taskId"] == id);
+  house.open();
+  client.send(request_message("result", "tasks/result", {{"taskId", id}}));
+  json answer = client.next();
+  if (answer.contains("method")) {
+    CHECK(answer["method"] == "notifications/tasks/status");
+    CHECK(answer["params"]["status"] == "completed");
+    answer = client.next();
+  }
+  CHECK(text_of(answer["result"]) == "through");
+  CHECK(answer["result"]["_meta"][k_meta_related_task]["taskId"] == id);
+}
+
+TEST_CASE("a stateless call becomes a task only for a client that follows tasks, and belongs to its owner") {
+  House house;
+  House::Client alice(house, "alice");
+  House::Client bob(house, "bob");
+  const json task = alice.stateless("tools/call", {{"name", "task"}}, k_follows_tasks)["result"];
+  CHECK(task["resultType"] == "task");
+  CHECK(task["status"] == "working");
+  const json named = {{"taskId", task["taskId"]}};
+  CHECK(bob.stateless("tasks/get", named, k_follows_tasks)["error"]["code"] == k_invalid_params);
+  CHECK(bob.stateless("tasks/cancel", named, k_follows_tasks)["error"]["code"] == k_invalid_params);
+  CHECK(alice.stateless("tasks/get", named)["error"]["code"] == k_missing_capability);
+  CHECK(alice.stateless("tasks/list", {}, k_follows_tasks)["error"]["code"] == k_method_not_found);
+  CHECK(alice.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
+  CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
+  house.open();
+  CHECK(text_of(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
+}
+
+TEST_CASE("resources are listed, read and completed; an unknown one is an error of each era") {
+  House house;
+  House::Client client(house, "alice");
+  CHECK(client.stateless("resources/list")["result"]["resources"][0]["uri"] == "test://one");
+  CHECK(client.stateless("resources/read", {{"uri", "test://one"}})["result"]["contents"][0]["text"] == "1");
+  CHECK(client.stateless("resources/read", {{"uri", "test://two"}})["error"]["code"] == k_invalid_params);
+  CHECK(client.stateless("completion/complete",
+                         {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}},
+                          {"argument", {{"name", "n"}, {"value", "a"}}}})["result"]["completion"]["values"] ==
+        json::array({"a1", "a2"}));
+  client.initialize();
+  CHECK(client.ask("resources/read", {{"uri", "test://two"}})["error"]["code"] == k_handshake_resource_not_found);
+}
+
+TEST_CASE("a page beyond what was given out is refused") {
+  House house;
+  House::Client client(house, "alice");
+  for (const json& cursor : {json("5"), json("x"), json(""), json(1), json("-1")}) {
+    CHECK(client.stateless("tools/list", {{"cursor", cursor}})["error"]["code"] == k_invalid_params);
+  }
+}
+
+TEST_CASE("a long list comes in pages, each thing once and in order") {
+  std::vector<Tool> many(250);
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    many[i].name = "tool" + std::to_string(i);
+  }
+  const Server server({"test", "Test", "1", ""}, {many});
+  json cursor;
+  std::size_t seen = 0;
+  do {
+    const auto page = server.tools_list_result(Revision::v2025_11_25, cursor);
+    REQUIRE(page);
+    for (const json& tool : page->at("tools")) {
+      CHECK(tool["name"] == "tool" + std::to_string(seen++));
+    }
+    cursor = page->value("nextCursor", json());
+  } while (!cursor.is_null());
+  CHECK(seen == 250);
+}
+
+TEST_CASE("a prompt needs its arguments") {
+  House house;
+  House::Client client(house, "alice");
+  CHECK(client.stateless("prompts/get",
+                         {{"name", "greet"}, {"arguments", {{"who", "you"}}}})["result"]["messages"][0] == "you");
+  CHECK(client.stateless("prompts/get", {{"name", "greet"}})["error"]["code"] == k_invalid_params);
+  CHECK(client.stateless("prompts/get", {{"name", "greet"}, {"arguments", {{"who", 5}}}})["error"]["code"] ==
+        k_invalid_params);
+  CHECK(client.stateless("prompts/get", {{"name", "nobody"}})["error"]["code"] == k_invalid_params);
+}
+
+TEST_CASE("a client is sent to log what it asked for, and nothing before") {
+  House house;
+  House::Client client(house, "alice");
+  client.initialize();
+  CHECK(client.ask("tools/call", {{"name", "log"}}).contains("result"));
+  CHECK(client.ask("logging/setLevel", {{"level", "shout"}})["error"]["code"] == k_invalid_params);
+  CHECK(client.ask("logging/setLevel", {{"level", "warning"}}).contains("result"));
+  const json message = client.ask("tools/call", {{"name", "log"}});
+  CHECK(message["method"] == "notifications/message");
+  CHECK(message["params"]["level"] == "error");
+  CHECK(text_of(client.next()["result"]) == "logged");
+}
+
+TEST_CASE("a client of the handshake era can be asked, and its answer or refusal comes back") {
+  House house;
+  House::Client client(house, "alice");
+  client.initialize();
+  json question = client.ask("tools/call", {{"name", "ask"}});
+  CHECK(question["method"] == "roots/list");
+  client.send(result_message(question["id"], {{"roots", json::array()}}));
+  CHECK(text_of(client.next()["result"]) == R"({"q":{"roots":[]}})");
+  question = client.ask("tools/call", {{"name", "ask"}});
+  client.send(error_message(question["id"], -1, "not here"));
+  CHECK(text_of(client.next()["result"]) == "not here");
+}
+
+TEST_CASE("who listens is told what it asked for, under the id of its request, until it stops") {
+  House house;
+  House::Client client(house, "alice");
+  client.send(request_message(
+      "sub", "subscriptions/listen",
+      {{"_meta", meta()},
+       {"notifications", {{"toolsListChanged", true}, {"resourceSubscriptions", {"test://one", "test://none"}}}}}));
+  const json acknowledged = client.next();
+  CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
+  CHECK(acknowledged["params"]["notifications"] ==
+        json{{"toolsListChanged", true}, {"resourceSubscriptions", {"test://one"}}});
+  house.hub.bulletin.publish({Notice::Kind::prompts_changed});
+  house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one", "bob"});
+  house.hub.bulletin.publish({Notice::Kind::tools_changed});
+  const json changed = client.next();
+  CHECK(changed["method"] == "notifications/tools/list_changed");
+  CHECK(changed["params"]["_meta"][k_meta_subscription] == "sub");
+  house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one", "alice"});
+  CHECK(client.next()["params"]["uri"] == "test://one");
+  client.send(notification_message("notifications/cancelled", {{"requestId", "sub"}}));
+  house.hub.bulletin.publish({Notice::Kind::tools_changed});
+  CHECK(client.stateless("server/discover").contains("result"));
+}
+
+TEST_CASE("a subscribed resource is told of until it is unsubscribed") {
+  House house;
+  House::Client client(house, "alice");
+  client.initialize();
+  CHECK(client.ask("resources/subscribe", {{"uri", "test://none"}})["error"]["code"] == k_invalid_params);
+  CHECK(client.ask("resources/subscribe", {{"uri", "test://one"}}).contains("result"));
+  house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one"});
+  CHECK(client.next()["method"] == "notifications/resources/updated");
+  CHECK(client.ask("resources/unsubscribe", {{"uri", "test://one"}}).contains("result"));
+  house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one"});
+  CHECK(client.ask("ping", json::object())["result"] == json::object());
+}
+
+TEST_CASE("a call with an idempotency key is made once, also over another connection; a key is its owner's") {
+  House house;
+  House::Client one(house, "alice");
+  House::Client other(house, "alice");
+  House::Client bob(house, "bob");
+  const auto params = [](const json& arguments) {
+    json with_key = meta();
+    with_key[k_meta_idempotency_key] = "k1";
+    return json{{"name", "gate"}, {"arguments", arguments}, {"_meta", with_key}};
+  };
+  one.send(request_message(1, "tools/call", params(json::object())));
+  other.send(request_message(1, "tools/call", params(json::object())));
+  house.open();
+  CHECK(text_of(one.next()["result"]) == "through");
+  CHECK(text_of(other.next()["result"]) == "through");
+  CHECK(house.made() == 1);
+  CHECK(text_of(one.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(house.made() == 1);
+  CHECK(one.ask("tools/call", params({{"other", 1}}))["result"]["structuredContent"]["error"]["code"] ==
+        "idempotency_conflict");
+  CHECK(text_of(bob.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(house.made() == 2);
+}
+
+TEST_CASE("a call that was cancelled under its key can be made again") {
+  House house;
+  House::Client client(house, "alice");
+  json with_key = meta();
+  with_key[k_meta_idempotency_key] = "k";
+  const json params = {{"name", "gate"}, {"_meta", with_key}};
+  client.send(request_message("first", "tools/call", params));
+  while (house.made() == 0) {
+    std::this_thread::yield();
+  }
+  client.send(notification_message("notifications/cancelled", {{"requestId", "first"}}));
+  house.open();
+  CHECK(text_of(client.ask("tools/call", params)["result"]) == "through");
+  CHECK(house.made() == 2);
+}
+
+TEST_CASE("sealed state comes back whole or not at all") {
+  const StateSeal seal;
+  const json value = {{"round", 2}, {"name", "日本"}};
+  const std::string sealed = seal.seal(value);
+  CHECK(seal.open(sealed) == value);
+  for (std::size_t i = 0; i < sealed.size(); ++i) {
+    std::string changed = sealed;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    CHECK_FALSE(seal.open(changed));
+  }
+  CHECK_FALSE(StateSeal().open(sealed));
+  CHECK_FALSE(seal.open(""));
+}

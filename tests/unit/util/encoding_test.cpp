@@ -1,0 +1,32 @@
+#include "util/encoding.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dockbridge;
+
+TEST_CASE("base64 goes there and back for every length of rest") {
+  CHECK(to_base64("") == "");
+  CHECK(to_base64("f") == "Zg==");
+  CHECK(to_base64("fo") == "Zm8=");
+  CHECK(to_base64("foo") == "Zm9v");
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(from_base64(to_base64(bytes)) == bytes);
+    bytes.push_back(static_cast<char>(i * 7));
+  }
+}
+
+TEST_CASE("base64 that no encoder would have made is none") {
+  for (const char* bad : {"Zg", "Zg=", "Z===", "Zm9v====", "Zg==Zg==", "Zh==", "Zm9!", "Zm 9v", "=Zg=", "Zm9v\n"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(from_base64(bad));
+  }
+}
+
+TEST_CASE("hex, and equality that takes its time") {
+  CHECK(to_hex(std::string("\x00\xff\x1a", 3)) == "00ff1a");
+  CHECK(equal_in_constant_time("secret", "secret"));
+  CHECK_FALSE(equal_in_constant_time("secret", "secreT"));
+  CHECK_FALSE(equal_in_constant_time("secret", "secret "));
+  CHECK_FALSE(equal_in_constant_time("", "s"));
+}
