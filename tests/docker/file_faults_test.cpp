@@ -157,6 +157,22 @@ TEST_CASE("an agent that is not root keeps what it may, names what it may not, a
   CHECK(as_root("find /app -name '.dockbridge-*'").empty());
 }
 
+TEST_CASE("many files that cannot be read, deep down, are told of in a message that fits") {
+  Files files({"--init", "--user", "1000:1000"});
+  run_ok({"docker", "exec", "--user", "0", files.container.name(), "python3", "-c",
+          "import os\n"
+          "os.chdir('/app')\n"
+          "for i in range(15):\n"
+          "  os.mkdir('\\x01' * 250); os.chdir('\\x01' * 250)\n"
+          "for i in range(40):\n"
+          "  os.close(os.open(str(i), os.O_CREAT | os.O_WRONLY, 0)); os.mkdir('d' + str(i), 0)\n"});
+  const json found = files.tools.grep("x", ".");
+  REQUIRE(done(found));
+  CHECK(fields_of(found)["unreadable"] == 80);
+  CHECK(done(files.tools.glob("*")));
+  CHECK(done(files.tools.ls(".", {{"depth", 30}})));
+}
+
 TEST_CASE("owner, mode and extended attributes of a file survive every change") {
   Files files;
   (void)files.sh(
