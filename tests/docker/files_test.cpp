@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <set>
 
 #include "support/file_tools.hpp"
@@ -343,4 +344,13 @@ TEST_CASE("several greps at once do not hold up a read, and a cancelled grep end
   CHECK(done(files.tools.read("file")));
   CHECK(files.server.seen.empty());
   CHECK(files.container.zombies() == 0);
+}
+
+TEST_CASE("a grep ends with the server that asked for it") {
+  Files files;
+  (void)files.container.sh(k_make_endless);
+  files.server.start_call("file_grep", {{"pattern", "n[e]+dle$"}, {"path", "/app/endless"}});
+  eventually("the grep runs", [&] { return !files.container.pids_of(k_file_worker).empty(); });
+  files.server.signal(SIGKILL);
+  eventually("the grep is gone", [&] { return files.container.pids_of(k_file_worker).empty(); });
 }
