@@ -108,7 +108,8 @@ ToolResult tell_text(const ReadFile& file) {
   if (file.size == 0) {
     result.text = "(the file is empty)";
   } else if (file.lines == 0) {
-    result.text = fmt::format("(no such lines: the file has {})", file.total_lines.value_or(0));
+    result.text = file.total_lines ? fmt::format("(no such lines: the file has {})", *file.total_lines)
+                                   : std::string("(no such lines: the file ends before them)");
   } else {
     result.text = numbered(file);
     const auto last = file.first_line + static_cast<std::int64_t>(file.lines) - 1;
@@ -134,11 +135,11 @@ ToolResult tell_text(const ReadFile& file) {
   return result;
 }
 
-Result<std::string> whole_content(const ToolCall& call, const ReadFile& file) {
+/// By the path that was asked for: the real one may not be UTF-8, and then has no name here.
+Result<std::string> whole_content(const ToolCall& call, const std::string& path, const ReadFile& file) {
   std::string content;
   while (content.size() < file.size) {
-    auto piece =
-        call.sandbox.files().bytes(file.path, content.size(), k_piece_bytes, call.context.interruption.token());
+    auto piece = call.sandbox.files().bytes(path, content.size(), k_piece_bytes, call.context.interruption.token());
     if (!piece) {
       return fail(piece.error());
     }
@@ -150,7 +151,7 @@ Result<std::string> whole_content(const ToolCall& call, const ReadFile& file) {
   return content;
 }
 
-ToolResult tell_other(const ToolCall& call, const ReadFile& file) {
+ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadFile& file) {
   ToolResult result;
   result.structured = {{"path", file.path},
                        {"kind", file.kind == FileKind::image ? "image" : "binary"},
@@ -166,7 +167,7 @@ ToolResult tell_other(const ToolCall& call, const ReadFile& file) {
     result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
     return result;
   }
-  const auto content = whole_content(call, file);
+  const auto content = whole_content(call, path, file);
   if (!content) {
     return mcp::error_result(content.error());
   }
@@ -189,7 +190,7 @@ ToolResult read(const ToolCall& call) {
   if (!file) {
     return mcp::error_result(file.error());
   }
-  return file->kind == FileKind::text ? tell_text(*file) : tell_other(call, *file);
+  return file->kind == FileKind::text ? tell_text(*file) : tell_other(call, request.path, *file);
 }
 
 }  // namespace

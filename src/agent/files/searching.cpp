@@ -7,6 +7,7 @@
 #include "agent/files/listing.hpp"
 #include "agent/files/search.hpp"
 #include "util/json_text.hpp"
+#include "util/text.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::agent {
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t k_most_body_bytes = wire::k_max_body_to_host - 4096;
+constexpr std::size_t k_shown_path_bytes = 300;
 constexpr std::int64_t k_ns_per_ms = 1'000'000;
 
 const char* name_of(FileType type) {
@@ -76,7 +78,8 @@ Result<Start> start_of(const FileSpace& space, const json& head, bool may_be_fil
   }
   start.file = std::move(*file);
   if (!start.file.is_directory() && !(may_be_file && start.file.is_regular())) {
-    return fail("not_a_directory", fmt::format("'{}' is not a directory", start.file.path),
+    return fail("not_a_directory",
+                fmt::format("'{}' is not a directory", printable_line(start.file.path, k_shown_path_bytes)),
                 may_be_file ? "Give a directory or a file" : "Give the directory it is in; file_read reads files");
   }
   auto fd = start.file.is_directory() ? start.file.open_directory() : start.file.open_for_reading();
@@ -96,11 +99,16 @@ Result<Start> start_of(const FileSpace& space, const json& head, bool may_be_fil
 
 template <typename Found>
 json totals_of(const Start& start, const Found& found) {
+  // Those of a deep tree would not fit into a head.
+  json unreadable = json::array();
+  for (const std::string& path : found.unreadable_paths) {
+    unreadable.push_back(printable_line(path, k_shown_path_bytes));
+  }
   return {{"path", start.file.path},
           {"hidden", found.hidden_skipped},
           {"ignored", found.ignored_skipped},
           {"unreadable", found.unreadable},
-          {"unreadablePaths", found.unreadable_paths}};
+          {"unreadablePaths", std::move(unreadable)}};
 }
 
 Result<Findings> list(const FileSpace& space, const json& head) {

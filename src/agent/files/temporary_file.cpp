@@ -23,6 +23,7 @@ constexpr std::string_view k_suffix = ".tmp";
 constexpr mode_t k_new_file_mode = 0666;  // less the umask
 constexpr mode_t k_permission_bits = 07777;
 constexpr std::size_t k_most_attribute_bytes = 64 * 1024;
+constexpr std::size_t k_shown_name_bytes = 1000;
 
 std::string new_name() {
   std::uint64_t number = 0;
@@ -140,7 +141,7 @@ std::vector<std::string> TemporaryFile::resemble(const ResolvedFile* before, con
     }
     if (const auto from = before->open_for_reading()) {
       if (const std::string names = copy_attributes(from->get(), m_file.get()); !names.empty()) {
-        lost.push_back("extended attributes (" + names + ")");
+        lost.push_back("extended attributes (" + printable_line(names, k_shown_name_bytes) + ")");
       }
     }
   }

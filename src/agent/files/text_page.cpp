@@ -242,14 +242,20 @@ class LargeFile {
     std::uint64_t crlf = 0;
     std::uint64_t lf = 0;
     char before = '\0';
+    bool cut = false;
     const bool is_latin1 = m_encoding == Encoding::latin1;
     const std::size_t most_line = (m_request.most_line_characters + 1) * 4;
     const auto finish = [&] {
-      // What is left out does not count the CR of the line's end.
-      left_out -= before == '\r' && left_out > 0 ? 1 : 0;
+      if (cut) {
+        // The character at the cut is left out, the CR of the line's end is none.
+        const std::size_t tail = is_latin1 ? 0 : incomplete_utf8_tail(line);
+        line.resize(line.size() - tail);
+        left_out += (tail > 0 ? 1 : 0) - (before == '\r' ? 1 : 0);
+      }
       page.add(is_latin1 ? *decode(line, Encoding::latin1) : to_valid_utf8(line).text, left_out);
       line.clear();
       left_out = 0;
+      cut = false;
     };
     for (std::uint64_t at = start; at < m_size && !page.is_full();) {
       const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
@@ -277,6 +283,7 @@ class LargeFile {
         const std::string_view part = rest.substr(0, end);
         const std::size_t kept = std::min(part.size(), most_line - std::min(most_line, line.size()));
         line.append(part.substr(0, kept));
+        cut = cut || kept < part.size();
         left_out += is_latin1 ? part.size() - kept : characters_of(part.substr(kept));
         before = part.empty() ? before : part.back();
         if (end == std::string_view::npos) {

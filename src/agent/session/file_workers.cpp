@@ -39,6 +39,14 @@ std::string staging_of(const wire::Frame& frame) {
 FileWorkers::FileWorkers(EventLoop& loop, std::string state_path, Answer answer)
     : m_loop(loop), m_state_path(std::move(state_path)), m_answer(std::move(answer)) {}
 
+FileWorkers::~FileWorkers() {
+  for (const Worker& worker : m_workers) {
+    if (worker.request && worker.searches) {
+      kill(worker);
+    }
+  }
+}
+
 void FileWorkers::recover(int state_fd) {
   if (WriteJournal::has_leftovers(state_fd)) {
     launch();  // that is the first thing it does
@@ -198,10 +206,14 @@ void FileWorkers::cancel(std::uint64_t request) {
       std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.request == request; });
   // Only what may take long and changes nothing; anything else is about to be finished.
   if (worker != m_workers.end() && worker->searches) {
-    ::syscall(SYS_pidfd_send_signal, worker->process.get(), SIGKILL, nullptr, 0);
+    kill(*worker);
     drop(worker);
     start_waiting();
   }
+}
+
+void FileWorkers::kill(const Worker& worker) {
+  ::syscall(SYS_pidfd_send_signal, worker.process.get(), SIGKILL, nullptr, 0);
 }
 
 void FileWorkers::drop(Position worker) {

@@ -22,6 +22,10 @@ class FileWorkers {
   using Answer = std::function<void(const wire::Frame& frame)>;
 
   FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
+  /// Ends searches, which nobody waits for any more; a change that is under way is finished.
+  ~FileWorkers();
+  FileWorkers(const FileWorkers&) = delete;
+  FileWorkers& operator=(const FileWorkers&) = delete;
 
   /// Answered sooner or later, but for what is cancelled.
   void submit(std::uint64_t request, const wire::Frame& frame);
@@ -53,6 +57,7 @@ class FileWorkers {
   void write_to(Position worker);
   void read_from(int fd);
   void finish(Position worker, const wire::Frame& frame);
+  static void kill(const Worker& worker);
   void drop(Position worker);
   void refuse(std::uint64_t request, const std::string& code, const std::string& message, const std::string& next_step);
 

@@ -49,7 +49,7 @@ TEST_CASE("each revision sees of a tool what it knows of") {
 
 TEST_CASE("each revision sees of a result what it knows of") {
   const Server server = example();
-  const ToolResult result{"hello", {{"n", 1}}, false, ""};
+  const ToolResult result{"hello", {{"n", 1}}};
   const auto seen = [&](Revision revision) { return server.call_result(result, revision); };
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_03_26}) {
     CHECK(seen(revision) == json::parse(R"({"content":[{"type":"text","text":"hello"}],"isError":false})"));

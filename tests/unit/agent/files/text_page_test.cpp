@@ -208,7 +208,7 @@ TEST_CASE("the long lines of a large file are cut and counted like those of a sm
       const auto content = world.read({.limit = 2});
       REQUIRE(content->page);
       const TextPage small = page(start, {.limit = 2});
-      CHECK(content->page->text == small.text);
+      CHECK((content->page->text == small.text));
       CHECK(content->page->cut_characters == small.cut_characters);
     }
   }

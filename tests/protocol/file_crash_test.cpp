@@ -1,0 +1,239 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <sstream>
+
+#include "support/program.hpp"
+#include "support/temporary_directory.hpp"
+#include "util/file.hpp"
+#include "wire/frame.hpp"
+
+// The agent's file worker is killed at every system call of a change, one after the other, and another one is started
+// after it, as the next session would.
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string k_old = "the old content\n" + std::string(20'000, 'o') + "\n";
+const std::string k_new = "the new content\n" + std::string(9'000, 'n') + "\n";
+
+/// The role `files` of the agent, with one request and then the end of its stream; ended with this object.
+class Worker {
+ public:
+  Worker(const fs::path& state, const std::string& request, bool traced) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    m_socket.reset(ends[0]);
+    const Fd theirs(ends[1]);
+    const std::string program = (fs::path(program_path()).parent_path() / "dockbridge-agent").string();
+    m_pid = ::fork();
+    REQUIRE(m_pid >= 0);
+    if (m_pid == 0) {
+      ::dup2(theirs.get(), 0);
+      if (traced) {
+        ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      }
+      ::execl(program.c_str(), "dockbridge-agent", "files", state.c_str(), nullptr);
+      ::_exit(127);
+    }
+    REQUIRE(write_all(m_socket.get(), request));
+    ::shutdown(m_socket.get(), SHUT_WR);
+  }
+  ~Worker() {
+    if (m_pid > 0) {
+      ::kill(m_pid, SIGKILL);
+      ::waitpid(m_pid, nullptr, 0);
+    }
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Kills it at its n-th stop at the border of a system call since it began to wait for a request. False: it ended
+  /// before that.
+  bool kill_at(int stop) {
+    int status = 0;
+    REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
+    REQUIRE(WIFSTOPPED(status));  // it has been executed
+    ::ptrace(PTRACE_SETOPTIONS, m_pid, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+    for (bool serves = false; stop > 0; stop -= serves ? 1 : 0) {
+      REQUIRE(::ptrace(PTRACE_SYSCALL, m_pid, nullptr, nullptr) == 0);
+      REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
+      if (WIFEXITED(status)) {
+        m_pid = -1;
+        CHECK(WEXITSTATUS(status) == 0);
+        return false;
+      }
+      serves = serves || is_reading();
+    }
+    ::kill(m_pid, SIGKILL);
+    REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
+    m_pid = -1;
+    return true;
+  }
+
+  wire::Frame answer() {
+    wire::FrameReader reader(wire::k_max_body_to_host);
+    std::string buffer(65536, '\0');
+    while (true) {
+      auto frame = reader.next();
+      REQUIRE(frame);
+      if (*frame) {
+        return std::move(**frame);
+      }
+      const ssize_t got = ::read(m_socket.get(), buffer.data(), buffer.size());
+      REQUIRE(got > 0);
+      reader.feed({buffer.data(), static_cast<std::size_t>(got)});
+    }
+  }
+  void wait_for_end() {
+    REQUIRE(::waitpid(m_pid, nullptr, 0) == m_pid);
+    m_pid = -1;
+  }
+
+ private:
+  [[nodiscard]] bool is_reading() const {
+    __ptrace_syscall_info info{};
+    ::ptrace(PTRACE_GET_SYSCALL_INFO, m_pid, sizeof info, &info);
+    return info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_read && info.entry.args[0] == 0;
+  }
+
+  Fd m_socket;
+  pid_t m_pid = -1;
+};
+
+struct World {
+  TemporaryDirectory state;
+  TemporaryDirectory work;
+
+  [[nodiscard]] std::string path() const { return (work / "file").string(); }
+  void put(const std::string& content) const { std::ofstream(path(), std::ios::binary) << content; }
+  /// None if there is no file.
+  [[nodiscard]] std::string content() const {
+    std::ifstream file(path(), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return file ? text.str() : "none";
+  }
+  [[nodiscard]] wire::Frame ask(json head, const std::string& body = "") const {
+    Worker worker(state.path(), request(std::move(head), body), false);
+    wire::Frame frame = worker.answer();
+    worker.wait_for_end();
+    return frame;
+  }
+  [[nodiscard]] std::string request(json head, const std::string& body) const {
+    head.update({{"id", 1}, {"path", path()}, {"owner", "ann"}});
+    return wire::encode(head, body);
+  }
+  [[nodiscard]] wire::Frame read() const {
+    return ask({{"op", "file.read"}, {"offset", 0}, {"limit", 1}, {"maxLine", 2000}, {"maxBytes", 10'000}});
+  }
+};
+
+/// All names below a directory that begin so.
+int count_names(const fs::path& directory, const std::string& start) {
+  return static_cast<int>(
+      std::count_if(fs::directory_iterator(directory), fs::directory_iterator(),
+                    [&](const auto& entry) { return entry.path().filename().string().starts_with(start); }));
+}
+
+struct Change {
+  json head;
+  std::string body;
+  std::function<void(const World&)> prepare;
+  std::set<std::string> outcomes;  ///< contents that the file may have afterwards
+  bool in_place = false;           ///< only after the next start
+};
+
+/// Kills at one moment after the other, until the worker comes to its end; returns how many moments there were.
+int kill_everywhere(const Change& change) {
+  std::set<std::string> seen;
+  int moment = 1;
+  for (bool killed = true; killed; ++moment) {
+    CAPTURE(moment);
+    const World world;
+    change.prepare(world);
+    {
+      Worker worker(world.state.path(), world.request(change.head, change.body), true);
+      killed = worker.kill_at(moment);
+    }
+    if (!change.in_place) {
+      REQUIRE(change.outcomes.contains(world.content()));
+    }
+    (void)world.read();  // whoever comes next tidies up first
+    REQUIRE(change.outcomes.contains(world.content()));
+    REQUIRE(count_names(world.work.path(), ".dockbridge-") == 0);
+    REQUIRE(count_names(world.state.path(), "writing_") == 0);
+    seen.insert(world.content());
+  }
+  CHECK(seen == change.outcomes);
+  return moment;
+}
+
+}  // namespace
+
+TEST_CASE("a write that is killed at any system call leaves the old file or the new one, and nothing else") {
+  const int moments = kill_everywhere({{{"op", "file.write"}, {"text", true}},
+                                       k_new,
+                                       [](const World& world) {
+                                         world.put(k_old);
+                                         (void)world.read();
+                                       },
+                                       {k_old, k_new}});
+  CHECK(moments > 40);
+}
+
+TEST_CASE("an edit that is killed at any system call leaves the old file or the new one, and nothing else") {
+  const std::string edited = "the new content\n" + k_old.substr(k_old.find('\n') + 1);
+  kill_everywhere({{{"op", "file.edit"}, {"edits", {{3, 3, false}}}},
+                   "oldnew",
+                   [](const World& world) {
+                     world.put(k_old);
+                     (void)world.read();
+                   },
+                   {k_old, edited}});
+}
+
+TEST_CASE("the making of a file that is killed at any system call leaves no file or the whole one") {
+  kill_everywhere({{{"op", "file.write"}, {"text", true}}, k_new, [](const World&) {}, {"none", k_new}});
+}
+
+TEST_CASE("a write in place that is killed at any system call is the old or the new one after the next start") {
+  for (const auto& [before, after] : {std::pair(k_old, k_new), std::pair(k_new, k_old)}) {
+    kill_everywhere({{{"op", "file.write"}, {"text", true}},
+                     after,
+                     [&before = before](const World& world) {
+                       world.put(before);
+                       fs::create_hard_link(world.path(), world.path() + ".other");
+                       (void)world.read();
+                     },
+                     {before, after},
+                     true});
+  }
+}
+
+TEST_CASE("an undo that is killed at any system call leaves the file before it or after it") {
+  kill_everywhere({{{"op", "file.undo"}},
+                   "",
+                   [](const World& world) {
+                     world.put(k_old);
+                     (void)world.read();
+                     (void)world.ask({{"op", "file.write"}, {"text", true}}, k_new);
+                   },
+                   {k_old, k_new}});
+}
