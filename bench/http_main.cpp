@@ -127,8 +127,12 @@ std::vector<Figure> many_clients(int port, pid_t server, seconds span) {
           const auto began = Clock::now();
           const json answer = json::parse(client.post("tools/call", "execute_command", http_call(i, "echo " + word)));
           own.push_back(Samples::Duration(Clock::now() - began).count());
-          misrouted +=
-              answer["id"] == i && answer["result"]["structuredContent"].value("stdout", "") == word + "\n" ? 0 : 1;
+          const json& result = answer.at("result");
+          if (result.value("isError", false)) {
+            throw std::runtime_error(result["content"][0]["text"].get<std::string>());
+          }
+          const bool mine = answer["id"] == i && result["structuredContent"].value("stdout", "") == word + "\n";
+          misrouted += mine ? 0 : 1;
         }
         const std::lock_guard lock(mutex);
         all.insert(all.end(), own.begin(), own.end());

@@ -21,7 +21,8 @@ namespace dockbridge::cli {
 
 namespace {
 
-constexpr std::size_t k_max_calls = 256;
+/// More than one owner may have at a time over HTTP, so that nobody can take them all.
+constexpr std::size_t k_max_calls = 512;
 
 constexpr const char* k_instructions =
     "You work in a persistent Docker container. execute_command runs shell commands there; files and processes stay "
