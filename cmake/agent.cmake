@@ -24,6 +24,7 @@ add_executable(dockbridge-agent
   src/agent/spool.cpp
   src/agent/session/event_loop.cpp
   src/agent/keeper/assignment.cpp
+  src/agent/session/file_watches.cpp
   src/agent/session/file_workers.cpp
   src/agent/keeper/child.cpp
   src/agent/session/frozen_time.cpp

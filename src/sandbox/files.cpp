@@ -39,6 +39,7 @@ ReadFile read_file_from(const wire::Frame& frame) {
   file.path = head.at("path").get<std::string>();
   file.size = head.at("size").get<std::uint64_t>();
   file.revision = head.at("revision").get<std::string>();
+  file.modified_at_ms = head.at("modifiedAtMs").get<std::int64_t>();
   if (const auto kind = head.at("kind").get<std::string>(); kind != "text") {
     file.kind = kind == "image" ? FileKind::image : FileKind::binary;
     file.type = head.at("type").get<std::string>();
@@ -106,11 +107,15 @@ Result<FileListing> listing_from(const wire::Frame& frame) {
                         frame.head.at("shown").get<std::uint64_t>(),
                         totals_from(frame.head)};
     for (const json& entry : body->at("entries")) {
-      listing.entries.push_back({entry.at("path").get<std::string>(), entry.at("type").get<std::string>(),
-                                 entry.at("size").get<std::uint64_t>(), entry.at("modifiedAtMs").get<std::int64_t>(),
-                                 std::nullopt, entry.value("target", std::string())});
-      if (entry.contains("mode")) {
-        listing.entries.back().mode = entry["mode"].get<unsigned>();
+      listing.entries.push_back({entry.at(0).get<std::string>(),
+                                 entry.at(1).get<std::string>(),
+                                 entry.at(2).get<std::uint64_t>(),
+                                 entry.at(3).get<std::int64_t>(),
+                                 std::nullopt,
+                                 {}});
+      if (entry.size() > 4) {
+        listing.entries.back().mode = entry.at(4).get<unsigned>();
+        listing.entries.back().target = entry.at(5).get<std::string>();
       }
     }
     return listing;
@@ -193,6 +198,15 @@ Result<FileBytes> Files::bytes(const std::string& path, std::uint64_t offset, st
   const auto read = [](const wire::Frame& frame) {
     return FileBytes{frame.head.at("size").get<std::uint64_t>(), frame.body};
   };
+  return answer ? believed(understood(*answer, read)) : fail(answer.error());
+}
+
+Result<bool> Files::await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
+                                 const std::stop_token& stop) {
+  const auto answer =
+      ask({{"op", "file.watch"}, {"path", path}, {"modifiedAtMs", modified_at_ms}, {"timeoutMs", timeout.count()}}, {},
+          timeout + k_patience, Repeat::once, stop);
+  const auto read = [](const wire::Frame& frame) { return frame.head.at("changed").get<bool>(); };
   return answer ? believed(understood(*answer, read)) : fail(answer.error());
 }
 

@@ -31,6 +31,7 @@ struct ReadFile {
   std::string path;  ///< the real one, without symbolic links
   std::uint64_t size = 0;
   std::string revision;  ///< names the content; empty: the file is too large to have one
+  std::int64_t modified_at_ms = 0;
   FileKind kind = FileKind::text;
   std::string type;  ///< of an image: its MIME type; of a binary: what people call it
 
@@ -188,6 +189,9 @@ class Files {
   Result<ReadFile> read(const ReadRequest& request, const std::stop_token& stop);
   /// Bytes as they are, at most a megabyte.
   Result<FileBytes> bytes(const std::string& path, std::uint64_t offset, std::size_t max, const std::stop_token& stop);
+  /// Waits until the file is not as it was at `modified_at_ms` (0: there was none) any more. False: the time is up.
+  Result<bool> await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
+                            const std::stop_token& stop);
   Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content);
   Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits);
   /// Brings back what was there before a change; empty: before the newest one.

@@ -69,7 +69,7 @@ ToolResult find(const ToolCall& call) {
   result.text = found->entries.empty() ? "No files found\n" : "";
   for (const sandbox::FileEntry& entry : found->entries) {
     result.text += printable_line(entry.path, 4096) + "\n";
-    result.structured["files"].push_back(entry_fields(entry));
+    result.structured["files"].push_back(entry_fields(entry, true));
   }
   result.text.pop_back();
   add_totals(found->totals, request.offset, found->shown, "files", result);

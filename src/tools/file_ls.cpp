@@ -98,7 +98,7 @@ ToolResult list(const ToolCall& call) {
   result.text = fmt::format("{} ({} entries)\n", printable_line(listing->path, 4096), listing->totals.total);
   for (const FileEntry& entry : listing->entries) {
     result.text += line_of(entry, details);
-    result.structured["entries"].push_back(entry_fields(entry));
+    result.structured["entries"].push_back(entry_fields(entry, details));
   }
   result.text.pop_back();
   add_totals(listing->totals, request.offset, listing->shown, "entries", result);

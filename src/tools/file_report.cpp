@@ -145,14 +145,17 @@ void add_totals_schema(ordered_json& properties) {
   properties["unreadable"] = number;
 }
 
-json entry_fields(const sandbox::FileEntry& entry) {
-  json fields = {
-      {"path", entry.path}, {"type", entry.type}, {"size", entry.size}, {"modifiedAt", utc_time(entry.modified_at_ms)}};
-  if (entry.mode) {
-    fields["mode"] = fmt::format("{:04o}", *entry.mode);
-  }
+json entry_fields(const sandbox::FileEntry& entry, bool details) {
+  json fields = {{"path", entry.path}, {"type", entry.type}};
   if (!entry.target.empty()) {
     fields["target"] = entry.target;
+  }
+  if (details) {
+    fields["size"] = entry.size;
+    fields["modifiedAt"] = utc_time(entry.modified_at_ms);
+    if (entry.mode) {
+      fields["mode"] = fmt::format("{:04o}", *entry.mode);
+    }
   }
   return fields;
 }

@@ -33,8 +33,8 @@ void add_totals(const sandbox::SearchTotals& totals, std::uint64_t offset, std::
                 mcp::ToolResult& result);
 void add_totals_schema(mcp::ordered_json& properties);
 
-/// An entry of a directory for programs.
-mcp::json entry_fields(const sandbox::FileEntry& entry);
+/// An entry of a directory for programs; size, mode and time are details.
+mcp::json entry_fields(const sandbox::FileEntry& entry, bool details);
 mcp::ordered_json entry_schema();
 /// 2026-11-17T03:20:00Z
 std::string utc_time(std::int64_t unix_ms);

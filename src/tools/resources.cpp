@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tools/process_report.hpp"
+#include "util/encoding.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -21,10 +22,14 @@ constexpr const char* k_container = "dockbridge://container";
 constexpr const char* k_processes = "dockbridge://processes";
 constexpr const char* k_stdout = "dockbridge://process/{processId}/stdout";
 constexpr const char* k_stderr = "dockbridge://process/{processId}/stderr";
+constexpr const char* k_file = "dockbridge://file/{path}";
+constexpr std::uint64_t k_largest_blob_bytes = 3'500'000;
+constexpr std::size_t k_piece_bytes = 1024 * 1024;
 constexpr std::size_t k_max_output_bytes = 256 * 1024;
 constexpr std::size_t k_listed = 100;
 constexpr int k_max_watches = 32;
 constexpr milliseconds k_watch_slice{30'000};
+constexpr milliseconds k_completion_patience{5'000};
 
 struct OutputUri {
   std::string process;
@@ -43,6 +48,19 @@ std::optional<OutputUri> parse_output_uri(const std::string& uri) {
     return std::nullopt;
   }
   return OutputUri{process, stream == "stdout" ? Stream::out : Stream::err};
+}
+
+/// The path in the URI of a file, which is absolute and percent-encoded.
+std::optional<std::string> parse_file_uri(const std::string& uri) {
+  constexpr std::string_view k_prefix = "dockbridge://file/";
+  if (!uri.starts_with(k_prefix)) {
+    return std::nullopt;
+  }
+  auto path = from_percent_encoding(std::string_view(uri).substr(k_prefix.size()));
+  if (path && !path->starts_with('/')) {
+    path->insert(0, "/");
+  }
+  return path;
 }
 
 json one_text(const std::string& uri, const char* type, const std::string& text) {
@@ -64,6 +82,48 @@ void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, c
     }
     snapshot = std::move(later);
   }
+}
+
+/// Tells of each change of a file until nobody watches any more.
+void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& path,
+                 const std::string& owner, const std::stop_token& stop) {
+  const auto modified_at = [&]() -> Result<std::int64_t> {
+    // By nobody: whoever watches has not seen the content yet.
+    const auto file = sandbox.files().read({.path = path, .owner = "", .limit = 0}, stop);
+    return file                                  ? Result<std::int64_t>(file->modified_at_ms)
+           : file.error().code == "no_such_file" ? Result<std::int64_t>(0)
+                                                 : fail(file.error());
+  };
+  auto known = modified_at();
+  while (known && !stop.stop_requested()) {
+    const auto changed = sandbox.files().await_change(path, *known, k_watch_slice, stop);
+    if (!changed) {
+      return;
+    }
+    if (*changed) {
+      bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
+      known = modified_at();
+    }
+  }
+}
+
+mcp::Completer complete_path(Sandbox& sandbox) {
+  return [&sandbox](const std::string& typed, const CallContext&) {
+    std::vector<std::string> paths;
+    const std::size_t slash = typed.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
+    sandbox::ListRequest request;
+    request.path = folder.starts_with('/') ? folder : sandbox.files().base() + "/" + folder;
+    if (const auto listing = sandbox.files().list(request, k_completion_patience, {})) {
+      for (const sandbox::FileEntry& entry : listing->entries) {
+        const std::string path = folder + entry.path;
+        if (path.starts_with(typed) && paths.size() < k_listed) {
+          paths.push_back(path + (entry.type == "directory" ? "/" : ""));
+        }
+      }
+    }
+    return paths;
+  };
 }
 
 }  // namespace
@@ -90,9 +150,14 @@ std::vector<mcp::Resource> SandboxResources::resources() const {
 
 std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
   const std::map<std::string, mcp::Completer> ids = {{"processId", complete_process_id(m_sandbox)}};
-  return {
-      {k_stdout, "stdout", "Output of a process", "The end of what a process printed", "text/plain", ids},
-      {k_stderr, "stderr", "Errors of a process", "The end of what a process printed to stderr", "text/plain", ids}};
+  return {{k_stdout, "stdout", "Output of a process", "The end of what a process printed", "text/plain", ids},
+          {k_stderr, "stderr", "Errors of a process", "The end of what a process printed to stderr", "text/plain", ids},
+          {k_file,
+           "file",
+           "A file",
+           "A file of the container, by its percent-encoded path",
+           "application/octet-stream",
+           {{"path", complete_path(m_sandbox)}}}};
 }
 
 Result<json> SandboxResources::read(const std::string& uri, const CallContext& context) {
@@ -123,6 +188,9 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
   if (const auto output = parse_output_uri(uri)) {
     return read_output(uri, output->process, output->stream, context.owner);
   }
+  if (const auto path = parse_file_uri(uri)) {
+    return read_file(uri, *path, context);
+  }
   return fail("resource_not_found", fmt::format("there is no resource {}", printable_line(uri, 200)));
 }
 
@@ -144,18 +212,48 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
   return one_text(uri, "text/plain", cut + to_valid_utf8(slice->bytes).text);
 }
 
+Result<json> SandboxResources::read_file(const std::string& uri, const std::string& path, const CallContext& context) {
+  const std::stop_token stop = context.interruption.token();
+  const auto file = m_sandbox.files().read({.path = path, .owner = context.owner, .limit = 0}, stop);
+  if (!file) {
+    return fail("resource_not_found", file.error().message, file.error().next_step);
+  }
+  if (file->size > k_largest_blob_bytes) {
+    return fail("too_large", fmt::format("the file has {}", human_bytes(file->size)),
+                "Read a part of it with file_read");
+  }
+  std::string bytes;
+  while (bytes.size() < file->size) {
+    const auto piece = m_sandbox.files().bytes(path, bytes.size(), k_piece_bytes, stop);
+    if (!piece) {
+      return fail(piece.error());
+    }
+    if (piece->bytes.empty()) {
+      break;
+    }
+    bytes += piece->bytes;
+  }
+  if (file->kind == sandbox::FileKind::text && is_valid_utf8(bytes)) {
+    return one_text(uri, "text/plain", bytes);
+  }
+  const std::string type = file->kind == sandbox::FileKind::image ? file->type : "application/octet-stream";
+  return json::array({{{"uri", uri}, {"mimeType", type}, {"blob", to_base64(bytes)}}});
+}
+
 std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std::string& owner) {
   const auto output = parse_output_uri(uri);
-  if (!output || m_bulletin == nullptr || m_watches->fetch_add(1) >= k_max_watches) {
-    if (output && m_bulletin != nullptr) {
-      m_watches->fetch_sub(1);
-    }
+  const auto path = parse_file_uri(uri);
+  if ((!output && !path) || m_bulletin == nullptr) {
     return nullptr;
   }
-  const auto follower =
-      std::make_shared<std::jthread>([this, uri, process = output->process, owner](const std::stop_token& stop) {
-        follow(m_sandbox, *m_bulletin, uri, process, owner, stop);
-      });
+  if (m_watches->fetch_add(1) >= k_max_watches) {
+    m_watches->fetch_sub(1);
+    return nullptr;
+  }
+  const auto follower = std::make_shared<std::jthread>([this, uri, output, path, owner](const std::stop_token& stop) {
+    output ? follow(m_sandbox, *m_bulletin, uri, output->process, owner, stop)
+           : follow_file(m_sandbox, *m_bulletin, uri, *path, owner, stop);
+  });
   void* thread = follower.get();
   return {thread, [follower = std::move(follower), watches = m_watches](void*) mutable {
             follower.reset();  // stops and waits for it

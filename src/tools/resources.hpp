@@ -10,8 +10,9 @@
 
 namespace dockbridge::tools {
 
-/// The container's facts, the caller's processes and their output as resources. Lists are answered without a look into
-/// the container. Who watches a process's output is told when there is more of it, or when it has ended.
+/// The container's facts and files, the caller's processes and their output as resources. Lists are answered without a
+/// look into the container. Who watches a process's output is told when there is more of it, or when it has ended; who
+/// watches a file, when it is changed.
 class SandboxResources : public mcp::ResourceProvider {
  public:
   explicit SandboxResources(sandbox::Sandbox& sandbox) : m_sandbox(sandbox) {}
@@ -27,6 +28,7 @@ class SandboxResources : public mcp::ResourceProvider {
  private:
   Result<mcp::json> read_output(const std::string& uri, const std::string& process, sandbox::Stream stream,
                                 const std::string& owner);
+  Result<mcp::json> read_file(const std::string& uri, const std::string& path, const mcp::CallContext& context);
 
   sandbox::Sandbox& m_sandbox;
   mcp::Bulletin* m_bulletin = nullptr;

@@ -1,5 +1,6 @@
 #include "util/encoding.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace dockbridge {
@@ -10,6 +11,29 @@ constexpr std::string_view k_hex = "0123456789abcdef";
 constexpr std::string_view k_base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
+
+std::optional<std::string> from_percent_encoding(std::string_view text) {
+  constexpr std::string_view k_upper_hex = "0123456789ABCDEF";
+  const auto digit = [&](std::size_t at) {
+    const char c = at < text.size() ? text[at] : '\0';
+    return std::min(k_hex.find(c), k_upper_hex.find(c));
+  };
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i]);
+      continue;
+    }
+    const std::size_t high = digit(i + 1);
+    const std::size_t low = digit(i + 2);
+    if (high == std::string_view::npos || low == std::string_view::npos) {
+      return std::nullopt;
+    }
+    decoded.push_back(static_cast<char>(high * 16 + low));
+    i += 2;
+  }
+  return decoded;
+}
 
 std::string to_hex(std::string_view bytes) {
   std::string text;

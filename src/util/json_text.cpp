@@ -17,7 +17,7 @@ constexpr std::array<bool, 256> special_characters() {
   for (std::size_t c = 0; c < 0x20; ++c) {
     special[c] = true;
   }
-  special['"'] = special['\\'] = special[0x7F] = true;
+  special['"'] = special['\\'] = true;
   return special;
 }
 

@@ -42,8 +42,9 @@ TEST_CASE("tools/list needs no engine and no params") {
   server.initialize();
   server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
   const json tools = server.receive_answer(77)["result"]["tools"];
-  REQUIRE(tools.size() == 4);
+  std::vector<std::string> names;
   for (const json& tool : tools) {
+    names.push_back(tool["name"]);
     CHECK(tool["inputSchema"]["type"] == "object");
     CHECK(tool["outputSchema"]["type"] == "object");
     for (const char* hint : {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}) {
@@ -51,6 +52,20 @@ TEST_CASE("tools/list needs no engine and no params") {
     }
     CHECK(tool["inputSchema"]["properties"].contains("rationale"));
   }
+  CHECK(names == std::vector<std::string>{"execute_command", "check_process", "send_input", "control_process",
+                                          "file_read", "file_write", "file_edit", "file_undo", "file_ls", "file_glob",
+                                          "file_grep"});
+}
+
+TEST_CASE("files are copied from and to the host only where that was allowed") {
+  Server server({"--docker-host", "unix:///nonexistent/docker.sock", "--allow-host-path", "/srv/a", "--allow-host-path",
+                 "/srv/b:/srv/c"});
+  server.initialize();
+  const json tools = server.request("tools/list")["result"]["tools"];
+  REQUIRE(tools.size() == 13);
+  CHECK(tools[11]["name"] == "file_upload");
+  CHECK(tools[12]["name"] == "file_download");
+  CHECK(tools[11].dump().find("/srv/a or /srv/b or /srv/c") != std::string::npos);
 }
 
 TEST_CASE("an older revision is not shown what it does not know") {

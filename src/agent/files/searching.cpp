@@ -131,15 +131,8 @@ Result<Findings> list(const FileSpace& space, const json& head) {
   bool fits = true;
   for (std::size_t i = 0; i < found->entries.size() && fits; ++i) {
     const ListedName& entry = found->entries[i];
-    json fields = {{"path", entry.path},
-                   {"type", name_of(entry.type)},
-                   {"size", entry.size},
-                   {"modifiedAtMs", entry.modified_ns / k_ns_per_ms},
-                   {"mode", entry.mode & 07777U}};
-    if (!entry.link_target.empty()) {
-      fields["target"] = entry.link_target;
-    }
-    fits = entries.add(fields);
+    fits = entries.add({entry.path, name_of(entry.type), entry.size, entry.modified_ns / k_ns_per_ms,
+                        entry.mode & 07777U, entry.link_target});
   }
   Findings findings{totals_of(*start, *found), {}};
   findings.head["total"] = found->total;
@@ -170,10 +163,7 @@ Result<Findings> glob(const FileSpace& space, const json& head) {
   bool fits = true;
   for (std::size_t i = 0; i < found->files.size() && fits; ++i) {
     const FoundName& file = found->files[i];
-    fits = entries.add({{"path", file.path},
-                        {"type", name_of(file.type)},
-                        {"size", file.size},
-                        {"modifiedAtMs", file.modified_ns / k_ns_per_ms}});
+    fits = entries.add({file.path, name_of(file.type), file.size, file.modified_ns / k_ns_per_ms});
   }
   Findings findings{totals_of(*start, *found), {}};
   findings.head["total"] = found->total;

@@ -36,6 +36,10 @@ Session::Session(StateDirectory state, wire::Retention retention)
     : m_state(std::move(state)),
       m_retention(retention),
       m_files(m_loop, m_state.path(), [this](const wire::Frame& frame) { pass_on(frame); }),
+      m_watches(m_loop,
+                [this](std::uint64_t request, bool changed) {
+                  answer(request, {{"changed", changed}});
+                }),
       m_shell(find_shell()),
       m_last_heard(Clock::now()),
       m_next_prune(Clock::now()) {}
@@ -57,6 +61,7 @@ int Session::run() {
       m_done = true;
     }
     check_waiters();
+    m_watches.check();
     advance_greps();
     tidy_up(now);
   }
@@ -124,11 +129,13 @@ void Session::handle_requests() {
 
 void Session::handle(const wire::Frame& frame) {
   static const std::map<std::string_view, Result<void> (Session::*)(std::uint64_t, const wire::Frame&)> k_operations = {
-      {"start", &Session::start},   {"wait", &Session::wait},     {"read", &Session::read},
-      {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
-      {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
-      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping},
-      {"cancel", &Session::cancel}};
+      {"start", &Session::start},   {"wait", &Session::wait},
+      {"read", &Session::read},     {"grep", &Session::grep},
+      {"input", &Session::input},   {"keys", &Session::keys},
+      {"screen", &Session::screen}, {"resize", &Session::resize},
+      {"signal", &Session::signal}, {"end", &Session::end},
+      {"list", &Session::list},     {"ping", &Session::ping},
+      {"cancel", &Session::cancel}, {"file.watch", &Session::watch_file}};
   const auto id = frame.head.find("id");
   const auto op = frame.head.find("op");
   if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
@@ -137,7 +144,7 @@ void Session::handle(const wire::Frame& frame) {
   }
   const auto request = id->get<std::uint64_t>();
   const auto& name = op->get_ref<const std::string&>();
-  if (name.starts_with("file.")) {
+  if (name.starts_with("file.") && name != "file.watch") {
     m_files.submit(request, frame);
     return;
   }
@@ -160,9 +167,18 @@ Result<void> Session::ping(std::uint64_t request, const wire::Frame& /*frame*/) 
 }
 
 Result<void> Session::cancel(std::uint64_t request, const wire::Frame& frame) {
-  m_files.cancel(frame.head.at("request").get<std::uint64_t>());
+  const auto cancelled = frame.head.at("request").get<std::uint64_t>();
+  m_files.cancel(cancelled);
+  m_watches.cancel(cancelled);
   answer(request, json::object());
   return {};
+}
+
+Result<void> Session::watch_file(std::uint64_t request, const wire::Frame& frame) {
+  const json& head = frame.head;
+  return m_watches.add(request, head.value("root", std::string()), head.at("path").get<std::string>(),
+                       head.at("modifiedAtMs").get<std::int64_t>(),
+                       Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>()));
 }
 
 void Session::pass_on(const wire::Frame& frame) {
@@ -218,6 +234,7 @@ milliseconds Session::next_timeout() const {
   }
   auto next = m_last_heard + wire::k_session_silence_limit + milliseconds(1);
   next = std::min(next, m_next_prune);
+  next = std::min(next, m_watches.next_check().value_or(next));
   if (!m_processes.empty()) {
     next = std::min(next, Clock::now() + k_longest_sleep);
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/session/event_loop.hpp"
+#include "agent/session/file_watches.hpp"
 #include "agent/session/file_workers.hpp"
 #include "agent/session/keeper_pool.hpp"
 #include "agent/session/output_grep.hpp"
@@ -70,6 +71,7 @@ class Session {
   void handle(const wire::Frame& frame);
   Result<void> ping(std::uint64_t request, const wire::Frame& frame);
   Result<void> cancel(std::uint64_t request, const wire::Frame& frame);
+  Result<void> watch_file(std::uint64_t request, const wire::Frame& frame);
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
   void refuse(std::uint64_t request, const Error& error);
   /// An answer that another process has made.
@@ -133,6 +135,7 @@ class Session {
   EventLoop m_loop;
   KeeperPool m_keepers{m_state.path()};
   FileWorkers m_files;
+  FileWatches m_watches;
   std::string m_shell;
   wire::FrameReader m_reader{wire::k_max_body_to_agent};
   std::string m_outgoing;

@@ -131,7 +131,7 @@ TEST_CASE("a fatal greeting is the agent's own error") {
   const json fatal = {{"code", "no_state_directory"}, {"message", "nowhere to\nwrite"}, {"nextStep", "Mount a volume"}};
   const Error error = error_of_opening(greeting({{"fatal", fatal}}));
   CHECK(error.code == "no_state_directory");
-  CHECK(error.message == "nowhere to\\nwrite");
+  CHECK(error.message == "nowhere to\nwrite");
   CHECK(error.next_step == "Mount a volume");
 }
 

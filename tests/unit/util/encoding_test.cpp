@@ -30,3 +30,12 @@ TEST_CASE("hex, and equality that takes its time") {
   CHECK_FALSE(equal_in_constant_time("secret", "secret "));
   CHECK_FALSE(equal_in_constant_time("", "s"));
 }
+
+TEST_CASE("percent-encoding is undone, and refused where it is broken") {
+  CHECK(from_percent_encoding("a%2Fb%2fc%20%C3%A4") == "a/b/c ä");
+  CHECK(from_percent_encoding("") == "");
+  CHECK(from_percent_encoding("100%25") == "100%");
+  for (const char* broken : {"%", "a%2", "%zz", "%2g", "%%20"}) {
+    CHECK_FALSE(from_percent_encoding(broken));
+  }
+}

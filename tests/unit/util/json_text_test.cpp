@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 
@@ -39,7 +40,8 @@ TEST_CASE("whatever the bytes of a text are, the JSON text can be parsed and is 
     CAPTURE(bytes);
     const json read = json::parse(json_text(json{{"k", bytes}}), nullptr, false);
     REQUIRE(read.is_object());
-    CHECK(read["k"].get<std::string>().find('\0') == bytes.find('\0'));
+    const std::string text = read["k"];
+    CHECK(std::count(text.begin(), text.end(), '\0') == std::count(bytes.begin(), bytes.end(), '\0'));
     if (library_text(bytes).find("\xEF\xBF\xBD") == std::string::npos) {
       CHECK(read["k"] == bytes);
     }
