@@ -34,6 +34,8 @@ add_library(dockbridge_core STATIC
   src/mcp/once.cpp
   src/mcp/server.cpp
   src/mcp/state_seal.cpp
+  src/mcp/subscriptions.cpp
+  src/mcp/task_methods.cpp
   src/mcp/tasks.cpp
   src/mcp/transport/http/access.cpp
   src/mcp/transport/http/connection.cpp
@@ -43,6 +45,7 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/http/sessions.cpp
   src/mcp/transport/http/socket.cpp
   src/mcp/transport/http/stateless_headers.cpp
+  src/mcp/transport/http/streaming.cpp
   src/mcp/transport/http_server.cpp
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp

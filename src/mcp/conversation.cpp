@@ -25,6 +25,11 @@ json meta_field(const json& params, const char* name) {
   return field == meta->end() ? json(nullptr) : *field;
 }
 
+std::optional<std::string> text_param(const json& params, const char* name) {
+  const auto found = params.find(name);
+  return found != params.end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
+}
+
 bool Peer::follows_tasks() const {
   if (!is_stateless(revision)) {
     return revision == Revision::v2025_11_25;

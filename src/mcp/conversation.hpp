@@ -38,6 +38,8 @@ struct Peer {
 
 /// `params._meta[name]`, null if absent.
 json meta_field(const json& params, const char* name);
+/// `params[name]` if it is there and a string.
+std::optional<std::string> text_param(const json& params, const char* name);
 
 /// One client's side of the protocol: takes its messages, answers each request exactly once, in any order. Knows
 /// nothing of how the messages come: a transport hands them in with the sink that their answers go to. Any thread may

@@ -58,6 +58,13 @@ std::size_t Request::count(std::string_view name) const {
       std::count_if(headers.begin(), headers.end(), [&](const auto& entry) { return same_name(entry.first, name); }));
 }
 
+bool Request::accepts(std::string_view type) const {
+  const std::string accept = header("Accept").value_or("*/*");
+  const std::string_view range = type.substr(0, type.find('/') + 1);
+  return accept.find(type) != std::string::npos || accept.find("*/*") != std::string::npos ||
+         accept.find(std::string(range) + "*") != std::string::npos;
+}
+
 /// The library's server without its sockets, threads and routes.
 class Connection::Library : private httplib::Server, private httplib::Stream {
  public:

@@ -61,6 +61,8 @@ struct Request {
   /// None if it is absent or there are several of it.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
   [[nodiscard]] std::size_t count(std::string_view name) const;
+  /// Whether an answer of this type may be sent, such as "application/json".
+  [[nodiscard]] bool accepts(std::string_view type) const;
 };
 
 struct Response {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "mcp/call.hpp"
 #include "mcp/transport/http/stateless_headers.hpp"
 
 namespace dockbridge::mcp::http {
@@ -12,7 +9,6 @@ namespace dockbridge::mcp::http {
 namespace {
 
 constexpr const char* k_path = "/mcp";
-constexpr int k_retry_ms = 1000;
 
 Response error_response(int status, int code, const std::string& message, const json& id = nullptr,
                         json data = nullptr) {
@@ -28,13 +24,6 @@ Response refused(int status, const std::string& message) {
 
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
-}
-
-bool accepts(const Request& request, std::string_view type) {
-  const std::string accept = request.header("Accept").value_or("*/*");
-  const std::string_view range = type.substr(0, type.find('/') + 1);
-  return accept.find(type) != std::string::npos || accept.find("*/*") != std::string::npos ||
-         accept.find(std::string(range) + "*") != std::string::npos;
 }
 
 bool is_json(const Request& request) {
@@ -58,74 +47,7 @@ bool is_handshake_version(const std::string& version) {
   return version == name_of(negotiate(version));
 }
 
-/// The status of an answer of the stateless revision, which tells some errors by it too.
-int status_of(const json& answer, bool envelope_complete) {
-  const auto error = answer.is_object() ? answer.find("error") : answer.end();
-  if (!answer.is_object() || error == answer.end()) {
-    return 200;
-  }
-  switch (error->value("code", 0)) {
-    case k_method_not_found:
-      return 404;
-    case k_parse_error:
-    case k_invalid_request:
-    case k_header_mismatch:
-    case k_missing_capability:
-    case k_unsupported_version:
-      return 400;
-    case k_invalid_params:
-      return envelope_complete ? 200 : 400;
-    default:
-      return 200;
-  }
-}
-
-std::string event_text(const Outbox& outbox, std::uint64_t number, const std::string& data) {
-  const std::string id = outbox.name().empty() ? "" : fmt::format("id: {}-{}\n", outbox.name(), number);
-  return fmt::format("{}event: message\ndata: {}\n\n", id, data);
-}
-
-/// Lives as long as a response that is a stream. A stateless client that is gone before its end has cancelled the
-/// request.
-struct Stream {
-  Stream(std::shared_ptr<void> the_claim, std::shared_ptr<Conversation> the_conversation,
-         std::shared_ptr<Outbox> the_outbox, std::shared_ptr<Session> the_session)
-      : claim(std::move(the_claim)),
-        conversation(std::move(the_conversation)),
-        outbox(std::move(the_outbox)),
-        session(std::move(the_session)) {
-    if (session) {
-      ++session->connections;
-    }
-  }
-  ~Stream() {
-    if (session) {
-      --session->connections;
-      session->touch();
-    } else if (!ended) {
-      conversation->cancel_calls();
-    }
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  std::shared_ptr<void> claim;
-  std::shared_ptr<Conversation> conversation;
-  std::shared_ptr<Outbox> outbox;
-  std::shared_ptr<Session> session;
-  bool ended = false;
-};
-
 }  // namespace
-
-struct Front::Turn {
-  Request& request;
-  Caller caller;
-  std::shared_ptr<Conversation> conversation{};
-  std::shared_ptr<Outbox> outbox{};
-  std::shared_ptr<Session> session{};  ///< handshake era
-  bool envelope_complete = true;       ///< stateless
-};
 
 Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins origins, Health health)
     : m_hub(hub),
@@ -247,7 +169,7 @@ Response Front::post(Turn& turn) {
   if (!is_json(request)) {
     return refused(415, "the Content-Type has to be application/json");
   }
-  if (!accepts(request, "application/json") && !accepts(request, "text/event-stream")) {
+  if (!request.accepts("application/json") && !request.accepts("text/event-stream")) {
     return refused(406, "the client has to accept application/json and text/event-stream");
   }
   const auto claim = m_requests.claim(turn.caller.owner);
@@ -339,7 +261,7 @@ Response Front::post_handshake(Turn& turn, json message) {
 }
 
 Response Front::get(Turn& turn) {
-  if (!accepts(turn.request, "text/event-stream")) {
+  if (!turn.request.accepts("text/event-stream")) {
     return refused(406, "the client has to accept text/event-stream");
   }
   const auto id = turn.request.header("Mcp-Session-Id");
@@ -370,161 +292,6 @@ Response Front::remove(Turn& turn) {
   Response response;
   response.status = 204;
   return response;
-}
-
-Response Front::exchange(Turn& turn, json message) {
-  const auto calls = turn.conversation->receive(std::move(message), turn.outbox);
-  if (calls.empty() && turn.outbox->empty()) {
-    Response response;
-    response.status = 202;
-    return response;
-  }
-  for (const auto& call : calls) {
-    if (!m_pool.submit([call] { call->make(); })) {
-      call->refuse();
-    }
-  }
-  return await_answer(turn, !calls.empty());
-}
-
-Response Front::await_answer(Turn& turn, bool calls) {
-  const auto as_json = [&](const json& answer) {
-    Response response;
-    response.status = turn.session ? 200 : status_of(answer, turn.envelope_complete);
-    response.body = dump(answer);
-    return response;
-  };
-  if (!calls) {
-    if (const auto answer = turn.outbox->take_sole_answer()) {
-      return as_json(*answer);
-    }
-  }
-  if (!turn.session) {
-    remember(turn.conversation);
-  }
-  Client& client = turn.request.client;
-  const bool streams = accepts(turn.request, "text/event-stream");
-  const std::uint64_t ticket = turn.outbox->attach(client.wakeup());
-  const auto stream_from = Deadline::after(m_limits.keep_alive);
-  while (true) {
-    const bool hung_up = turn.outbox->hung_up();
-    if (!hung_up) {
-      if (const auto answer = turn.outbox->take_sole_answer()) {
-        return as_json(*answer);
-      }
-    }
-    if (turn.outbox->finished()) {
-      Response response;  // cancelled: there is no answer
-      response.status = 202;
-      return response;
-    }
-    if (streams && (!turn.outbox->empty() || stream_from.passed())) {
-      const bool prime = turn.session && turn.conversation->negotiated() == Revision::v2025_11_25;
-      return events(turn, ticket, prime);
-    }
-    if (!streams && !turn.outbox->empty()) {
-      const auto taken = turn.outbox->take(ticket);  // the client cannot be told but the answer
-      if (taken.ended && !taken.messages.empty()) {
-        return as_json(json::parse(taken.messages.back().second));
-      }
-    }
-    const milliseconds patience = streams ? stream_from.remaining() : m_limits.keep_alive;
-    if (client.wait(patience) == Client::Event::gone) {
-      if (!turn.session) {
-        turn.conversation->cancel_calls();
-      }
-      Response response;
-      response.close = true;
-      return response;
-    }
-  }
-}
-
-Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
-  const auto claim = m_streams.claim(turn.caller.owner);
-  if (!claim) {
-    if (!turn.session) {
-      turn.conversation->cancel_calls();
-    }
-    return too_many("streams at a time");
-  }
-  const auto stream = std::make_shared<Stream>(claim, turn.conversation, turn.outbox, turn.session);
-  Response response;
-  response.headers.emplace_back("Cache-Control", "no-cache");
-  response.headers.emplace_back("X-Accel-Buffering", "no");
-  Client& client = turn.request.client;
-  response.events = [this, &client, stream, ticket, prime, first = true]() mutable -> std::optional<std::string> {
-    if (std::exchange(first, false)) {
-      return prime ? fmt::format("id: {}-0\nretry: {}\ndata: \n\n", stream->outbox->name(), k_retry_ms)
-                   : std::string(":\n\n");
-    }
-    while (true) {
-      const auto taken = stream->outbox->take(ticket);
-      std::string text;
-      for (const auto& [number, data] : taken.messages) {
-        text += event_text(*stream->outbox, number, data);
-      }
-      if (!text.empty()) {
-        return text;
-      }
-      if (taken.ended) {
-        stream->ended = true;
-        return std::nullopt;
-      }
-      switch (client.wait(m_limits.keep_alive)) {
-        case Client::Event::woken:
-          break;
-        case Client::Event::gone:
-          return std::nullopt;
-        case Client::Event::nothing:
-          return ":\n\n";
-      }
-    }
-  };
-  return response;
-}
-
-void Front::remember(const std::shared_ptr<Conversation>& conversation) {
-  const std::lock_guard lock(m_mutex);
-  m_stateless.remove_if([](const auto& known) { return known.expired(); });
-  m_stateless.push_back(conversation);
-}
-
-std::vector<std::shared_ptr<Conversation>> Front::conversations() {
-  std::vector<std::shared_ptr<Conversation>> all;
-  for (const auto& session : m_sessions.all()) {
-    all.push_back(session->conversation());
-  }
-  const std::lock_guard lock(m_mutex);
-  for (const auto& known : m_stateless) {
-    if (auto conversation = known.lock()) {
-      all.push_back(std::move(conversation));
-    }
-  }
-  return all;
-}
-
-bool Front::stop(milliseconds finish_patience, milliseconds detach_patience) {
-  m_stopping = true;
-  const auto all = conversations();
-  for (const auto& conversation : all) {
-    conversation->end_listening();
-  }
-  const auto all_return_by = [&](Deadline deadline) {
-    return std::all_of(all.begin(), all.end(),
-                       [&](const auto& conversation) { return conversation->wait_for_calls(deadline); });
-  };
-  bool returned = all_return_by(Deadline::after(finish_patience));
-  if (!returned) {
-    for (const auto& conversation : all) {
-      conversation->detach_calls();
-    }
-    returned = all_return_by(Deadline::after(detach_patience));
-  }
-  for (const auto& session : m_sessions.all()) {
-    session->standing()->close();
-  }
-  return returned;
 }
 
 }  // namespace dockbridge::mcp::http

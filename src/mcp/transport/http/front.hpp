@@ -34,9 +34,19 @@ class Front {
   /// the container. Whether all have returned by then.
   bool stop(milliseconds finish_patience, milliseconds detach_patience);
   [[nodiscard]] std::size_t sessions() const { return m_sessions.count(); }
+  /// The client of a stateless request is gone: that cancels it, unless it is this server that goes.
+  void leave_calls(Conversation& conversation);
 
  private:
-  struct Turn;  // one request and what has been found out about it
+  /// One request and what has been found out about it.
+  struct Turn {
+    Request& request;
+    Caller caller;
+    std::shared_ptr<Conversation> conversation{};
+    std::shared_ptr<Outbox> outbox{};
+    std::shared_ptr<Session> session{};  ///< handshake era
+    bool envelope_complete = true;       ///< stateless
+  };
 
   std::optional<Response> refuse_at_the_door(const Request& request);
   Response serve_health(const Request& request);
@@ -49,7 +59,8 @@ class Front {
   Response remove(Turn& turn);
   /// Hands a message in and answers with what comes back: JSON, a stream of events, or nothing.
   Response exchange(Turn& turn, json message);
-  Response await_answer(Turn& turn, bool calls);
+  Response await_answer(Turn& turn);
+  static Response as_json(const Turn& turn, const json& answer);
   Response events(Turn& turn, std::uint64_t ticket, bool prime);
   void remember(const std::shared_ptr<Conversation>& conversation);
   std::vector<std::shared_ptr<Conversation>> conversations();
