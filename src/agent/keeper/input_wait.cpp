@@ -15,6 +15,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -171,6 +172,20 @@ void look_at_call(const ProcessEntry& process, const Blocked& call, const InputS
   }
 }
 
+/// "NUMBER 0xARGUMENT 0xARGUMENT …". By hand, as in process_tree: without stdio.
+bool read_call(std::string_view text, Blocked& call) {
+  const char* end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, call.number);
+  for (std::uint64_t& argument : call.arguments) {
+    constexpr std::string_view k_before = " 0x";
+    if (read.ec != std::errc() || !std::string_view(read.ptr, end).starts_with(k_before)) {
+      return false;
+    }
+    read = std::from_chars(read.ptr + k_before.size(), end, argument, 16);
+  }
+  return read.ec == std::errc();
+}
+
 void look_at_thread(const ProcessEntry& process, const char* thread, const InputSource& source, Sight& sight) {
   const Fd file(::open(fmt::format("/proc/{}/task/{}/syscall", process.pid, thread).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 256> text{};
@@ -180,8 +195,7 @@ void look_at_thread(const ProcessEntry& process, const char* thread, const Input
     return;
   }
   Blocked call;
-  if (std::sscanf(text.data(), "%ld %lx %lx %lx", &call.number, &call.arguments[0], &call.arguments[1],
-                  &call.arguments[2]) == 4) {
+  if (read_call({text.data(), static_cast<std::size_t>(got)}, call)) {
     look_at_call(process, call, source, sight);
   } else {
     sight.does_more = true;  // "running"

@@ -7,11 +7,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -29,23 +29,32 @@ constexpr int k_most_passes = 5;
 
 /// False if the process is gone. The name in parentheses may hold anything, so the fields count from its last ')'.
 bool read_entry(pid_t pid, ProcessEntry& entry) {
-  std::array<char, 64> path{};
-  std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
-  const Fd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
   if (got <= 0) {
     return false;
   }
-  const char* after_name = std::strrchr(text.data(), ')');
-  int terminal = 0;
-  std::array<unsigned long, 4> ticks{};
-  if (after_name == nullptr ||
-      std::sscanf(after_name + 1, " %c %d %*d %*d %d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &entry.state,
-                  &entry.parent, &terminal, &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 7) {
+  // Read by hand: stdio would cost each keeper pages that nothing else in it needs.
+  const char* at = std::strrchr(text.data(), ')');
+  if (at == nullptr || text.data() + got - at < 3) {
     return false;
   }
-  entry.cpu_ticks = std::accumulate(ticks.begin(), ticks.end(), 0UL);
+  at += 2;
+  entry.state = *at++;
+  std::array<long, 14> fields{};  // from the parent (field 4 in proc(5)) to the ticks of dead children (17)
+  const char* end = text.data() + got;
+  for (long& field : fields) {
+    at = std::find_if(at, end, [](char c) { return c != ' '; });
+    const auto read = std::from_chars(at, end, field);
+    if (read.ec != std::errc()) {
+      return false;
+    }
+    at = read.ptr;
+  }
+  entry.parent = static_cast<pid_t>(fields[0]);
+  const long terminal = fields[3];
+  entry.cpu_ticks = static_cast<unsigned long>(std::accumulate(fields.end() - 4, fields.end(), 0L));
   entry.pid = pid;
   entry.terminal = static_cast<unsigned>(terminal);
   return true;

@@ -19,6 +19,8 @@ using nlohmann::json;
 
 /// Answers that wait for a host that does not read; beyond this no further request is read.
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
+/// A whole answer, so that it goes out in one piece.
+constexpr int k_pipe_bytes = 1024 * 1024;
 constexpr milliseconds k_prune_interval{60'000};
 constexpr int k_prune_starts = 500;
 /// How often what runs is looked at for having stored too much.
@@ -48,6 +50,7 @@ int Session::run() {
   ::prctl(PR_SET_NAME, "dockbridge-sess");
   set_nonblocking(STDIN_FILENO);
   set_nonblocking(STDOUT_FILENO);
+  ::fcntl(STDOUT_FILENO, F_SETPIPE_SZ, k_pipe_bytes);  // where it may not be, long answers go out in more pieces
   m_loop.add(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) { read_requests(); });
   greet();
   m_keepers.prepare();

@@ -1,5 +1,6 @@
 #include "mcp/transport/stdio.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -20,11 +21,14 @@ namespace {
 /// Clients close stdin and wait about two seconds before they get rough.
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
+/// A long reply goes out in one piece, if stdout is a pipe and may be so large.
+constexpr int k_pipe_bytes = 1024 * 1024;
 
 }  // namespace
 
 StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, std::size_t max_message,
                      bool& abandoned) {
+  ::fcntl(output_fd, F_SETPIPE_SZ, k_pipe_bytes);
   std::mutex output_mutex;
   const auto send = [&](const json& message) {
     const std::string line = dump(message) + "\n";
