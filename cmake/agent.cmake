@@ -60,7 +60,7 @@ add_executable(dockbridge-agent
   src/wire/process_state.cpp
   src/util/beneath.cpp
   src/util/file.cpp
-  src/util/json_depth.cpp
+  src/util/json_parse.cpp
   src/util/json_text.cpp
   src/util/text.cpp
   ${agent_files_sources}

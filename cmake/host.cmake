@@ -80,7 +80,7 @@ add_library(dockbridge_core STATIC
   src/util/beneath.cpp
   src/util/encoding.cpp
   src/util/file.cpp
-  src/util/json_depth.cpp
+  src/util/json_parse.cpp
   src/util/json_text.cpp
   src/util/log.cpp
   src/util/random.cpp

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "util/json_depth.hpp"
+#include "util/json_parse.hpp"
 #include "util/json_text.hpp"
 
 namespace dockbridge::mcp {
@@ -18,14 +18,14 @@ bool usable_id(const json& id) {
 }  // namespace
 
 std::variant<json, Malformed> parse_json(std::string_view text) {
-  if (nests_deeper_than(text, k_max_depth)) {
+  ParsedJson parsed = parse_json_text(text, k_max_depth);
+  if (parsed.too_deep) {
     return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
   }
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) {
+  if (parsed.value.is_discarded()) {
     return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
   }
-  return value;
+  return std::move(parsed.value);
 }
 
 Message to_message(json value) {

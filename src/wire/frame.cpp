@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "util/json_depth.hpp"
+#include "util/json_parse.hpp"
 #include "util/json_text.hpp"
 
 namespace dockbridge::wire {
@@ -41,14 +41,14 @@ std::string encode(const nlohmann::json& head, std::string_view body) {
 }
 
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
-  if (nests_deeper_than(text, max_depth)) {
+  ParsedJson parsed = parse_json_text(text, max_depth);
+  if (parsed.too_deep) {
     return fail("protocol_violation", fmt::format("JSON is nested deeper than {} levels", max_depth));
   }
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!value.is_object()) {
+  if (!parsed.value.is_object()) {
     return fail("protocol_violation", "a head is not a JSON object");
   }
-  return value;
+  return std::move(parsed.value);
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
