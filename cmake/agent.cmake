@@ -77,6 +77,7 @@ add_executable(dockbridge-agent
   src/agent/files/revision.cpp
   src/agent/files/searching.cpp
   src/agent/files/service.cpp
+  src/agent/files/staging.cpp
   src/agent/files/temporary_file.cpp
   src/agent/files/text_page.cpp
   src/agent/files/write_journal.cpp)

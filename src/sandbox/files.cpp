@@ -228,16 +228,7 @@ Result<ChangedFile> Files::change(json head, std::string_view body) {
   return answer ? believed(understood(*answer, changed_file_from)) : fail(answer.error());
 }
 
-Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content) {
-  if (content.bytes.size() > k_most_at_once) {
-    Upload pieces = upload(request.path);
-    for (std::size_t at = 0; at < content.bytes.size(); at += k_upload_piece_bytes) {
-      if (auto sent = pieces.append(content.bytes.substr(at, k_upload_piece_bytes)); !sent) {
-        return fail(sent.error());
-      }
-    }
-    return pieces.finish(request, content.mode);
-  }
+json Files::write_head(const ChangeRequest& request, const NewContent& content) const {
   json head = change_head("file.write", request);
   head["text"] = content.is_text;
   if (!content.encoding.empty()) {
@@ -246,7 +237,20 @@ Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent&
   if (content.mode) {
     head["mode"] = *content.mode;
   }
-  return change(std::move(head), content.bytes);
+  return head;
+}
+
+Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content) {
+  if (content.bytes.size() <= k_most_at_once) {
+    return change(write_head(request, content), content.bytes);
+  }
+  Upload pieces = upload(request.path);
+  for (std::size_t at = 0; at < content.bytes.size(); at += k_upload_piece_bytes) {
+    if (auto sent = pieces.append(content.bytes.substr(at, k_upload_piece_bytes)); !sent) {
+      return fail(sent.error());
+    }
+  }
+  return pieces.finish(request, content);
 }
 
 Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<TextEdit>& edits) {
@@ -344,12 +348,9 @@ Result<void> Files::Upload::append(std::string_view bytes) {
   return {};
 }
 
-Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const std::optional<unsigned>& mode) {
-  json head = m_files->change_head("file.write", request);
+Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const NewContent& content) {
+  json head = m_files->write_head(request, content);
   head["staging"] = std::exchange(m_token, "");
-  if (mode) {
-    head["mode"] = *mode;
-  }
   return m_files->change(std::move(head), {});
 }
 

@@ -212,7 +212,8 @@ class Files {
 
     /// At most a few megabytes at a time.
     Result<void> append(std::string_view bytes);
-    Result<ChangedFile> finish(const ChangeRequest& request, const std::optional<unsigned>& mode);
+    /// `content` tells what it is; its bytes have been sent.
+    Result<ChangedFile> finish(const ChangeRequest& request, const NewContent& content);
 
    private:
     friend class Files;
@@ -229,6 +230,7 @@ class Files {
   Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, Repeat repeat,
                           const std::stop_token& stop);
   nlohmann::json change_head(const char* operation, const ChangeRequest& request) const;
+  nlohmann::json write_head(const ChangeRequest& request, const NewContent& content) const;
   Result<ChangedFile> change(nlohmann::json head, std::string_view body);
   /// An answer that cannot be understood ends the connection.
   template <typename Value>

@@ -135,7 +135,7 @@ Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string
     done += static_cast<std::uint64_t>(got);
     progress.tell(done);
   } while (got > 0);
-  return upload.finish(request, info.st_mode & 0777U);
+  return upload.finish(request, {.bytes = {}, .is_text = false, .mode = info.st_mode & 0777U});
 }
 
 /// A file on the host that takes its place when it is complete, or is gone.

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <set>
 
@@ -277,7 +278,9 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
   const json& entries = fields_of(listing)["entries"];
   CHECK(names_in(entries) ==
         std::set<std::string>{".gitignore", ".hidden", "a-link", "b.txt", "dir", "pipe", "skip.log"});
-  CHECK(fields_of(files.tools.ls("."))["entries"] == entries);
+  const json plain = fields_of(files.tools.ls("."))["entries"];
+  CHECK(names_in(plain) == names_in(entries));
+  CHECK(plain[2] == json{{"path", "a-link"}, {"type", "link"}, {"target", "b.txt"}});
   const json filtered = files.tools.ls(".", {{"ignore", {"*.txt", "dir"}}, {"gitignore", true}});
   CHECK(!names_in(fields_of(filtered)["entries"]).contains("skip.log"));
   CHECK(!names_in(fields_of(filtered)["entries"]).contains("b.txt"));
@@ -285,7 +288,7 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
         std::set<std::string>{"sub", "sub/y", "x"});
   json paged = json::array();
   for (int offset = 0; offset >= 0;) {
-    const json page = files.tools.ls(".", {{"limit", 2}, {"offset", offset}});
+    const json page = files.tools.ls(".", {{"limit", 2}, {"offset", offset}, {"details", true}});
     REQUIRE(done(page));
     paged.insert(paged.end(), fields_of(page)["entries"].begin(), fields_of(page)["entries"].end());
     offset = fields_of(page).value("nextOffset", -1);
@@ -353,4 +356,20 @@ TEST_CASE("a grep ends with the server that asked for it") {
   eventually("the grep runs", [&] { return !files.container.pids_of(k_file_worker).empty(); });
   files.server.signal(SIGKILL);
   eventually("the grep is gone", [&] { return files.container.pids_of(k_file_worker).empty(); });
+}
+
+TEST_CASE("a content of 100 MB is written, where so long a message is allowed") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--max-message", "160"});
+  server.initialize();
+  std::string content;
+  while (content.size() < 100'000'000) {
+    content += "a line of a file that is as large as a file may be, and this is its middle\n";
+  }
+  const json written =
+      server.call("file_write", {{"filePath", "/app/large.txt"}, {"content", content}}, std::chrono::seconds(120));
+  CAPTURE(text_of(written));
+  CHECK(fields_of(written)["size"] == content.size());
+  CHECK(container.sh("cd /app; wc -l < large.txt; wc -c < large.txt; tail -c 7 large.txt; ls -A") ==
+        fmt::format("{}\n{}\nmiddle\nlarge.txt", std::count(content.begin(), content.end(), '\n'), content.size()));
 }

@@ -47,39 +47,6 @@ Result<void> lock(const FilePlace& place) {
   return {};
 }
 
-Result<void> expect_regular(const ResolvedFile& file) {
-  if (file.is_directory()) {
-    return fail(file_error(file.path, EISDIR));
-  }
-  return file.is_regular()
-             ? Result<void>()
-             : fail("not_a_file", fmt::format("'{}' is a device, a pipe or a socket, not a file", shown(file.path)),
-                    "Use execute_command for it");
-}
-
-/// To replace a file it is enough to be allowed to change its directory; but who protected the file meant it.
-Result<void> expect_writable(const ResolvedFile& file) {
-  const std::string way = fmt::format("/proc/self/fd/{}", file.handle.get());
-  return ::access(way.c_str(), W_OK) == 0 ? Result<void>() : fail(file_error(file.path, errno));
-}
-
-/// The revision of what is in a file, from its start to its end.
-Result<std::string> revision_of_file(int fd) {
-  RevisionHash hash;
-  std::string piece(256 * 1024, '\0');
-  for (off_t at = 0;;) {
-    const ssize_t got = ::pread(fd, piece.data(), piece.size(), at);
-    if (got < 0) {
-      return fail(errno_error("read"));
-    }
-    if (got == 0) {
-      return hash.revision();
-    }
-    hash.feed({piece.data(), static_cast<std::size_t>(got)});
-    at += got;
-  }
-}
-
 Result<void> write_over(int fd, std::string_view bytes, const std::string& path) {
   const auto size = static_cast<off_t>(bytes.size());
   // Room first: afterwards there is no way back.
@@ -370,6 +337,11 @@ void FileChanger::record(const ChangeRequest& request, FileChange change, Change
   }
 }
 
+Encoding FileChanger::encoding_for(const NewContent& content, const Current& current) {
+  const bool has_one = current.content.page && current.content.size > 0;
+  return content.encoding.value_or(has_one ? current.content.page->encoding : Encoding::utf8);
+}
+
 Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequest& request,
                                         const NewContent& content) {
   const auto current = look_up(space, request.path, Absent::is_to_be_made);
@@ -383,8 +355,7 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
   if (!content.is_text) {
     return commit(request, *current, content.bytes, content.mode, std::move(answer));
   }
-  const bool has_encoding = current->content.page && current->content.size > 0;
-  answer.encoding = content.encoding.value_or(has_encoding ? current->content.page->encoding : Encoding::utf8);
+  answer.encoding = encoding_for(content, *current);
   if (answer.encoding == Encoding::utf8) {
     return commit(request, *current, content.bytes, content.mode, std::move(answer));
   }
@@ -481,82 +452,6 @@ Result<ChangeAnswer> FileChanger::remove(const ChangeRequest& request, const Cur
   }
   ::fsync(current.place.directory.get());
   answer.notes.emplace_back("the file did not exist before that change, and was removed");
-  record(request, std::move(change), answer);
-  return answer;
-}
-
-Result<void> FileChanger::stage(const FileSpace& space, const std::string& path, std::string_view bytes, bool first) {
-  if (first) {
-    abandon_staged();
-    auto file = space.find(path);
-    if (file) {
-      if (auto regular = expect_regular(*file); !regular) {
-        return regular;
-      }
-    } else if (file.error().code != "no_such_file") {
-      return fail(file.error());
-    }
-    auto place = file ? space.place_of(*file) : space.place_for(path, true);
-    const auto journal_of_writes = place ? journal() : fail(place.error());
-    if (!journal_of_writes) {
-      return fail(journal_of_writes.error());
-    }
-    auto staged = std::make_unique<Staged>(Staged{std::move(*place), std::nullopt});
-    auto temporary = TemporaryFile::create(staged->place, **journal_of_writes);
-    if (!temporary) {
-      return fail(temporary.error());
-    }
-    staged->file.emplace(std::move(*temporary));
-    m_staged = std::move(staged);
-  }
-  if (!m_staged) {
-    return fail("nothing_staged", "there is no content that this could be added to", "Begin again");
-  }
-  return m_staged->file->append(bytes);
-}
-
-void FileChanger::abandon_staged() {
-  m_staged.reset();
-}
-
-Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const ChangeRequest& request,
-                                               const std::optional<mode_t>& mode) {
-  const auto staged = std::exchange(m_staged, nullptr);
-  if (!staged) {
-    return fail("nothing_staged", "there is no content that could be written", "Begin again");
-  }
-  const auto current = look_up(space, request.path, Absent::is_to_be_made);
-  if (!current) {
-    return fail(current.error());
-  }
-  if (auto unchanged = expect_unchanged(request, *current); !unchanged) {
-    return fail(unchanged.error());
-  }
-  if (current->place.path != staged->place.path) {
-    return fail("file_changed", fmt::format("'{}' leads elsewhere than before", shown(request.path)), "Begin again");
-  }
-  const ResolvedFile* before = current->file ? &*current->file : nullptr;
-  ChangeAnswer answer;
-  FileChange change = keep_before(*current, answer);
-  auto revision = revision_of_file(staged->file->fd());
-  if (!revision) {
-    return fail(revision.error());
-  }
-  for (const std::string& lost : staged->file->resemble(before, mode)) {
-    answer.notes.push_back("could not be kept: " + lost);
-  }
-  if (before != nullptr && before->info.st_nlink > 1) {
-    answer.notes.push_back(
-        fmt::format("the file had {} names (hard links); the others keep the earlier content", before->info.st_nlink));
-  }
-  if (auto published = staged->file->publish(before); !published) {
-    return fail(published.error().code == "is_busy"
-                    ? Error{"too_large", "a file that is mounted by itself cannot be replaced by so large a content",
-                            "Write it with a command"}
-                    : published.error());
-  }
-  answer.size = static_cast<std::uint64_t>(::lseek(staged->file->fd(), 0, SEEK_END));
-  change.after = std::move(*revision);
   record(request, std::move(change), answer);
   return answer;
 }

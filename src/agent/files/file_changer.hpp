@@ -62,8 +62,8 @@ class FileChanger {
 
   /// A content too large for one message: it is gathered beside the file, and takes its place with `write_staged`.
   Result<void> stage(const FileSpace& space, const std::string& path, std::string_view bytes, bool first);
-  Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request,
-                                    const std::optional<mode_t>& mode);
+  /// `content` tells what it is, and has no bytes itself.
+  Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   void abandon_staged();
 
   /// `owner` has been shown this content.
@@ -85,6 +85,8 @@ class FileChanger {
   Result<WriteJournal*> journal();
   enum class Absent { is_an_error, is_fine, is_to_be_made };
   static Result<Current> look_up(const FileSpace& space, const std::string& path, Absent absent);
+  /// How a text shall be stored: as is asked for, or as the file is.
+  static Encoding encoding_for(const NewContent& content, const Current& current);
   /// The revision that the owner goes by; error `not_read` if there is none.
   Result<std::string> expected_revision(const ChangeRequest& request, const Current& current) const;
   Result<void> expect_unchanged(const ChangeRequest& request, const Current& current) const;

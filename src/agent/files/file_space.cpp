@@ -91,6 +91,20 @@ Result<Fd> ResolvedFile::open_directory() const {
   return fd ? Result<Fd>(std::move(fd)) : fail(file_error(path, errno));
 }
 
+Result<void> expect_regular(const ResolvedFile& file) {
+  if (file.is_directory()) {
+    return fail(file_error(file.path, EISDIR));
+  }
+  return file.is_regular()
+             ? Result<void>()
+             : fail("not_a_file", fmt::format("'{}' is a device, a pipe or a socket, not a file", shown(file.path)),
+                    "Use execute_command for it");
+}
+
+Result<void> expect_writable(const ResolvedFile& file) {
+  return ::access(way_to(file.handle).c_str(), W_OK) == 0 ? Result<void>() : fail(file_error(file.path, errno));
+}
+
 Result<FileSpace> FileSpace::open(const std::string& root) {
   FileSpace space;
   const std::string directory = root.empty() ? "/" : root;

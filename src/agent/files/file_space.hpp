@@ -25,6 +25,11 @@ struct ResolvedFile {
   [[nodiscard]] Result<Fd> open_directory() const;
 };
 
+/// An error for what is a directory, a device, a pipe or a socket.
+Result<void> expect_regular(const ResolvedFile& file);
+/// To replace a file it is enough to be allowed to change its directory; but who protected the file meant it.
+Result<void> expect_writable(const ResolvedFile& file);
+
 /// A name in a directory, where a file is or may be made.
 struct FilePlace {
   Fd directory;

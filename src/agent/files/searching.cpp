@@ -111,6 +111,22 @@ json totals_of(const Start& start, const Found& found) {
           {"unreadablePaths", std::move(unreadable)}};
 }
 
+/// A page of entries, each made to JSON by `fields`, as far as they fit.
+template <typename Found, typename Entries, typename Fields>
+Findings findings_of(const Start& start, const Found& found, const Entries& page, Fields fields) {
+  BoundedArray entries("entries");
+  bool fits = true;
+  for (std::size_t i = 0; i < page.size() && fits; ++i) {
+    fits = entries.add(fields(page[i]));
+  }
+  Findings findings{totals_of(start, found), {}};
+  findings.head["total"] = found.total;
+  findings.head["shown"] = fits ? found.shown : entries.count();
+  findings.head["more"] = found.more || !fits;
+  findings.body = entries.take();
+  return findings;
+}
+
 Result<Findings> list(const FileSpace& space, const json& head) {
   const auto start = start_of(space, head, false);
   if (!start) {
@@ -127,19 +143,10 @@ Result<Findings> list(const FileSpace& space, const json& head) {
   if (!found) {
     return fail(found.error());
   }
-  BoundedArray entries("entries");
-  bool fits = true;
-  for (std::size_t i = 0; i < found->entries.size() && fits; ++i) {
-    const ListedName& entry = found->entries[i];
-    fits = entries.add({entry.path, name_of(entry.type), entry.size, entry.modified_ns / k_ns_per_ms,
-                        entry.mode & 07777U, entry.link_target});
-  }
-  Findings findings{totals_of(*start, *found), {}};
-  findings.head["total"] = found->total;
-  findings.head["shown"] = fits ? found->shown : entries.count();
-  findings.head["more"] = found->more || !fits;
-  findings.body = entries.take();
-  return findings;
+  return findings_of(*start, *found, found->entries, [](const ListedName& entry) -> json {
+    return {entry.path,          name_of(entry.type), entry.size, entry.modified_ns / k_ns_per_ms,
+            entry.mode & 07777U, entry.link_target};
+  });
 }
 
 Result<Findings> glob(const FileSpace& space, const json& head) {
@@ -159,18 +166,9 @@ Result<Findings> glob(const FileSpace& space, const json& head) {
   if (!found) {
     return fail(found.error());
   }
-  BoundedArray entries("entries");
-  bool fits = true;
-  for (std::size_t i = 0; i < found->files.size() && fits; ++i) {
-    const FoundName& file = found->files[i];
-    fits = entries.add({file.path, name_of(file.type), file.size, file.modified_ns / k_ns_per_ms});
-  }
-  Findings findings{totals_of(*start, *found), {}};
-  findings.head["total"] = found->total;
-  findings.head["shown"] = fits ? found->shown : entries.count();
-  findings.head["more"] = found->more || !fits;
-  findings.body = entries.take();
-  return findings;
+  return findings_of(*start, *found, found->files, [](const FoundName& file) -> json {
+    return {file.path, name_of(file.type), file.size, file.modified_ns / k_ns_per_ms};
+  });
 }
 
 SearchRequest grep_request(const json& head, const Start& start) {

@@ -66,14 +66,8 @@ Result<ResolvedFile> find_regular(const json& head) {
   if (!file) {
     return fail(file.error());
   }
-  if (file->is_directory()) {
-    return fail(file_error(file->path, EISDIR));
-  }
-  if (!file->is_regular()) {
-    return fail("not_a_file", "'" + printable_line(file->path, 300) + "' is a device, a pipe or a socket, not a file",
-                "Use execute_command for it");
-  }
-  return file;
+  const auto regular = expect_regular(*file);
+  return regular ? std::move(file) : fail(regular.error());
 }
 
 /// The requests that change files, and those that look at them.
@@ -160,9 +154,6 @@ class Service {
     if (!space) {
       return fail(space.error());
     }
-    if (frame.head.contains("staging")) {
-      return told(m_changer.write_staged(*space, change_request(frame.head), mode_of(frame.head)));
-    }
     NewContent content{frame.body, frame.head.at("text").get<bool>(), std::nullopt, mode_of(frame.head)};
     if (const std::string name = text_field(frame.head, "encoding"); !name.empty()) {
       content.encoding = encoding_from(name);
@@ -170,7 +161,9 @@ class Service {
         return fail("bad_request", "no such encoding");
       }
     }
-    return told(m_changer.write(*space, change_request(frame.head), content));
+    const ChangeRequest request = change_request(frame.head);
+    return told(frame.head.contains("staging") ? m_changer.write_staged(*space, request, content)
+                                               : m_changer.write(*space, request, content));
   }
 
   Result<Answer> edit(const wire::Frame& frame) {

@@ -76,7 +76,7 @@ class World {
         return fail(staged.error());
       }
     }
-    return m_changer->write_staged(*m_space, {at(name), owner, expected}, std::nullopt);
+    return m_changer->write_staged(*m_space, {at(name), owner, expected}, {});
   }
   FileChanger& changer() { return *m_changer; }
   const FileSpace& space() { return *m_space; }
@@ -571,4 +571,19 @@ TEST_CASE("with a root, nothing outside it is changed or told of") {
   CHECK(world.content("root/sub/file") == "x");
   CHECK(world.content("secret") == "secret");
   CHECK(!fs::exists(world.at("new")));
+}
+
+TEST_CASE("a staged text is not stored as UTF-8 where the file, or whoever asks, wants something else") {
+  World world;
+  world.put("file", std::string("\xFF\xFEo\0l\0d\0", 8));
+  const std::string revision = agent::revision_of(world.content("file"));
+  REQUIRE(world.changer().stage(world.space(), world.at("file"), "new", true));
+  const agent::ChangeRequest request{world.at("file"), "me", revision};
+  CHECK(code_of(world.changer().write_staged(world.space(), request, {})) == "too_large");
+  CHECK(world.content("file").size() == 8);
+  REQUIRE(world.changer().stage(world.space(), world.at("file"), "new", true));
+  agent::NewContent as_utf8;
+  as_utf8.encoding = agent::Encoding::utf8;
+  REQUIRE(world.changer().write_staged(world.space(), request, as_utf8));
+  CHECK(world.content("file") == "new");
 }
