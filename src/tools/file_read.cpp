@@ -89,8 +89,8 @@ std::vector<std::string> remarks(const ReadFile& file) {
     remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
   }
   if (file.line_ends == "crlf" || file.line_ends == "mixed") {
-    remarks.push_back(file.line_ends == "crlf" ? "lines end with CRLF, which edits keep"
-                                               : "some lines end with CRLF and some with LF; edits keep both");
+    remarks.emplace_back(file.line_ends == "crlf" ? "lines end with CRLF, which edits keep"
+                                                  : "some lines end with CRLF and some with LF; edits keep both");
   }
   if (!file.final_newline && !file.more) {
     remarks.emplace_back("the last line has no newline at its end");

@@ -250,7 +250,7 @@ std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std:
     m_watches->fetch_sub(1);
     return nullptr;
   }
-  const auto follower = std::make_shared<std::jthread>([this, uri, output, path, owner](const std::stop_token& stop) {
+  auto follower = std::make_shared<std::jthread>([this, uri, output, path, owner](const std::stop_token& stop) {
     output ? follow(m_sandbox, *m_bulletin, uri, output->process, owner, stop)
            : follow_file(m_sandbox, *m_bulletin, uri, *path, owner, stop);
   });

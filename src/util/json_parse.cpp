@@ -1,12 +1,12 @@
 #include "util/json_parse.hpp"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "util/json_plain.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge {
@@ -142,11 +142,7 @@ class Parser {
   bool read_text(std::string& text) {
     m_rest.remove_prefix(1);
     while (true) {
-      std::size_t plain = 0;
-      while (plain < m_rest.size() && m_rest[plain] != '"' && m_rest[plain] != '\\' &&
-             static_cast<unsigned char>(m_rest[plain]) >= 0x20) {
-        ++plain;
-      }
+      const std::size_t plain = plain_json_length(m_rest);
       text.append(m_rest, 0, plain);
       m_rest.remove_prefix(plain);
       if (read_word("\"")) {

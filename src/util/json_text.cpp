@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
+#include "util/json_plain.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge {
@@ -11,15 +10,6 @@ namespace dockbridge {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::array<bool, 256> special_characters() {
-  std::array<bool, 256> special{};
-  for (std::size_t c = 0; c < 0x20; ++c) {
-    special[c] = true;
-  }
-  special['"'] = special['\\'] = true;
-  return special;
-}
 
 void append_escape(std::string& out, char c) {
   switch (c) {
@@ -50,21 +40,21 @@ void append_escape(std::string& out, char c) {
 }
 
 void append_text(std::string& out, std::string_view text) {
-  static constexpr auto k_special = special_characters();
   if (!is_valid_utf8(text)) {
     append_text(out, to_valid_utf8(text).text);
     return;
   }
   out.push_back('"');
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (k_special[static_cast<unsigned char>(text[i])]) {
-      out.append(text, begin, i - begin);
-      append_escape(out, text[i]);
-      begin = i + 1;
+  while (true) {
+    const std::size_t plain = plain_json_length(text);
+    out.append(text, 0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) {
+      break;
     }
+    append_escape(out, text.front());
+    text.remove_prefix(1);
   }
-  out.append(text, begin);
   out.push_back('"');
 }
 

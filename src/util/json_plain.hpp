@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace dockbridge {
+
+/// How many bytes at the start of `text` stand for themselves in a JSON text: no quote, backslash or control character.
+inline std::size_t plain_json_length(std::string_view text) {
+  constexpr std::uint64_t k_ones = 0x0101010101010101U;
+  constexpr std::uint64_t k_high_bits = 0x8080808080808080U;
+  const auto is_special = [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\'; };
+  // Not zero if a byte is less than `least`; maybe also if it is not, which costs a closer look.
+  const auto any_below = [](std::uint64_t word, std::uint64_t least) {
+    return (word - k_ones * least) & ~word & k_high_bits;
+  };
+  std::size_t at = 0;
+  while (text.size() - at >= sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((any_below(word, 0x20) | any_below(word ^ k_ones * '"', 1) | any_below(word ^ k_ones * '\\', 1)) != 0) {
+      break;
+    }
+    at += sizeof word;
+  }
+  while (at < text.size() && !is_special(static_cast<unsigned char>(text[at]))) {
+    ++at;
+  }
+  return at;
+}
+
+}  // namespace dockbridge
