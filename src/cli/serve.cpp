@@ -29,7 +29,8 @@ constexpr const char* k_instructions =
     "between calls. Commands that fall silent are left running in the background under a processId: use check_process "
     "with a timeout to wait for them instead of polling, and send_input to answer prompts. Start servers with "
     "background: true. Output beyond the limit is cut in the middle; narrow it with grep, head or tail, or read on "
-    "with check_process and since.";
+    "with check_process and since. Use file_read, file_edit, file_write, file_ls, file_glob and file_grep for files "
+    "rather than cat, sed, ls, find and grep: they number lines, notice changes by others, and can undo.";
 
 /// A box with a way in and out.
 constexpr const char* k_icon =
