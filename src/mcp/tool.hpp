@@ -15,7 +15,8 @@ namespace dockbridge::mcp {
 class StateSeal;
 
 /// What a tool, prompt or resource knows about the call it serves. The functions may be called by the thread that
-/// makes the call, until it returns; an empty one means that the client has not asked for it or could not take it.
+/// makes the call, or by one that this waits for, until it returns; never by two at a time. An empty one means that the
+/// client has not asked for it or could not take it.
 struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< whose handles these are
