@@ -71,6 +71,10 @@ json one_text(const std::string& uri, const char* type, const std::string& text)
 void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& process,
             const std::string& owner, const std::stop_token& stop) {
   auto snapshot = find_own(sandbox, process, owner);
+  if (snapshot && snapshot->state.out.total + snapshot->state.err.total > 0) {
+    // Some of it may have come between the request and this look.
+    bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
+  }
   while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
     sandbox::Until until;
     until.known = sandbox::Offsets{snapshot->state.out.total, snapshot->state.err.total};
@@ -95,6 +99,10 @@ void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& u
                                                  : fail(file.error());
   };
   auto known = modified_at();
+  if (known) {
+    // It may have changed between the request and this look.
+    bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
+  }
   while (known && !stop.stop_requested()) {
     const auto changed = sandbox.files().await_change(path, *known, k_watch_slice, stop);
     if (!changed) {

@@ -1,10 +1,13 @@
 // Whatever bytes come in on a connection, the HTTP front answers or closes, and lives.
 
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "mcp/transport/http/connection.hpp"
 #include "mcp/transport/http/front.hpp"
@@ -56,6 +59,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Fd client(ends[0]);
   (void)!::write(client.get(), data, size);
   ::shutdown(client.get(), SHUT_WR);
+  // A client that does not read is waited for, which is right and takes long: this one reads.
+  const std::jthread reader([&] {
+    std::array<char, 4096> answers;
+    pollfd polled{client.get(), POLLIN, 0};
+    while (::poll(&polled, 1, -1) > 0 && ::read(client.get(), answers.data(), answers.size()) > 0) {
+    }
+  });
   http::Socket socket(Fd(ends[1]), "127.0.0.1");
   http::Connection(socket,
                    {house.limits, house.handler, house.hub.metrics, house.log, house.stopping, house.body_bytes})
