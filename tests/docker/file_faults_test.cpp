@@ -401,3 +401,18 @@ TEST_CASE("a file of a gigabyte is read and searched in bounded memory") {
   }
   CHECK((!k_memory_tells || peak_kib(files.server.pid()) < 64 * 1024));
 }
+
+TEST_CASE("when the process that works on a file dies, the call says so and the next one works") {
+  Connected c;
+  c.server.execute("echo hello > /app/file");
+  const json arguments = {{"filePath", "/app/file"}};
+  REQUIRE(c.server.call("file_read", arguments)["isError"] == false);
+  const auto workers = c.container.pids_of("dockbridge-file");
+  REQUIRE(workers.size() == 1);
+  REQUIRE(::kill(workers.front(), SIGSTOP) == 0);
+  const int id = c.server.start_call("file_read", arguments);
+  CHECK(c.server.stays_silent(milliseconds(200)));
+  REQUIRE(::kill(workers.front(), SIGKILL) == 0);
+  CHECK(error_of(c.server.receive_answer(id)["result"])["code"] == "worker_gone");
+  CHECK(fields_of(c.server.call("file_read", arguments))["content"] == "hello\n");
+}

@@ -163,7 +163,8 @@ void FileWorkers::read_from(int fd) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return;
   }
-  Result<std::optional<wire::Frame>> frame = fail("worker_gone", "");
+  Result<std::optional<wire::Frame>> frame = fail("worker_gone", "the process that worked on this died",
+                                                  "Try again; if the container is short of memory, see `docker stats`");
   if (got > 0) {
     worker->reader.feed({buffer.data(), static_cast<std::size_t>(got)});
     frame = worker->reader.next();
@@ -172,8 +173,7 @@ void FileWorkers::read_from(int fd) {
     const auto request = worker->request;
     drop(worker);
     if (request) {
-      refuse(*request, "file_worker_died", "the process that worked on this died",
-             "Try again; if the container is short of memory, see `docker stats`");
+      refuse(*request, frame.error().code, frame.error().message, frame.error().next_step);
     }
     start_waiting();
   } else if (*frame) {
