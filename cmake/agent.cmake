@@ -35,6 +35,7 @@ add_executable(dockbridge-agent
   src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
   src/agent/keeper/orders.cpp
+  src/agent/keeper/out_of_memory.cpp
   src/agent/session/keepers.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/session/operations.cpp

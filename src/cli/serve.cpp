@@ -15,6 +15,7 @@
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"
 #include "tools/toolbox.hpp"
+#include "util/memory.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::cli {
@@ -23,6 +24,8 @@ namespace {
 
 /// More than one owner may have at a time over HTTP, so that nobody can take them all.
 constexpr std::size_t k_max_calls = 512;
+/// A long reply and what it is made of.
+constexpr std::size_t k_kept_memory = 2 * 1024 * 1024;
 
 constexpr const char* k_instructions =
     "You work in a persistent Docker container. execute_command runs shell commands there; files and processes stay "
@@ -58,6 +61,7 @@ void wait_for(int fd) {
 }  // namespace
 
 int serve(const Options& options, Log& log) {
+  keep_freed_memory(k_kept_memory);
   const Fd signals = stop_signals();
   Bridge bridge(options, log);
   std::atomic<bool> in_use{false};

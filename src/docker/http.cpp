@@ -17,6 +17,7 @@ constexpr std::size_t k_max_body_bytes = 8 * 1024 * 1024;
 constexpr std::size_t k_max_header_bytes = 64 * 1024;
 constexpr std::size_t k_max_complaint_bytes = 4096;
 constexpr long k_connect_timeout_ms = 5000;
+constexpr std::size_t k_read_bytes = 64 * 1024;
 
 struct CurlDeleter {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -86,7 +87,7 @@ class UpgradedStream : public sandbox::ByteStream {
     if (const std::size_t got = demultiplex(buffer); got > 0) {
       return got;
     }
-    std::array<char, 64 * 1024> raw;
+    std::array<char, k_read_bytes> raw;
     std::size_t count = 0;
     const CURLcode code = curl_easy_recv(m_handle.get(), raw.data(), raw.size(), &count);
     if (code == CURLE_AGAIN) {
@@ -233,6 +234,7 @@ Result<std::unique_ptr<sandbox::ByteStream>> Http::upgrade(const std::string& pa
   const std::string url = url_of(m_address, "/");
   curl_easy_setopt(handle.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_CONNECT_ONLY, 1L);
+  curl_easy_setopt(handle.get(), CURLOPT_BUFFERSIZE, static_cast<long>(k_read_bytes));  // bounds each receive, too
   if (const CURLcode code = curl_easy_perform(handle.get()); code != CURLE_OK) {
     return fail(connection_error(m_address, handle.get(), code));
   }

@@ -24,8 +24,8 @@ Error violation() {
 }
 
 /// What `read` makes of an answer, or a violation if the answer is not what was agreed on.
-template <typename Read>
-auto understood(const wire::Frame& frame, Read read) -> Result<decltype(read(frame))> {
+template <typename Frame, typename Read>
+auto understood(Frame& frame, Read read) -> Result<decltype(read(frame))> {
   try {
     return read(frame);
   } catch (const json::exception&) {
@@ -33,7 +33,7 @@ auto understood(const wire::Frame& frame, Read read) -> Result<decltype(read(fra
   }
 }
 
-ReadFile read_file_from(const wire::Frame& frame) {
+ReadFile read_file_from(wire::Frame& frame) {
   const json& head = frame.head;
   ReadFile file;
   file.path = head.at("path").get<std::string>();
@@ -45,7 +45,7 @@ ReadFile read_file_from(const wire::Frame& frame) {
     file.type = head.at("type").get<std::string>();
     return file;
   }
-  file.text = frame.body;
+  file.text = std::move(frame.body);
   file.lines = head.at("lines").get<std::size_t>();
   file.first_line = head.at("firstLine").get<std::int64_t>();
   file.more = head.at("more").get<bool>();
@@ -180,14 +180,14 @@ Result<Value> Files::believed(Result<Value> value) {
 }
 
 Result<ReadFile> Files::read(const ReadRequest& request, const std::stop_token& stop) {
-  const auto answer = ask({{"op", "file.read"},
-                           {"path", request.path},
-                           {"owner", request.owner},
-                           {"offset", request.offset},
-                           {"limit", request.limit},
-                           {"maxLine", request.max_line_characters},
-                           {"maxBytes", request.max_bytes}},
-                          {}, k_patience, Repeat::once, stop);
+  auto answer = ask({{"op", "file.read"},
+                     {"path", request.path},
+                     {"owner", request.owner},
+                     {"offset", request.offset},
+                     {"limit", request.limit},
+                     {"maxLine", request.max_line_characters},
+                     {"maxBytes", request.max_bytes}},
+                    {}, k_patience, Repeat::once, stop);
   return answer ? believed(understood(*answer, read_file_from)) : fail(answer.error());
 }
 

@@ -102,7 +102,7 @@ std::vector<std::string> remarks(const ReadFile& file) {
   return remarks;
 }
 
-ToolResult tell_text(const ReadFile& file) {
+ToolResult tell_text(ReadFile file) {
   ToolResult result;
   const std::string of_total = file.total_lines ? fmt::format(" of {}", *file.total_lines) : "";
   if (file.size == 0) {
@@ -120,12 +120,18 @@ ToolResult tell_text(const ReadFile& file) {
   if (!file.revision.empty()) {
     result.text += "\nRevision: " + file.revision;
   }
-  result.structured = {{"path", file.path},          {"kind", "text"},
-                       {"size", file.size},          {"revision", file.revision},
-                       {"content", file.text},       {"firstLine", file.first_line},
-                       {"lines", file.lines},        {"more", file.more},
-                       {"cutLines", file.cut_lines}, {"encoding", file.encoding},
-                       {"lineEnds", file.line_ends}, {"finalNewline", file.final_newline}};
+  result.structured = {{"path", file.path},
+                       {"kind", "text"},
+                       {"size", file.size},
+                       {"revision", file.revision},
+                       {"content", std::move(file.text)},
+                       {"firstLine", file.first_line},
+                       {"lines", file.lines},
+                       {"more", file.more},
+                       {"cutLines", file.cut_lines},
+                       {"encoding", file.encoding},
+                       {"lineEnds", file.line_ends},
+                       {"finalNewline", file.final_newline}};
   if (file.total_lines) {
     result.structured["totalLines"] = *file.total_lines;
   }
@@ -186,11 +192,11 @@ ToolResult read(const ToolCall& call) {
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  const auto file = call.sandbox.files().read(request, call.context.interruption.token());
+  auto file = call.sandbox.files().read(request, call.context.interruption.token());
   if (!file) {
     return mcp::error_result(file.error());
   }
-  return file->kind == FileKind::text ? tell_text(*file) : tell_other(call, request.path, *file);
+  return file->kind == FileKind::text ? tell_text(std::move(*file)) : tell_other(call, request.path, *file);
 }
 
 }  // namespace

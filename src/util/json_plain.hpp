@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,19 +10,21 @@ namespace dockbridge {
 
 /// How many bytes at the start of `text` stand for themselves in a JSON text: no quote, backslash or control character.
 inline std::size_t plain_json_length(std::string_view text) {
+  static_assert(std::endian::native == std::endian::little);
   constexpr std::uint64_t k_ones = 0x0101010101010101U;
   constexpr std::uint64_t k_high_bits = 0x8080808080808080U;
   const auto is_special = [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\'; };
-  // Not zero if a byte is less than `least`; maybe also if it is not, which costs a closer look.
-  const auto any_below = [](std::uint64_t word, std::uint64_t least) {
+  // The lowest bit that is set is that of the first byte less than `least`; what is above it says nothing.
+  const auto below = [](std::uint64_t word, std::uint64_t least) {
     return (word - k_ones * least) & ~word & k_high_bits;
   };
   std::size_t at = 0;
   while (text.size() - at >= sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof word);
-    if ((any_below(word, 0x20) | any_below(word ^ k_ones * '"', 1) | any_below(word ^ k_ones * '\\', 1)) != 0) {
-      break;
+    const std::uint64_t found = below(word, 0x20) | below(word ^ k_ones * '"', 1) | below(word ^ k_ones * '\\', 1);
+    if (found != 0) {
+      return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
     }
     at += sizeof word;
   }

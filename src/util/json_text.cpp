@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t k_long_text = 16 * 1024;
+
 void append_escape(std::string& out, char c) {
   switch (c) {
     case '"':
@@ -43,6 +45,9 @@ void append_text(std::string& out, std::string_view text) {
   if (!is_valid_utf8(text)) {
     append_text(out, to_valid_utf8(text).text);
     return;
+  }
+  if (text.size() > k_long_text) {
+    out.reserve(out.size() + text.size() + text.size() / 16);  // most long texts are lines
   }
   out.push_back('"');
   while (true) {

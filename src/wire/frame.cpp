@@ -29,14 +29,17 @@ std::uint32_t read_u32(std::string_view bytes) {
 
 }  // namespace
 
-std::string encode(const nlohmann::json& head, std::string_view body) {
+void append_frame(std::string& out, const nlohmann::json& head, std::string_view body) {
   const std::string text = json_text(head);
-  std::string out;
-  out.reserve(k_prefix_bytes + text.size() + body.size());
   append_u32(out, text.size());
   append_u32(out, body.size());
   out.append(text);
   out.append(body);
+}
+
+std::string encode(const nlohmann::json& head, std::string_view body) {
+  std::string out;
+  append_frame(out, head, body);
   return out;
 }
 

@@ -35,6 +35,8 @@ struct Frame {
 
 /// Two little-endian 32-bit lengths, the head as JSON text, the body as it is.
 std::string encode(const nlohmann::json& head, std::string_view body = {});
+/// The same, behind what `out` has already.
+void append_frame(std::string& out, const nlohmann::json& head, std::string_view body = {});
 
 /// Parses JSON text from an untrusted peer: depth is bounded while parsing, the result is an object.
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "util/file.hpp"
@@ -17,6 +18,11 @@ namespace {
 constexpr const char* k_seen = "files_seen";
 constexpr const char* k_changes = "files_changed";
 constexpr char k_separator = '\t';
+/// How much of the end of a log is looked at first, and how much more each time that was not enough.
+constexpr std::size_t k_first_window = 4 * 1024;
+constexpr std::size_t k_window_growth = 16;
+constexpr std::size_t k_longest_window = k_first_window * k_window_growth * k_window_growth;
+static_assert(k_longest_window >= FileHistory::k_most_log_bytes * 2);
 
 /// Fit to stand between separators.
 std::string escaped(std::string_view text) {
@@ -51,19 +57,6 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   }
 }
 
-/// The last line of `lines` that begins with `start`, without it.
-std::optional<std::string_view> last_line(std::string_view lines, const std::string& start) {
-  const std::string wanted = "\n" + start;
-  std::optional<std::string_view> found;
-  if (lines.starts_with(start)) {
-    found = lines.substr(start.size());
-  }
-  for (std::size_t at = lines.find(wanted); at != std::string_view::npos; at = lines.find(wanted, at + 1)) {
-    found = lines.substr(at + wanted.size());
-  }
-  return found ? std::optional(found->substr(0, found->find('\n'))) : std::nullopt;
-}
-
 }  // namespace
 
 void FileHistory::note_seen(const std::string& owner, const std::string& path, const std::string& revision) const {
@@ -72,9 +65,7 @@ void FileHistory::note_seen(const std::string& owner, const std::string& path, c
 }
 
 std::optional<std::string> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
-  const std::string lines = lines_of(k_seen);
-  const auto found = last_line(lines, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
-  return found ? std::optional(std::string(*found)) : std::nullopt;
+  return last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
 }
 
 Result<void> FileHistory::note_change(const FileChange& change) const {
@@ -84,8 +75,7 @@ Result<void> FileHistory::note_change(const FileChange& change) const {
 
 std::optional<FileChange> FileHistory::find_change(const std::string& path,
                                                    const std::optional<std::string>& id) const {
-  const std::string lines = lines_of(k_changes);
-  const auto found = last_line(lines, escaped(path) + k_separator + (id ? *id + k_separator : ""));
+  const auto found = last_line(k_changes, escaped(path) + k_separator + (id ? *id + k_separator : ""));
   if (!found) {
     return std::nullopt;
   }
@@ -128,6 +118,35 @@ Result<void> FileHistory::append(const char* log, const std::string& line) const
   const std::size_t half = lines.find('\n', lines.size() / 2);
   // One that cannot be read, as it grew too long all the same, begins anew.
   return replace_file_at(m_state_fd, log, half == std::string::npos ? line : lines.substr(half + 1));
+}
+
+/// From the end, as most of what is asked for was noted a moment ago.
+std::optional<std::string> FileHistory::last_line(const char* log, const std::string& start) const {
+  const Fd file(::openat(m_state_fd, log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) {
+    return std::nullopt;
+  }
+  const auto size = static_cast<std::size_t>(info.st_size);
+  const std::string wanted = "\n" + start;
+  for (std::size_t window = k_first_window; window <= k_longest_window; window *= k_window_growth) {
+    const std::size_t length = std::min(size, window);
+    std::string lines(1 + length, '\n');  // the very first line has an end of line before it, too
+    if (::pread(file.get(), lines.data() + 1, length, static_cast<off_t>(size - length)) !=
+        static_cast<ssize_t>(length)) {
+      return std::nullopt;
+    }
+    const std::size_t at = lines.rfind(wanted);
+    // What a window begins with may be the rest of a line.
+    if (at != std::string::npos && (at > 0 || length == size)) {
+      const std::size_t begin = at + wanted.size();
+      return lines.substr(begin, lines.find('\n', begin) - begin);
+    }
+    if (length == size) {
+      break;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string FileHistory::lines_of(const char* log) const {

@@ -41,6 +41,8 @@ class FileHistory {
 
  private:
   Result<void> append(const char* log, const std::string& line) const;
+  /// The last line that begins with `start`, without it.
+  [[nodiscard]] std::optional<std::string> last_line(const char* log, const std::string& start) const;
   [[nodiscard]] std::string lines_of(const char* log) const;
 
   int m_state_fd;

@@ -15,6 +15,7 @@
 #include "agent/files/searching.hpp"
 #include "agent/files/text_page.hpp"
 #include "util/file.hpp"
+#include "util/memory.hpp"
 #include "util/text.hpp"
 #include "wire/frame.hpp"
 
@@ -27,7 +28,7 @@ using nlohmann::json;
 constexpr std::size_t k_most_page_bytes = wire::k_max_body_to_host / 2;
 constexpr std::size_t k_most_edits = 1000;
 /// A request that took more memory than this gives it back.
-constexpr std::size_t k_trimmed_bytes = 1024 * 1024;
+constexpr std::size_t k_kept_bytes = 1024 * 1024;
 
 struct Answer {
   json head = json::object();
@@ -262,6 +263,7 @@ std::string respond(Service& service, const wire::Frame& frame) {
 int serve_files(const Fd& stream, const char* state_path) {
   ::prctl(PR_SET_NAME, "dockbridge-file");
   ::umask(022);
+  keep_freed_memory(k_kept_bytes);
   const Fd state(::open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   auto changer = FileChanger::open(state.get());
   if (!changer) {
@@ -280,7 +282,7 @@ int serve_files(const Fd& stream, const char* state_path) {
       if (!write_all(stream.get(), answer)) {
         return 0;
       }
-      if ((*frame)->body.size() + answer.size() > k_trimmed_bytes) {
+      if ((*frame)->body.size() + answer.size() > k_kept_bytes) {
         ::malloc_trim(0);
       }
       continue;

@@ -317,16 +317,16 @@ class LargeFile {
 }  // namespace
 
 TextPage page_of(std::string_view text, const PageRequest& request) {
-  const std::uint64_t total = lines_in(text);
-  PageBuilder builder(request, lines_to_skip(request.offset, total));
+  PageBuilder builder(request, lines_to_skip(request.offset, request.offset < 0 ? lines_in(text) : 0));
   std::string_view rest = text;
-  while (!rest.empty() && !builder.is_full()) {
+  std::uint64_t total = 0;
+  for (; !rest.empty() && !builder.is_full(); ++total) {
     const std::size_t end = rest.find('\n');
     builder.add(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   TextPage page = builder.take();
-  page.total_lines = total;
+  page.total_lines = total + lines_in(rest);
   page.ends = line_ends_of(text);
   page.final_newline = text.empty() || text.back() == '\n';
   return page;

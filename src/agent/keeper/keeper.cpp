@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "agent/keeper/out_of_memory.hpp"
 #include "agent/keeper/process_tree.hpp"
-#include "agent/keeper/streams.hpp"
 #include "agent/keeper/usage.hpp"
 
 namespace dockbridge::agent {
@@ -45,22 +45,27 @@ Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
       m_err(surroundings.directory, err_name(m_assignment.process), m_assignment.caps),
       m_surroundings(surroundings) {}
 
-Result<void> Keeper::start() {
+Result<void> Keeper::start(Streams streams) {
   if (m_assignment.terminal) {
     auto terminal = Terminal::open(*m_assignment.terminal, m_surroundings.directory, screen_name(m_assignment.process));
     if (!terminal) {
       return fail(terminal.error());
     }
     m_terminal = std::move(*terminal);
+    auto on_terminal = open_on_terminal(*m_terminal);
+    if (!on_terminal) {
+      return fail(on_terminal.error());
+    }
+    streams = std::move(*on_terminal);
   }
-  auto streams = open_streams(m_terminal.get(), std::move(m_assignment.stdin_file));
-  if (!streams) {
-    return fail(streams.error());
+  if (m_assignment.stdin_file) {
+    streams.child_in = std::move(m_assignment.stdin_file);
+    streams.in = m_terminal ? std::move(streams.in) : Fd();
   }
   ChildSpec& child = m_assignment.child;
-  child.stdin_fd = streams->child_in.get();
-  child.stdout_fd = streams->child_out.get();
-  child.stderr_fd = streams->child_err.get();
+  child.stdin_fd = streams.child_in.get();
+  child.stdout_fd = streams.child_out.get();
+  child.stderr_fd = streams.child_err.get();
   child.on_terminal = m_terminal != nullptr;
   if (child.identity) {
     // So that the command may open /dev/stdin, /dev/stdout and /dev/stderr.
@@ -73,12 +78,10 @@ Result<void> Keeper::start() {
     return fail(pid.error());
   }
   m_pid = *pid;
-  m_earlier_memory_kills = out_of_memory_kills();
-  streams->unblock();
   note_activity();
-  m_out_pipe = std::move(streams->out);
-  m_err_pipe = std::move(streams->err);
-  m_stdin_pipe = std::move(streams->in);
+  m_out_pipe = std::move(streams.out);
+  m_err_pipe = std::move(streams.err);
+  m_stdin_pipe = std::move(streams.in);
   if (m_assignment.max_runtime.count() > 0) {
     m_runtime_ends = Clock::now() + m_assignment.max_runtime;
   }
@@ -168,8 +171,21 @@ short Keeper::screen_events() const {
   return static_cast<short>(m_terminal && m_terminal->has_backlog() ? POLLIN | POLLOUT : POLLIN);
 }
 
+/// What can wait for a command that ends at once.
+void Keeper::settle() {
+  m_settled = true;
+  m_earlier_memory_kills = out_of_memory_kills();
+  set_oom_score(m_surroundings.own_oom_score);
+}
+
 /// Time in which nothing could run does not count as run time. That it is no silence either is for sessions to see.
 void Keeper::wait_for_events(std::vector<pollfd>& polled) {
+  if (!std::exchange(m_has_polled, true) && ::poll(polled.data(), polled.size(), 0) > 0) {
+    return;  // it may have ended, and then nothing is left to be done
+  }
+  if (!m_settled) {
+    settle();
+  }
   const int timeout = poll_timeout_ms();
   const auto began = Clock::now();
   ::poll(polled.data(), polled.size(), timeout);
@@ -226,8 +242,7 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
 
 void Keeper::reap() {
   signalfd_siginfo info{};
-  while (::read(m_surroundings.signals, &info, sizeof info) > 0) {
-  }
+  [[maybe_unused]] const ssize_t got = ::read(m_surroundings.signals, &info, sizeof info);  // however many, it is one
   bool main_ended = false;
   bool childless = false;
   while (true) {
@@ -280,7 +295,7 @@ void Keeper::record_end(bool closed) {
 bool Keeper::was_killed_for_memory() const {
   const bool killed = m_status.end == wire::EndKind::signal ? m_status.end_code == SIGKILL
                                                             : m_status.end_code == k_shell_signal_base + SIGKILL;
-  return killed && m_status.cause == wire::Cause::none && out_of_memory_kills() > m_earlier_memory_kills;
+  return killed && m_settled && m_status.cause == wire::Cause::none && out_of_memory_kills() > m_earlier_memory_kills;
 }
 
 void Keeper::note_activity() {

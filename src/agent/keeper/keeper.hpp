@@ -11,6 +11,7 @@
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/keeper/input_wait.hpp"
+#include "agent/keeper/streams.hpp"
 #include "agent/keeper/terminal.hpp"
 #include "agent/record.hpp"
 #include "util/clock.hpp"
@@ -26,15 +27,16 @@ class Keeper {
  public:
   /// What it borrows from the process it lives in.
   struct Surroundings {
-    int directory = -1;    ///< the state directory
-    int signals = -1;      ///< a signalfd for SIGCHLD
-    int listener = -1;     ///< where sessions connect
-    std::string socket{};  ///< the listener's name in the directory
-    std::string own_oom_score{};
+    int directory = -1;           ///< the state directory
+    int signals = -1;             ///< a signalfd for SIGCHLD
+    int listener = -1;            ///< where sessions connect
+    std::string socket{};         ///< the listener's name in the directory
+    std::string own_oom_score{};  ///< while it keeps a command; without one it has what the next one inherits
   };
 
   Keeper(Assignment assignment, const Surroundings& surroundings);
-  Result<void> start();
+  /// `pipes` are for the command, unless it has a terminal.
+  Result<void> start(Streams pipes);
   /// Serves `first_link`, and whoever connects, until the whole tree is gone. Returns that link if its peer
   /// knows that this keeper can have another command.
   Fd run(Fd first_link);
@@ -54,6 +56,7 @@ class Keeper {
   void loop();
   [[nodiscard]] int poll_timeout_ms() const;
   void wait_for_events(std::vector<pollfd>& polled);
+  void settle();
 
   void read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most);
   void reap();
@@ -92,6 +95,8 @@ class Keeper {
   wire::Phase m_phase = wire::Phase::running;
   Status m_status;
   bool m_end_recorded = false;
+  bool m_has_polled = false;
+  bool m_settled = false;
   Clock::time_point m_last_activity;
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;

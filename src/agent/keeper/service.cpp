@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "agent/keeper/keeper.hpp"
+#include "agent/keeper/out_of_memory.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 
@@ -26,19 +27,6 @@ namespace {
 constexpr int k_backlog = 16;
 /// Makes commands the first victims when the container runs out of memory, not their keepers.
 constexpr std::string_view k_command_oom_score = "500";
-
-std::string oom_score() {
-  const Fd file(::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC));
-  std::array<char, 16> text{};
-  const ssize_t got = ::read(file.get(), text.data(), text.size());
-  return got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "0";
-}
-
-/// Where this may not be set, the kernel's own choice is as good.
-void set_oom_score(std::string_view score) {
-  const Fd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  (void)write_all(file.get(), score);
-}
 
 /// All signals wait, and none is ignored, whoever started us: a command would inherit that. SIGCHLD is read from the
 /// descriptor.
@@ -106,7 +94,7 @@ class Listener {
 };
 
 /// Looks after one command to its end, if it can be started. Returns the link, if there can be another.
-Fd keep(Result<Assignment> assignment, const Keeper::Surroundings& surroundings, Fd link) {
+Fd keep(Result<Assignment> assignment, Result<Streams> pipes, const Keeper::Surroundings& surroundings, Fd link) {
   if (!assignment) {
     tell_failure(link.get(), assignment.error());
     return link;
@@ -116,13 +104,16 @@ Fd keep(Result<Assignment> assignment, const Keeper::Surroundings& surroundings,
                               "See with `df` and `df -i` whether the container's disk is full"});
     return link;
   }
+  if (!pipes && !(pipes = open_pipes())) {
+    tell_failure(link.get(), pipes.error());
+    return link;
+  }
   Keeper keeper(std::move(*assignment), surroundings);
-  if (const auto started = keeper.start(); !started) {
+  if (const auto started = keeper.start(std::move(*pipes)); !started) {
     tell_failure(link.get(), started.error());
     const bool is_free = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
     return is_free ? std::move(link) : Fd();
   }
-  set_oom_score(surroundings.own_oom_score);
   return keeper.run(std::move(link));
 }
 
@@ -139,10 +130,11 @@ int serve_as_keeper(Fd link, const char* state_path) {
     return 1;
   }
   Listener listener(directory.get());
-  const std::string own_score = oom_score();
+  const std::string own_score = own_oom_score();
   while (link) {
-    // Set before there is anything to do, and inherited: a command's start is not held up by it.
+    // Before there is anything to do: a command's start is not held up by it. The score is inherited.
     set_oom_score(k_command_oom_score);
+    auto pipes = open_pipes();
     Result<Assignment> assignment;
     Received received = Received::nothing;
     while (received == Received::nothing) {
@@ -153,8 +145,8 @@ int serve_as_keeper(Fd link, const char* state_path) {
       break;
     }
     listener.open();
-    link = keep(std::move(assignment), {directory.get(), signals.get(), listener.fd(), listener.name(), own_score},
-                std::move(link));
+    link = keep(std::move(assignment), std::move(pipes),
+                {directory.get(), signals.get(), listener.fd(), listener.name(), own_score}, std::move(link));
   }
   return 0;
 }

@@ -26,9 +26,23 @@ Fd duplicate(int fd) {
   return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
-Result<Streams> open_on_terminal(const Terminal& terminal, Fd input_file) {
+}  // namespace
+
+Result<Streams> open_pipes() {
   Streams streams;
-  streams.child_in = input_file ? std::move(input_file) : duplicate(terminal.command_fd());
+  if (!open_pipe(streams.out, streams.child_out) || !open_pipe(streams.err, streams.child_err) ||
+      !open_pipe(streams.child_in, streams.in)) {
+    return fail(no_descriptors());
+  }
+  for (const Fd* own : {&streams.in, &streams.out, &streams.err}) {
+    ::fcntl(own->get(), F_SETFL, O_NONBLOCK);
+  }
+  return streams;
+}
+
+Result<Streams> open_on_terminal(const Terminal& terminal) {
+  Streams streams;
+  streams.child_in = duplicate(terminal.command_fd());
   streams.child_out = duplicate(terminal.command_fd());
   streams.child_err = duplicate(terminal.command_fd());
   streams.in = duplicate(terminal.fd());
@@ -37,32 +51,6 @@ Result<Streams> open_on_terminal(const Terminal& terminal, Fd input_file) {
     return fail(no_descriptors());
   }
   return streams;
-}
-
-}  // namespace
-
-Result<Streams> open_streams(const Terminal* terminal, Fd input_file) {
-  if (terminal != nullptr) {
-    return open_on_terminal(*terminal, std::move(input_file));
-  }
-  Streams streams;
-  const bool has_input_file = static_cast<bool>(input_file);
-  if (!open_pipe(streams.out, streams.child_out) || !open_pipe(streams.err, streams.child_err) ||
-      (!has_input_file && !open_pipe(streams.child_in, streams.in))) {
-    return fail(no_descriptors());
-  }
-  if (has_input_file) {
-    streams.child_in = std::move(input_file);
-  }
-  return streams;
-}
-
-void Streams::unblock() const {
-  for (const Fd* own : {&in, &out, &err}) {
-    if (*own) {
-      ::fcntl(own->get(), F_SETFL, ::fcntl(own->get(), F_GETFL) | O_NONBLOCK);
-    }
-  }
 }
 
 }  // namespace dockbridge::agent

@@ -6,7 +6,7 @@
 
 namespace dockbridge::agent {
 
-/// Both ends of what a command reads and writes: three pipes, or a terminal.
+/// Both ends of what a command reads and writes: three pipes, or a terminal. The keeper's ends do not block.
 struct Streams {
   Fd in;
   Fd out;
@@ -14,13 +14,10 @@ struct Streams {
   Fd child_in;
   Fd child_out;
   Fd child_err;
-
-  /// From now on the keeper's ends do not block. Can wait until the command runs.
-  void unblock() const;
 };
 
-/// On the terminal, if there is one. With an `input_file`, that is what the command reads, and the keeper has no end of
-/// it.
-Result<Streams> open_streams(const Terminal* terminal, Fd input_file);
+/// Can be made before it is known what for.
+Result<Streams> open_pipes();
+Result<Streams> open_on_terminal(const Terminal& terminal);
 
 }  // namespace dockbridge::agent

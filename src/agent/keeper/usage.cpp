@@ -15,22 +15,21 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_text = 64 * 1024;
 /// What the kernel counts blocks in.
 constexpr std::uint64_t k_block_bytes = 512;
-
-/// The number after a word in one of the kernel's files; 0 if it is not there.
-std::uint64_t number_after(const std::string& path, std::string_view word) {
-  const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_most_text).value_or("");
-  const std::size_t at = text.find("\n" + std::string(word));
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + 1 + word.size(), nullptr, 10);
-}
 
 std::uint64_t milliseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_usec) / 1000;
 }
 
 }  // namespace
+
+std::uint64_t number_after(const std::string& path, std::string_view word) {
+  constexpr std::size_t k_most_text = 64 * 1024;
+  const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_most_text).value_or("");
+  const std::size_t at = text.find("\n" + std::string(word));
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + 1 + word.size(), nullptr, 10);
+}
 
 wire::Usage usage_of(const rusage& reaped) {
   return {milliseconds_of(reaped.ru_utime) + milliseconds_of(reaped.ru_stime),
@@ -53,11 +52,6 @@ wire::Usage usage_of(const std::vector<ProcessEntry>& processes) {
 wire::Usage together(const wire::Usage& a, const wire::Usage& b) {
   return {a.cpu_ms + b.cpu_ms, std::max(a.peak_memory_kib, b.peak_memory_kib), a.read_bytes + b.read_bytes,
           a.written_bytes + b.written_bytes};
-}
-
-std::uint64_t out_of_memory_kills() {
-  const std::uint64_t kills = number_after("/sys/fs/cgroup/memory.events", "oom_kill ");
-  return kills > 0 ? kills : number_after("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill ");
 }
 
 }  // namespace dockbridge::agent

@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/keeper/process_tree.hpp"
@@ -17,7 +19,7 @@ wire::Usage usage_of(const std::vector<ProcessEntry>& processes);
 /// Both together: times and bytes add up, of peaks the higher one counts.
 wire::Usage together(const wire::Usage& a, const wire::Usage& b);
 
-/// How many processes of the container were killed so far because it ran out of memory; 0 if that cannot be told.
-std::uint64_t out_of_memory_kills();
+/// The number after a word at the start of a line in one of the kernel's files; 0 if it is not there.
+std::uint64_t number_after(const std::string& path, std::string_view word);
 
 }  // namespace dockbridge::agent

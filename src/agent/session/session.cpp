@@ -185,13 +185,13 @@ Result<void> Session::watch_file(std::uint64_t request, const wire::Frame& frame
 }
 
 void Session::pass_on(const wire::Frame& frame) {
-  m_outgoing.append(wire::encode(frame.head, frame.body));
+  wire::append_frame(m_outgoing, frame.head, frame.body);
   flush();
 }
 
 void Session::answer(std::uint64_t request, json head, std::string_view body) {
   head["id"] = request;
-  m_outgoing.append(wire::encode(head, body));
+  wire::append_frame(m_outgoing, head, body);
   flush();
 }
 

@@ -86,6 +86,18 @@ TEST_CASE("logs stay bounded, and what is newest stays known") {
   CHECK(!history.last_seen("ann", path + "0"));
 }
 
+TEST_CASE(
+    "what was seen long ago is known, wherever it lies in the log, and the rest of a line is not taken for a line") {
+  for (std::size_t since = 4000; since < 4200; ++since) {
+    CAPTURE(since);
+    const test::TemporaryDirectory state;
+    std::ofstream(state / "files_seen") << "ann\t/a\t" << k_one << "\nxann\t/a\t" << k_two << "\n"
+                                        << std::string(since, '\n');
+    CHECK(FileHistory(state.fd()).last_seen("ann", "/a") == k_one);
+    CHECK(FileHistory(state.fd()).last_seen("xann", "/a") == k_two);
+  }
+}
+
 TEST_CASE("a line that a full disk cut short, or that is damaged, does not hide the next one") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
