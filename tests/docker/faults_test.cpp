@@ -204,7 +204,7 @@ TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do 
 
 TEST_CASE("what is left of a killed keeper's tree is found and reported") {
   Connected c;
-  const std::string id = start_in_background(c.server, "sleep 777 & sleep 777");
+  const std::string id = start_in_background(c.server, "sleep 777 & env -i sleep 777 & wait");
   eventually("sleepers", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "2"; });
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
