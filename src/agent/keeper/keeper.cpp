@@ -76,6 +76,7 @@ Result<void> Keeper::start() {
   m_earlier_memory_kills = out_of_memory_kills();
   streams->unblock();
   note_activity();
+  m_starvation.note(m_last_activity, {});  // its threads have waited for nothing before this
   m_out_pipe = std::move(streams->out);
   m_err_pipe = std::move(streams->err);
   m_stdin_pipe = std::move(streams->in);
@@ -285,6 +286,7 @@ bool Keeper::was_killed_for_memory() const {
 
 void Keeper::note_activity() {
   m_last_activity = Clock::now();
+  m_starvation.forget();
   m_last_look = m_last_activity;
   m_look_interval = k_first_look;
   m_waits_for_input = wire::WaitsForInput::no;
@@ -295,7 +297,7 @@ bool Keeper::is_watched_for_input() const {
          std::any_of(m_links.begin(), m_links.end(), [](const Link& link) { return link.watches_input; });
 }
 
-void Keeper::look() {
+void Keeper::look(bool heed_starvation) {
   const auto now = Clock::now();
   const auto since = now - std::exchange(m_last_look, now);
   m_look_interval = std::min(std::max(m_look_interval * 2, k_first_look), k_longest_look_interval);
@@ -305,6 +307,9 @@ void Keeper::look() {
   const auto family = descendants();
   m_living = usage_of(family);
   m_children = static_cast<std::uint32_t>(family.size());
+  if (heed_starvation) {
+    m_starvation.note(now, cpu_waits(family));
+  }
   const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
   m_paused = command != family.end() && command->is_stopped();
   if (m_paused) {
