@@ -37,6 +37,11 @@ constexpr milliseconds k_frozen{1000};
 constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
 
+bool is_readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
 }  // namespace
 
 Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
@@ -315,12 +320,22 @@ void Keeper::look(bool heed_starvation) {
   if (m_paused) {
     m_last_activity += since;
   }
+  m_waits_for_input = see_whether_it_waits(family);
+  ::malloc_trim(0);  // many keepers do nothing but wait
+}
+
+/// A terminal hands on what is typed and printed in its own time. So who is blocked on it need not have got what was
+/// sent to it, and need not be heard yet. That is asked for with a poll, at which the kernel hands it on.
+wire::WaitsForInput Keeper::see_whether_it_waits(const std::vector<ProcessEntry>& family) const {
   const bool can_read =
       m_stdin_pipe && !m_stdin_ends && m_pending_input.empty() && (!m_terminal || m_terminal->keys_under_way() == 0);
-  m_waits_for_input =
-      can_read ? waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()))
-               : wire::WaitsForInput::no;
-  ::malloc_trim(0);  // many keepers do nothing but wait
+  if (!can_read || (m_terminal && is_readable(m_terminal->command_fd()))) {
+    return wire::WaitsForInput::no;
+  }
+  const auto waits = waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()));
+  const bool is_heard =
+      (m_terminal && m_terminal->has_backlog()) || !(is_readable(m_out_pipe.get()) || is_readable(m_err_pipe.get()));
+  return waits == wire::WaitsForInput::yes && !is_heard ? wire::WaitsForInput::no : waits;
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {

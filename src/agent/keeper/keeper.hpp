@@ -71,6 +71,7 @@ class Keeper {
   [[nodiscard]] short screen_events() const;
   void note_activity();
   [[nodiscard]] bool is_watched_for_input() const;
+  [[nodiscard]] wire::WaitsForInput see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
   void look(bool heed_starvation = false);
   void end_tree(wire::Cause cause, milliseconds grace);
   void check_timers();
