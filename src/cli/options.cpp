@@ -73,7 +73,7 @@ Taker container_text(std::string docker::ContainerPolicy::*field, const std::str
 }
 
 /// `unit` is what follows "a number".
-Taker number(const std::string& unit, double least, double most, std::function<void(Options&, double)> set) {
+Taker number(const std::string& unit, double least, double most, const std::function<void(Options&, double)>& set) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     double given = NAN;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), given);
