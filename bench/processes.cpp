@@ -14,6 +14,7 @@ constexpr int k_processes = 500;
 constexpr int k_at_once = 200;
 constexpr int k_lists = 20;
 constexpr int k_pattern_waits = 50;
+constexpr int k_input_waits = 10;
 constexpr int k_reattachments = 5;
 constexpr int k_calls_beside = 100;
 constexpr int k_unread_answers = 60;
@@ -21,6 +22,7 @@ constexpr double k_beside_bound = 1.5;
 constexpr Samples::Duration k_list_bound{50};
 constexpr Samples::Duration k_kill_bound{2000};
 constexpr Samples::Duration k_pattern_bound{5};
+constexpr Samples::Duration k_input_bound{1000};
 constexpr Samples::Duration k_reattach_bound{1000};
 
 json fields_of(const std::string& answer) {
@@ -119,6 +121,7 @@ std::vector<Figure> measure_silent_client(const Setting& setting) {
 
 std::vector<Figure> measure_waiting(const Setting& setting) {
   Samples patterns;
+  Samples inputs;
   std::string process;
   {
     Server server(setting.launch);
@@ -144,6 +147,15 @@ std::vector<Figure> measure_waiting(const Setting& setting) {
       }
       cursor = fmt::format("{}:0", waited.at("stdoutBytes").get<std::uint64_t>());
     }
+    for (int i = 0; i < k_input_waits; ++i) {
+      const auto began = Clock::now();
+      const json blocked = ask(server, "execute_command", {{"command", "cat"}});
+      inputs.add(Clock::now() - began);
+      if (blocked.at("returned") != "waits_for_input") {
+        throw std::runtime_error("a command that waits for input was not said to: " + blocked.dump());
+      }
+      ask(server, "control_process", {{"processId", blocked.at("processId")}, {"action", "kill"}});
+    }
   }
   Samples reattachments;
   for (int i = 0; i < k_reattachments; ++i) {
@@ -159,6 +171,7 @@ std::vector<Figure> measure_waiting(const Setting& setting) {
     }
   }
   return {figure("from a line's writing to the end of the wait for it", patterns, k_pattern_bound),
+          figure("start of a command that blocks on its input to the reply that says so", inputs, k_input_bound),
           figure("start of a server to the state of a process of the one before", reattachments, k_reattach_bound)};
 }
 

@@ -41,6 +41,7 @@ add_executable(dockbridge-agent
   src/agent/session/operations.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp
+  src/agent/keeper/starvation.cpp
   src/agent/keeper/streams.cpp
   src/agent/session/pattern.cpp
   src/agent/keeper/terminal.cpp
@@ -50,6 +51,7 @@ add_executable(dockbridge-agent
   src/agent/session/process.cpp
   src/agent/session/session.cpp
   src/agent/session/shell.cpp
+  src/agent/session/silence.cpp
   src/agent/session/start.cpp
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp

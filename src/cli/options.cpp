@@ -72,16 +72,23 @@ Taker container_text(std::string docker::ContainerPolicy::*field, const std::str
   };
 }
 
-Taker duration(milliseconds tools::Settings::*field, double least, double most) {
+/// `unit` is what follows "a number".
+Taker number(const std::string& unit, double least, double most, const std::function<void(Options&, double)>& set) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
-    double number = NAN;
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size() || !(number >= least && number <= most)) {
-      return fmt::format("a number of seconds from {} to {}", least, most);
+    double given = NAN;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), given);
+    if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size() || !(given >= least && given <= most)) {
+      return fmt::format("a number{} from {} to {}", unit, least, most);
     }
-    options.tools.*field = milliseconds(static_cast<std::int64_t>(number * 1000));
+    set(options, given);
     return std::nullopt;
   };
+}
+
+Taker duration(milliseconds tools::Settings::*field, double least, double most) {
+  return number(" of seconds", least, most, [=](Options& options, double given) {
+    options.tools.*field = milliseconds(static_cast<std::int64_t>(given * 1000));
+  });
 }
 
 template <typename Value>
@@ -191,6 +198,8 @@ const std::vector<Setting>& settings() {
       {"no-create", "", "", "never create a missing container", switch_off(&docker::ContainerPolicy::may_create)},
       {"inactivity-timeout", "", "SECONDS", "silence after which a command is left in the background (20)",
        duration(&tools::Settings::inactivity_timeout, 0.1, 3600)},
+      {"load-stretch", "", "FACTOR", "how many times that, at most, for a command that has no CPU to run on (1)",
+       number("", 1, 100, [](Options& o, double given) { o.tools.load_stretch = given; })},
       {"max-wait", "", "SECONDS", "the longest a call waits (600)", duration(&tools::Settings::max_wait, 1, 86400)},
       {"client-timeout", "", "SECONDS", "the longest a call waits for a client without progress (50)",
        duration(&tools::Settings::client_timeout, 1, 86400)},

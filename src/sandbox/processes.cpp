@@ -47,6 +47,9 @@ json to_json(const Until& until) {
   }
   if (until.idle) {
     fields["idleMs"] = until.idle->count();
+    if (until.longest_idle) {
+      fields["longestIdleMs"] = until.longest_idle->count();
+    }
   }
   if (until.input) {
     fields["input"] = true;

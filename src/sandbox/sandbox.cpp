@@ -15,6 +15,8 @@ using nlohmann::json;
 
 constexpr milliseconds k_connect_patience{30'000};
 constexpr milliseconds k_inspect_patience{5'000};
+/// How often a container may be restarted while it is connected to.
+constexpr int k_most_restarts = 3;
 
 /// The generation in a process id; none if the id is not one of ours.
 std::optional<std::uint32_t> generation_of(const std::string& process) {
@@ -65,19 +67,27 @@ Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
 Result<Sandbox::Session> Sandbox::connect(bool again) {
   const auto deadline = Deadline::after(k_connect_patience);
   const auto began = Clock::now();
-  auto run = m_channel.prepare(deadline);
-  if (!run) {
-    return fail(run.error());
+  for (int restarts = 0;; ++restarts) {
+    const auto run = m_channel.prepare(deadline);
+    if (!run) {
+      return fail(run.error());
+    }
+    auto connection = launch_agent(m_channel, *run, m_settings.workdir, m_settings.retention, deadline);
+    if (!connection) {
+      // A container that was paused or stopped in between is the better explanation.
+      return fail(explain({*run, nullptr}, connection.error()));
+    }
+    // An engine that is about to restart the container calls it running, and then starts the agent in the next run.
+    const auto condition = m_channel.condition(*run, deadline);
+    if (condition && *condition == Condition::gone && restarts < k_most_restarts) {
+      continue;
+    }
+    const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
+    m_log.info(
+        again ? "reconnected" : "connected",
+        {{"container", m_channel.container_name()}, {"id", run->id.substr(0, 12)}, {"ms", std::to_string(took)}});
+    return Session{*run, std::move(*connection)};
   }
-  auto connection = launch_agent(m_channel, *run, m_settings.workdir, m_settings.retention, deadline);
-  if (!connection) {
-    // A container that was paused or stopped in between is the better explanation.
-    return fail(explain({*run, nullptr}, connection.error()));
-  }
-  const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
-  m_log.info(again ? "reconnected" : "connected",
-             {{"container", m_channel.container_name()}, {"id", run->id.substr(0, 12)}, {"ms", std::to_string(took)}});
-  return Session{*run, std::move(*connection)};
 }
 
 Error Sandbox::explain(const Session& session, const Error& error) {

@@ -45,13 +45,14 @@ using Offsets = std::pair<std::uint64_t, std::uint64_t>;
 
 /// What a wait returns at, beside the end of the process and of the time.
 struct Until {
-  std::optional<Offsets> known{};        ///< more output than this
-  std::optional<std::string> pattern{};  ///< a line of output that matches, in RE2 syntax
-  Offsets search_from{};                 ///< where the lines begin that the pattern is held against
-  std::optional<std::uint16_t> port{};   ///< something listens on it in the container
-  std::optional<milliseconds> idle{};    ///< neither output nor input for so long
-  bool input = false;                    ///< the process waits for input
-  bool closed = false;                   ///< not at the command's end, but when all that it started has ended too
+  std::optional<Offsets> known{};              ///< more output than this
+  std::optional<std::string> pattern{};        ///< a line of output that matches, in RE2 syntax
+  Offsets search_from{};                       ///< where the lines begin that the pattern is held against
+  std::optional<std::uint16_t> port{};         ///< something listens on it in the container
+  std::optional<milliseconds> idle{};          ///< neither output nor input for so long
+  std::optional<milliseconds> longest_idle{};  ///< with `idle`: time without a CPU to run on is not counted, up to this
+  bool input = false;                          ///< the process waits for input
+  bool closed = false;                         ///< not at the command's end, but when all that it started has ended too
 };
 
 /// A process as it is, and its whole output if that was short.

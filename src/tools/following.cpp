@@ -24,7 +24,11 @@ milliseconds longest_wait(const ToolCall& call) {
 }
 
 Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience)
-    : m_call(call), m_until(std::move(until)), m_deadline(Deadline::after(patience)) {}
+    : m_call(call), m_until(std::move(until)), m_deadline(Deadline::after(patience)) {
+  if (m_until.idle && call.settings.load_stretch > 1) {
+    m_until.longest_idle = std::chrono::duration_cast<milliseconds>(*m_until.idle * call.settings.load_stretch);
+  }
+}
 
 milliseconds Following::slice() const {
   const milliseconds left = m_deadline.remaining();

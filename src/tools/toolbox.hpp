@@ -13,6 +13,8 @@ namespace dockbridge::tools {
 
 struct Settings {
   milliseconds inactivity_timeout{20'000};
+  double load_stretch =
+      1;  ///< how many times as long a silence is waited for, at most, while there is no CPU to run on
   milliseconds max_wait{600'000};
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
   milliseconds max_runtime{0};          ///< 0: no limit

@@ -91,6 +91,23 @@ TEST_CASE("finished processes expire by number, and then say so") {
   });
 }
 
+TEST_CASE("finished processes expire by age, and then say so, whatever is asked of them") {
+  Connected c({"--init"}, "dockbridge-test:slim", {"--retention-age", "1"});
+  const std::string id = fields_of(c.server.execute("echo old"))["processId"];
+  eventually("it expires", [&] {
+    Server later(c.with_name({"--retention-age", "1"}));  // a new session tidies up when it starts
+    later.initialize();
+    later.execute("true");
+    return check(later, id)["isError"] == true;
+  });
+  CHECK(error_of(check(c.server, id))["code"] == "process_expired");
+  CHECK(error_of(check(c.server, id, {{"since", "0:0"}}))["code"] == "process_expired");
+  CHECK(error_of(check(c.server, id, {{"grep", "old"}}))["code"] == "process_expired");
+  CHECK(error_of(check(c.server, id, {{"waitFor", {{"exit", true}}}}))["code"] == "process_expired");
+  CHECK(error_of(control(c.server, id, "kill"))["code"] == "process_expired");
+  CHECK(error_of(c.server.call("send_input", {{"processId", id}, {"input", "x"}}))["code"] == "process_expired");
+}
+
 TEST_CASE("output lies in a file in the container, whose path is told") {
   Connected c;
   const json result = fields_of(c.server.execute("seq 1 20000; echo oops >&2"));

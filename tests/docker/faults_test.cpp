@@ -167,6 +167,39 @@ TEST_CASE("kill -9 of the server and of the session at random moments loses no b
   }
 }
 
+TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is told exactly") {
+  constexpr std::uint64_t k_kept_at_either_end = 16 * 1024 * 1024;
+  constexpr std::uint64_t k_page = 10'000;
+  Connected c;
+  const std::string id = fields_of(c.server.execute("seq 1 5000000", {{"maxOutput", 1000}}))["processId"];
+  std::string whole;
+  for (int i = 1; i <= 5'000'000; ++i) {
+    whole += std::to_string(i) + "\n";
+  }
+  const std::uint64_t tail = whole.size() - k_kept_at_either_end;
+  std::minstd_rand random(3);
+  std::vector<std::uint64_t> cursors = {0, k_kept_at_either_end - 1, k_kept_at_either_end, tail - 1, tail};
+  for (int i = 0; i < 30; ++i) {
+    cursors.push_back(random() % (whole.size() - k_page));
+  }
+  for (const std::uint64_t cursor : cursors) {
+    CAPTURE(cursor);
+    const json shown =
+        fields_of(check(c.server, id, {{"since", fmt::format("{}:0", cursor)}, {"maxOutput", k_page}, {"raw", true}}));
+    std::uint64_t from = cursor;
+    std::string expected;
+    if (cursor >= k_kept_at_either_end && cursor < tail) {
+      from = tail;
+      expected = fmt::format("[{} bytes of stdout ({}–{}) were not kept]\n", tail - cursor, cursor, tail);
+    }
+    const std::uint64_t to =
+        from < k_kept_at_either_end ? std::min(from + k_page, k_kept_at_either_end) : from + k_page;
+    expected += whole.substr(from, to - from);
+    CHECK(shown["stdout"].get<std::string>().starts_with(expected));
+    CHECK(shown["cursor"] == fmt::format("{}:0", to));
+  }
+}
+
 TEST_CASE("when the disk for output is full, the command goes on, and what was not kept is counted exactly") {
   Connected c({"--init", "--tmpfs", "/var/lib/dockbridge/state:size=2m,mode=755"});
   const json result =
@@ -204,7 +237,7 @@ TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do 
 
 TEST_CASE("what is left of a killed keeper's tree is found and reported") {
   Connected c;
-  const std::string id = start_in_background(c.server, "sleep 777 & sleep 777");
+  const std::string id = start_in_background(c.server, "sleep 777 & env -i sleep 777 & wait");
   eventually("sleepers", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "2"; });
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);

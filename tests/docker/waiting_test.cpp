@@ -20,6 +20,7 @@ TEST_CASE("a wait ends at whichever comes first, and says which it was") {
   CHECK(happened("sleep 0.3; echo it is ready >&2; sleep 60", all) == "pattern");
   CHECK(happened("sleep 0.3; printf 'ready? '; sleep 60", all) == "pattern");
   CHECK(happened("sleep 0.3; exec python3 -m http.server 8123 --bind 127.0.0.1", all) == "port");
+  CHECK(happened("sleep 0.3; exec python3 -m http.server 8123 --bind ::", all) == "port");
   CHECK(happened("sleep 0.3; read x", all) == "input");
   CHECK(happened("sleep 60", {{"idle", 0.5}}) == "idle");
   CHECK(happened("sleep 60", all, 0.5) == "timeout");
@@ -74,6 +75,27 @@ TEST_CASE("many wait on one process for different things, and each is answered i
   CHECK(answer(second) == "pattern");
   c.server.call("send_input", {{"processId", id}, {"input", "3"}});
   CHECK(answer(end) == "exit");
+}
+
+TEST_CASE("twenty wait for one line, by way of two servers, and each gets it") {
+  Connected c;
+  Server other({"-c", c.container.name()});
+  other.initialize();
+  const std::string id = start_in_background(c.server, "read x; echo here it is; read x");
+  std::vector<std::pair<Server*, int>> calls;
+  for (int i = 0; i < 10; ++i) {
+    for (Server* server : {&c.server, &other}) {
+      calls.emplace_back(
+          server, server->start_call("check_process",
+                                     {{"processId", id}, {"waitFor", {{"pattern", "^here it is$"}}}, {"timeout", 30}}));
+    }
+  }
+  c.server.call("send_input", {{"processId", id}, {"input", "go"}});
+  for (const auto& [server, call] : calls) {
+    const json result = server->receive_answer(call)["result"];
+    CAPTURE(result.dump());
+    CHECK(fields_of(result)["matchedLine"] == "here it is");
+  }
 }
 
 TEST_CASE("time in which the container is paused is not counted as silence") {

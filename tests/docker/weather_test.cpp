@@ -47,8 +47,13 @@ TEST_CASE("a process outlives kill -9 of the server: same id, same output, same 
   CHECK(fields_of(ended)["exitCode"] == 9);
 }
 
-TEST_CASE("kill -9 of the session in the middle of output loses nothing, and the call goes on") {
-  Connected c;
+TEST_CASE("kill -9 of the session or of the stream to it in the middle of output loses nothing, and the call goes on") {
+  bool kill_session = true;
+  SUBCASE("the session") {}
+  SUBCASE("the stream") {
+    kill_session = false;
+  }
+  Connected c({"--init"}, "dockbridge-test:slim", {"--via", kill_session ? "engine" : "exec"});
   c.server.execute("true");
   const int id = c.server.start_call(
       "execute_command",
@@ -57,7 +62,7 @@ TEST_CASE("kill -9 of the session in the middle of output loses nothing, and the
   eventually("the command runs", [&] { return c.container.pids_of("seq 3000").size() == 1; });
   const auto sessions = c.container.pids_of(k_session);
   REQUIRE(sessions.size() == 1);
-  ::kill(sessions.front(), SIGKILL);
+  ::kill(kill_session ? sessions.front() : std::stoi(run_ok({"pgrep", "-P", std::to_string(c.server.pid())})), SIGKILL);
   const json result = c.server.receive_answer(id)["result"];
   CHECK(fields_of(result)["stdout"] == lines_up_to(3000));
   CHECK(fields_of(result)["exitCode"] == 3);
@@ -227,6 +232,23 @@ TEST_CASE(
     // What had ended before is still on the container's disk.
     CHECK(fields_of(c.server.call("check_process", {{"processId", old}}))["stdout"] == "kept\n");
   }
+}
+
+TEST_CASE("a container restarted in the middle of a call is why the call and its process ended") {
+  Connected c;
+  c.server.execute("true");
+  const int call = c.server.start_call("execute_command", {{"command", "echo before; sleep 9751"}});
+  eventually("it runs", [&] { return !c.container.pids_of("sleep 9751").empty(); });
+  run_ok({"docker", "restart", "--time", "0", c.container.name()});
+  const json result = c.server.receive_answer(call)["result"];
+  CAPTURE(result.dump());
+  const std::string why = error_of(result)["code"];
+  CHECK((why == "container_stopped" || why == "container_replaced"));
+  const json listed = fields_of(c.server.call("check_process", json::object()))["processes"];
+  REQUIRE(listed.size() == 2);
+  CHECK(listed[0]["status"] == "lost");
+  CHECK(listed[0]["cause"] == "container");
+  CHECK(fields_of(check(c.server, listed[0]["processId"]))["stdout"] == "before\n");
 }
 
 TEST_CASE("a container replaced under the same name is noticed: old ids are gone, new calls work") {

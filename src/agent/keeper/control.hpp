@@ -30,7 +30,7 @@ inline constexpr std::string_view k_keeper_gone = "keeper_gone";
 
 /// Session to keeper.
 enum class Order : std::uint8_t {
-  query = 1,         ///< answer with the state now
+  query = 1,         ///< answer with the state now; value: 0 or k_heed_starvation
   watch_growth = 2,  ///< answer with the state, once, when there is more output than the last state told
   input = 3,         ///< payload goes to stdin; value: 1 = then end of input; answered by `accepted`
   signal = 4,        ///< value: the signal, for every process of the tree
@@ -54,6 +54,9 @@ enum class Answer : std::uint8_t {
 
 /// To the session that started this keeper: nothing is left of the process, it can have another.
 inline constexpr std::uint32_t k_keeper_is_free = 1;
+
+/// With a query: note how long the threads of the tree have waited for a CPU, too.
+inline constexpr std::uint32_t k_heed_starvation = 1;
 
 struct ControlHeader {
   std::uint8_t version = k_control_version;
@@ -83,8 +86,9 @@ struct StatePacket {
   std::uint32_t children = 0;
   wire::Usage used{};
   std::int64_t ended_uptime_ms = 0;
+  std::uint64_t starved_ms = 0;
 };
-static_assert(sizeof(StatePacket) == 104);
+static_assert(sizeof(StatePacket) == 112);
 inline constexpr std::size_t k_least_state_bytes = 56;
 
 struct ControlPacket {

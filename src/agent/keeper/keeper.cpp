@@ -37,6 +37,11 @@ constexpr milliseconds k_frozen{1000};
 constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
 
+bool is_readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
 }  // namespace
 
 Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
@@ -79,6 +84,7 @@ Result<void> Keeper::start(Streams streams) {
   }
   m_pid = *pid;
   note_activity();
+  m_starvation.note(m_last_activity, {});  // its threads have waited for nothing before this
   m_out_pipe = std::move(streams.out);
   m_err_pipe = std::move(streams.err);
   m_stdin_pipe = std::move(streams.in);
@@ -300,6 +306,7 @@ bool Keeper::was_killed_for_memory() const {
 
 void Keeper::note_activity() {
   m_last_activity = Clock::now();
+  m_starvation.forget();
   m_last_look = m_last_activity;
   m_look_interval = k_first_look;
   m_waits_for_input = wire::WaitsForInput::no;
@@ -310,7 +317,7 @@ bool Keeper::is_watched_for_input() const {
          std::any_of(m_links.begin(), m_links.end(), [](const Link& link) { return link.watches_input; });
 }
 
-void Keeper::look() {
+void Keeper::look(bool heed_starvation) {
   const auto now = Clock::now();
   const auto since = now - std::exchange(m_last_look, now);
   m_look_interval = std::min(std::max(m_look_interval * 2, k_first_look), k_longest_look_interval);
@@ -320,17 +327,30 @@ void Keeper::look() {
   const auto family = descendants();
   m_living = usage_of(family);
   m_children = static_cast<std::uint32_t>(family.size());
+  if (heed_starvation) {
+    m_starvation.note(now, cpu_waits(family));
+  }
   const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
   m_paused = command != family.end() && command->is_stopped();
   if (m_paused) {
     m_last_activity += since;
   }
+  m_waits_for_input = see_whether_it_waits(family);
+  ::malloc_trim(0);  // many keepers do nothing but wait
+}
+
+/// A terminal hands on what is typed and printed in its own time. So who is blocked on it need not have got what was
+/// sent to it, and need not be heard yet. That is asked for with a poll, at which the kernel hands it on.
+wire::WaitsForInput Keeper::see_whether_it_waits(const std::vector<ProcessEntry>& family) const {
   const bool can_read =
       m_stdin_pipe && !m_stdin_ends && m_pending_input.empty() && (!m_terminal || m_terminal->keys_under_way() == 0);
-  m_waits_for_input =
-      can_read ? waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()))
-               : wire::WaitsForInput::no;
-  ::malloc_trim(0);  // many keepers do nothing but wait
+  if (!can_read || (m_terminal && is_readable(m_terminal->command_fd()))) {
+    return wire::WaitsForInput::no;
+  }
+  const auto waits = waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()));
+  const bool is_heard =
+      (m_terminal && m_terminal->has_backlog()) || !(is_readable(m_out_pipe.get()) || is_readable(m_err_pipe.get()));
+  return waits == wire::WaitsForInput::yes && !is_heard ? wire::WaitsForInput::no : waits;
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {

@@ -11,6 +11,7 @@
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/keeper/input_wait.hpp"
+#include "agent/keeper/starvation.hpp"
 #include "agent/keeper/streams.hpp"
 #include "agent/keeper/terminal.hpp"
 #include "agent/record.hpp"
@@ -73,7 +74,8 @@ class Keeper {
   [[nodiscard]] short screen_events() const;
   void note_activity();
   [[nodiscard]] bool is_watched_for_input() const;
-  void look();
+  [[nodiscard]] wire::WaitsForInput see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
+  void look(bool heed_starvation = false);
   void end_tree(wire::Cause cause, milliseconds grace);
   void check_timers();
   [[nodiscard]] StatePacket state() const;
@@ -98,6 +100,7 @@ class Keeper {
   bool m_has_polled = false;
   bool m_settled = false;
   Clock::time_point m_last_activity;
+  Starvation m_starvation;  // since then
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;
 

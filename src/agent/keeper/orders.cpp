@@ -39,7 +39,7 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
     case Order::attach:
       return false;
     case Order::query:
-      look();
+      look((packet.header.value & k_heed_starvation) != 0);
       link.sent = state();
       send_state(link.socket.get(), link.sent);  // who does not read asks again
       return true;
@@ -180,6 +180,7 @@ StatePacket Keeper::state() const {
   packet.used = together(m_reaped, m_living);
   const auto idle = std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity);
   packet.idle_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(0, idle.count()));
+  packet.starved_ms = static_cast<std::uint64_t>(m_starvation.so_far().count());
   return packet;
 }
 

@@ -60,21 +60,6 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
   return true;
 }
 
-std::vector<ProcessEntry> all_processes() {
-  std::vector<ProcessEntry> entries;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  while (const dirent* item = proc ? ::readdir(proc.get()) : nullptr) {
-    const std::string_view name = item->d_name;
-    pid_t pid = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
-    ProcessEntry entry;
-    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() && read_entry(pid, entry)) {
-      entries.push_back(entry);
-    }
-  }
-  return entries;
-}
-
 /// Whether the kernel lists the children of each thread; else every process has to be looked at.
 bool has_children_lists() {
   static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
@@ -132,6 +117,21 @@ void signal_one(pid_t pid, pid_t ancestor, int signal) {
 }
 
 }  // namespace
+
+std::vector<ProcessEntry> all_processes() {
+  std::vector<ProcessEntry> entries;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  while (const dirent* item = proc ? ::readdir(proc.get()) : nullptr) {
+    const std::string_view name = item->d_name;
+    pid_t pid = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    ProcessEntry entry;
+    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() && read_entry(pid, entry)) {
+      entries.push_back(entry);
+    }
+  }
+  return entries;
+}
 
 unsigned terminal_number(dev_t device) {
   const unsigned number = minor(device);

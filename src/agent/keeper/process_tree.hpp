@@ -22,6 +22,9 @@ struct ProcessEntry {
 /// A terminal in the form in which /proc tells a process's own.
 unsigned terminal_number(dev_t device);
 
+/// All processes of the container, as far as /proc shows them.
+std::vector<ProcessEntry> all_processes();
+
 /// The live descendants of the calling process, which is their subreaper, so that none escapes by setsid or a double
 /// fork. Parents come before their children.
 std::vector<ProcessEntry> descendants();

@@ -80,8 +80,8 @@ Result<void> KeeperLink::assign(const Assignment& assignment) {
   return send_assignment(m_socket.get(), assignment);
 }
 
-Result<void> KeeperLink::query() {
-  return send(Order::query, 0);
+Result<void> KeeperLink::query(bool heed_starvation) {
+  return send(Order::query, heed_starvation ? k_heed_starvation : 0);
 }
 
 Result<void> KeeperLink::watch_growth() {

@@ -32,7 +32,8 @@ class KeeperLink {
 
   Result<void> assign(const Assignment& assignment);
   // What cannot be sent is the error `process_ended` if the keeper is gone, `keeper_busy` if it does not read.
-  Result<void> query();
+  /// With `heed_starvation` the keeper goes on counting how long the process had no CPU to run on.
+  Result<void> query(bool heed_starvation = false);
   /// Asks to be told, once, when there is more output. A change of phase is always told.
   Result<void> watch_growth();
   Result<void> input(std::string_view bytes, bool then_end);

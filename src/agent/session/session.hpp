@@ -17,6 +17,7 @@
 #include "agent/session/output_grep.hpp"
 #include "agent/session/pattern_watch.hpp"
 #include "agent/session/process.hpp"
+#include "agent/session/silence.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/clock.hpp"
 #include "wire/frame.hpp"
@@ -44,7 +45,7 @@ class Session {
     std::optional<std::pair<std::uint64_t, std::uint64_t>> known;  ///< more output than this
     std::optional<PatternWatch> pattern;
     std::optional<std::uint16_t> port;
-    std::optional<milliseconds> idle;
+    std::optional<SilenceLimit> idle;
     bool input = false;
     bool closed = false;  ///< not only the command's end, but that of everything it started
 

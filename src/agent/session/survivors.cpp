@@ -1,16 +1,14 @@
 #include "agent/session/survivors.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <functional>
-#include <memory>
-#include <string_view>
+#include <map>
+#include <set>
 
+#include "agent/keeper/process_tree.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
 
@@ -28,35 +26,43 @@ bool belongs_to(pid_t pid, const std::string& process) {
          (std::string(1, '\0') + *environment).find(std::string(1, '\0') + entry + '\0') != std::string::npos;
 }
 
-std::size_t for_each_survivor(const std::string& process, const std::function<void(pid_t)>& visit) {
-  std::size_t count = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  while (const dirent* item = proc ? ::readdir(proc.get()) : nullptr) {
-    const std::string_view name = item->d_name;
-    pid_t pid = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() && belongs_to(pid, process)) {
-      visit(pid);
-      ++count;
+/// Those that have the variable, and everything below them, which may have thrown its environment away.
+std::set<pid_t> survivors_of(const std::string& process) {
+  const auto all = all_processes();
+  std::set<pid_t> found;
+  for (const ProcessEntry& entry : all) {
+    if (!entry.is_dead() && belongs_to(entry.pid, process)) {
+      found.insert(entry.pid);
     }
   }
-  return count;
+  for (bool more = true; more;) {
+    more = false;
+    for (const ProcessEntry& entry : all) {
+      more = (!entry.is_dead() && found.contains(entry.parent) && found.insert(entry.pid).second) || more;
+    }
+  }
+  return found;
 }
 
 }  // namespace
 
 std::size_t count_survivors(const std::string& process) {
-  return for_each_survivor(process, [](pid_t) {});
+  return survivors_of(process).size();
 }
 
 std::size_t signal_survivors(const std::string& process, int signal) {
-  return for_each_survivor(process, [&](pid_t pid) {
-    const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    // Looked at once more, now that the pid cannot become another's.
-    if (handle && belongs_to(pid, process)) {
+  std::map<pid_t, Fd> handles;
+  for (const pid_t pid : survivors_of(process)) {
+    handles.emplace(pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  }
+  // Looked at once more, now that no pid can become another's.
+  const auto still = survivors_of(process);
+  for (const auto& [pid, handle] : handles) {
+    if (handle && still.contains(pid)) {
       ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0);
     }
-  });
+  }
+  return still.size();
 }
 
 }  // namespace dockbridge::agent

@@ -8,8 +8,8 @@ namespace dockbridge::agent {
 /// The variable in a command's environment that holds the id of its process.
 inline constexpr const char* k_process_variable = "DOCKBRIDGE_PROCESS";
 
-// What is left of a process whose keeper was killed is nobody's child any more, but it still has that variable, unless
-// it has cleared its environment or belongs to another user.
+// What is left of a process whose keeper was killed is nobody's child any more, but it still has that variable, or is
+// below one that has. Not found is who has cleared its environment and left its parents, or belongs to another user.
 
 std::size_t count_survivors(const std::string& process);
 /// How many there were.

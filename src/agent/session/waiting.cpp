@@ -42,8 +42,9 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
     waiter.next_port_check = now;
   }
   if (const auto idle = until.find("idleMs"); idle != until.end()) {
-    waiter.idle = milliseconds(idle->get<std::uint32_t>());
-    waiter.next_idle_check = now + *waiter.idle;
+    const auto usual = idle->get<std::uint32_t>();
+    waiter.idle = SilenceLimit{milliseconds(usual), milliseconds(until.value("longestIdleMs", usual))};
+    waiter.next_idle_check = now + waiter.idle->next_look(milliseconds(0), milliseconds(0));
   }
   waiter.input = until.value("input", false);
   waiter.closed = until.value("closed", false);
@@ -59,7 +60,7 @@ Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
   }
   m_waiters.push_back(std::move(*waiter));
   if ((*process)->link) {
-    (void)(*process)->link->query();  // a keeper that is gone hangs up, and one that is busy is asked again later
+    ask_keeper(*id);  // one that is gone hangs up, and one that is busy is asked again later
   } else {
     serve_waiters(**process);
     forget_if_done(*id);
@@ -98,7 +99,7 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
   if (waiter.input && now.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
     return Happened::input;
   }
-  if (waiter.idle && milliseconds(now.idle_ms) >= *waiter.idle) {
+  if (waiter.idle && waiter.idle->is_reached(milliseconds(now.idle_ms), milliseconds(now.starved_ms))) {
     return Happened::idle;
   }
   return std::nullopt;
@@ -125,7 +126,8 @@ void Session::serve_waiters(Process& process, bool is_news) {
       return true;
     }
     if (waiter.idle && process.last) {
-      waiter.next_idle_check = Clock::now() + *waiter.idle - milliseconds(process.last->idle_ms);
+      waiter.next_idle_check = Clock::now() + waiter.idle->next_look(milliseconds(process.last->idle_ms),
+                                                                     milliseconds(process.last->starved_ms));
     }
     wants_growth = wants_growth || waiter.known || waiter.pattern;
     wants_input = wants_input || waiter.input;
@@ -161,7 +163,10 @@ void Session::conclude(Waiter& waiter, Happened what) {
 
 void Session::ask_keeper(const std::string& process) {
   if (const auto known = m_processes.find(process); known != m_processes.end() && known->second->link) {
-    (void)known->second->link->query();
+    const bool heed_starvation = std::any_of(m_waiters.begin(), m_waiters.end(), [&](const Waiter& waiter) {
+      return waiter.process == process && waiter.idle && waiter.idle->heeds_starvation();
+    });
+    (void)known->second->link->query(heed_starvation);
   }
 }
 

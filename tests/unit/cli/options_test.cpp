@@ -71,6 +71,7 @@ const std::vector<BadValue>& bad_values() {
       {"image", "DOCKBRIDGE_IMAGE", "", "an image's name"},
       {"workspace", "DOCKBRIDGE_WORKSPACE", "./here", "an absolute path on the host"},
       {"inactivity-timeout", "DOCKBRIDGE_INACTIVITY_TIMEOUT", "0", "a number of seconds from 0.1 to 3600"},
+      {"load-stretch", "DOCKBRIDGE_LOAD_STRETCH", "0.5", "a number from 1 to 100"},
       {"max-wait", "DOCKBRIDGE_MAX_WAIT", "10m", "a number of seconds from 1 to 86400"},
       {"client-timeout", "DOCKBRIDGE_CLIENT_TIMEOUT", "nan", "a number of seconds from 1 to 86400"},
       {"max-runtime", "DOCKBRIDGE_MAX_RUNTIME", "-1", "a number of seconds from 0 to 2592000"},
@@ -98,6 +99,7 @@ TEST_CASE("without a word from anyone everything has its default") {
   CHECK(options.docker_host.empty());
   CHECK(options.docker_command == "docker");
   CHECK(options.tools.inactivity_timeout == seconds(20));
+  CHECK(options.tools.load_stretch == 1);
   CHECK(options.tools.max_wait == seconds(600));
   CHECK(options.tools.client_timeout == seconds(50));
   CHECK(options.tools.max_runtime == seconds(0));
@@ -118,6 +120,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
     CHECK(options.docker_host == "tcp://h:1");
     CHECK(options.docker_command == "podman");
     CHECK(options.tools.inactivity_timeout == milliseconds(2500));
+    CHECK(options.tools.load_stretch == 1.5);
     CHECK(options.tools.max_wait == seconds(60));
     CHECK(options.tools.client_timeout == seconds(30));
     CHECK(options.tools.max_runtime == seconds(90));
@@ -143,6 +146,8 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            "podman",
                            "--inactivity-timeout",
                            "2.5",
+                           "--load-stretch",
+                           "1.5",
                            "--max-wait",
                            "60",
                            "--client-timeout",
@@ -166,6 +171,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            {"DOCKBRIDGE_DOCKER_HOST", "tcp://h:1"},
                            {"DOCKBRIDGE_DOCKER_COMMAND", "podman"},
                            {"DOCKBRIDGE_INACTIVITY_TIMEOUT", "2.5"},
+                           {"DOCKBRIDGE_LOAD_STRETCH", "1.5"},
                            {"DOCKBRIDGE_MAX_WAIT", "60"},
                            {"DOCKBRIDGE_CLIENT_TIMEOUT", "30"},
                            {"DOCKBRIDGE_MAX_RUNTIME", "90"},
@@ -175,7 +181,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
   check(variables.options());
   check(with_config(R"({"container-name": "box", "image": "img:1", "workdir": "/work", "workspace": "/home/me/ws",
                         "no-start": true, "no-create": true, "via": "exec", "docker-host": "tcp://h:1",
-                        "docker-command": "podman", "inactivity-timeout": 2.5, "max-wait": 60, "client-timeout": "30",
+                        "docker-command": "podman", "inactivity-timeout": 2.5, "load-stretch": 1.5, "max-wait": 60, "client-timeout": "30",
                         "max-runtime": 90, "rationale": "optional", "log-level": "warn", "log-format": "json"})")
             .options());
 }

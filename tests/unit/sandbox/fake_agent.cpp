@@ -171,14 +171,18 @@ Result<sandbox::ContainerRun> FakeContainer::prepare(Deadline) {
   return m_prepare_error ? Result<sandbox::ContainerRun>(fail(*m_prepare_error)) : m_run;
 }
 
-Result<sandbox::Condition> FakeContainer::condition(const sandbox::ContainerRun&, Deadline) {
+Result<sandbox::Condition> FakeContainer::condition(const sandbox::ContainerRun& run, Deadline) {
   const std::lock_guard lock(m_mutex);
-  return m_condition;
+  return run == m_run ? m_condition : sandbox::Condition::gone;
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> FakeContainer::open(const sandbox::ContainerRun&,
                                                                  const std::vector<std::string>& argv, Deadline) {
-  const std::lock_guard lock(m_mutex);
+  std::unique_lock lock(m_mutex);
+  const auto hook = m_before_open;
+  lock.unlock();
+  hook();
+  lock.lock();
   const bool there = !m_usable_bases || std::any_of(m_placed.begin(), m_placed.end(), [&](const std::string& folder) {
     return argv.front().starts_with(folder);
   });
@@ -221,6 +225,11 @@ void FakeContainer::set_prepare_error(std::optional<Error> error) {
 void FakeContainer::set_before_prepare(std::function<void()> hook) {
   const std::lock_guard lock(m_mutex);
   m_before_prepare = std::move(hook);
+}
+
+void FakeContainer::set_before_open(std::function<void()> hook) {
+  const std::lock_guard lock(m_mutex);
+  m_before_open = std::move(hook);
 }
 
 void FakeContainer::set_usable_bases(std::vector<std::string> bases) {

@@ -90,6 +90,8 @@ class FakeContainer : public sandbox::Channel {
   void set_prepare_error(std::optional<Error> error);
   /// Called by every `prepare` before it answers.
   void set_before_prepare(std::function<void()> hook);
+  /// Called by every `open` before it answers.
+  void set_before_open(std::function<void()> hook);
   /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
   void set_usable_bases(std::vector<std::string> bases);
   /// What a session says first, in place of a good greeting.
@@ -111,6 +113,7 @@ class FakeContainer : public sandbox::Channel {
   Result<sandbox::Condition> m_condition = sandbox::Condition::running;
   std::optional<Error> m_prepare_error;
   std::function<void()> m_before_prepare = [] {};
+  std::function<void()> m_before_open = [] {};
   std::optional<std::vector<std::string>> m_usable_bases;
   std::vector<std::string> m_placed;
   std::string m_greeting = greeting(hello_head());

@@ -64,6 +64,7 @@ TEST_CASE("a wait tells the agent what to return at") {
   });
   sandbox::Until until{.known = sandbox::Offsets{7, 9}, .pattern = "x", .search_from = {1, 2}, .port = 80};
   until.idle = milliseconds(500);
+  until.longest_idle = milliseconds(900);
   until.input = true;
   const auto snapshot = world.sandbox.wait(k_process, milliseconds(250), until, {});
   REQUIRE(snapshot);
@@ -73,7 +74,8 @@ TEST_CASE("a wait tells the agent what to return at") {
   const auto sent = world.container.requests("wait").at(0);
   CHECK(sent.head["timeoutMs"] == 250);
   CHECK(sent.head["until"] ==
-        json::parse(R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"input":true})"));
+        json::parse(
+            R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"longestIdleMs":900,"input":true})"));
 }
 
 TEST_CASE("an agent that answers a wait before its time, or with what nobody asked for, is not believed") {

@@ -1,6 +1,7 @@
 #include "sandbox/sandbox.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <atomic>
 #include <future>
@@ -331,6 +332,24 @@ TEST_CASE("a restart or a replacement of the container makes another generation"
   CHECK(run.generation() == sandbox::ContainerRun(run).generation());
   CHECK(run.generation() != restarted.generation());
   CHECK(run.generation() != replaced.generation());
+}
+
+TEST_CASE("a container that is restarted while it is connected to is known by the run it is in then") {
+  World world;
+  const sandbox::ContainerRun restarted{"id", "2026-01-01T00:00:01Z"};
+  world.container.set_run({"id", "2026-01-01T00:00:00Z"});
+  world.container.set_before_open([&] { world.container.set_run(restarted); });
+  const auto id = world.sandbox.new_process_id();
+  REQUIRE(id);
+  CHECK(id->starts_with(fmt::format("proc_{}_", restarted.generation())));
+}
+
+TEST_CASE("a container that is restarted again and again is not connected to for ever") {
+  World world;
+  int restarts = 0;
+  world.container.set_before_open([&] { world.container.set_run({"id", std::to_string(++restarts)}); });
+  CHECK(world.sandbox.new_process_id());
+  CHECK(world.container.opened() < 10);
 }
 
 TEST_CASE("what is no process id is refused without asking the container") {

@@ -320,10 +320,12 @@ TEST_CASE("from cursor to cursor everything is read once, without a character cu
 TEST_CASE("the half of a character at the end of a process that runs on is kept for later") {
   Snapshot snapshot = carried("abc\xE2\x82");
   snapshot.state.phase = wire::Phase::running;
-  const ShownStream running = collect(snapshot, since({0, 0})).out;
-  CHECK(running.text == "abc");
-  CHECK(running.replaced == 0);
-  CHECK(running.next == 3);
+  for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(5)}) {
+    const ShownStream running = collect(snapshot, request).out;
+    CHECK(running.text == "abc");
+    CHECK(running.replaced == 0);
+    CHECK(running.next == 3);
+  }
 
   const ShownStream ended = collect(carried("abc\xE2\x82"), since({0, 0})).out;
   CHECK(ended.replaced == 2);
@@ -349,12 +351,21 @@ TEST_CASE("the last lines tell what is before them, and the cursor is the end") 
   CHECK(output.cursor().text() == "10:4");
 }
 
-TEST_CASE("last lines that are too long are cut at their beginning") {
+TEST_CASE("last lines that are too long are cut at their beginning, and begin at a character") {
   const std::string out = "first\n" + std::string(1000, 'x') + "\n";
   const ShownStream shown = collect(carried(out), last_lines(1, 100)).out;
   CHECK(shown.text ==
         "[stdout begins 907 bytes before this; raise maxOutput for more]\n" + std::string(99, 'x') + "\n");
   CHECK(shown.left_out == out.size() - 100);
+  std::string euros;
+  for (int i = 0; i < 100; ++i) {
+    euros += "€";
+  }
+  for (std::size_t max = 100; max < 103; ++max) {
+    const ShownStream cut = collect(carried(euros + "x"), last_lines(1, max)).out;
+    CHECK(cut.replaced == 0);
+    CHECK(cut.text.starts_with("[stdout begins"));
+  }
 }
 
 TEST_CASE("output that did not come along is read from the container") {
@@ -431,6 +442,7 @@ TEST_CASE("bytes that are overwritten while they are read are told of") {
 
   const ShownStream cut = spool.collect(at_most(10'000));
   CHECK(cut.left_out == 5400);
+  CHECK(cut.not_kept == 5400);
   CHECK(without_note(cut) == std::string(1000, 'h') + "\n" + std::string(600, 't'));
 }
 
@@ -457,38 +469,4 @@ TEST_CASE("reading on gets past a character that the gap cut in two") {
     cursor = output->cursor();
   }
   CHECK(cursor.out == out.size());
-}
-
-TEST_CASE("a running process's output keeps half a character for later") {
-  Snapshot snapshot = carried("abc\xE2\x82");
-  snapshot.state.phase = wire::Phase::running;
-  for (const OutputRequest& request : {OutputRequest{}, last_lines(5)}) {
-    const ShownOutput output = collect(snapshot, request);
-    CHECK(output.out.replaced == 0);
-    CHECK(output.out.next == 3);
-  }
-}
-
-TEST_CASE("last lines cut by the budget begin at a character and say so") {
-  std::string line;
-  for (int i = 0; i < 100; ++i) {
-    line += "€";
-  }
-  line += "x";
-  for (std::size_t max = 100; max < 103; ++max) {
-    const ShownOutput output = collect(carried(line), last_lines(1, max));
-    CHECK(output.out.replaced == 0);
-    CHECK(output.out.text.find('[') != std::string::npos);
-  }
-}
-
-TEST_CASE("bytes that are overwritten while they are read count as not kept") {
-  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
-  Spool spool(out, 1000, 6400);
-  spool.snapshot.state.phase = wire::Phase::running;
-  spool.snapshot.state.out = {7000, 1000, 6000};  // as it was told, before 400 more bytes were lost
-  const auto output = spool.try_collect(at_most(10'000));
-  REQUIRE(output);
-  CHECK(output->out.left_out == 5400);
-  CHECK(output->out.not_kept == 5400);
 }

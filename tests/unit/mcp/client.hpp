@@ -1,0 +1,180 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
+#include "util/worker_pool.hpp"
+
+namespace dockbridge::mcp::test {
+
+inline constexpr seconds k_patience{20};
+
+/// What the client receives, in order.
+class Inbox {
+ public:
+  void put(const json& message) {
+    const std::lock_guard lock(m_mutex);
+    m_messages.push_back(message);
+    m_changed.notify_all();
+  }
+  /// The next message; fails the test if none comes.
+  json next() {
+    std::unique_lock lock(m_mutex);
+    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
+    json message = std::move(m_messages.front());
+    m_messages.pop_front();
+    return message;
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_changed;
+  std::deque<json> m_messages;
+};
+
+/// Calls that wait until the test lets them go or their client interrupts them.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(m_mutex);
+    m_open = true;
+    m_changed.notify_all();
+  }
+  StopReason pass(const CallContext& context) {
+    std::unique_lock lock(m_mutex);
+    ++m_arrived;
+    m_changed.notify_all();
+    m_changed.wait(lock, context.interruption.token(), [&] { return m_open; });
+    return context.interruption.reason();
+  }
+  void wait_for_arrivals(int count) {
+    std::unique_lock lock(m_mutex);
+    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return m_arrived >= count; }));
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable_any m_changed;
+  bool m_open = false;
+  int m_arrived = 0;
+};
+
+inline const char* name_of(StopReason reason) {
+  switch (reason) {
+    case StopReason::none:
+      return "none";
+    case StopReason::cancelled:
+      return "cancelled";
+    case StopReason::detached:
+      return "detached";
+  }
+  return "";
+}
+
+inline Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call) {
+  Tool made;
+  made.name = name;
+  made.input_schema = {{"type", "object"}};
+  made.output_schema = {{"type", "object"}};
+  made.call = std::move(call);
+  return made;
+}
+
+inline ToolResult text_result(const std::string& text) {
+  return {text, json::object()};
+}
+
+/// A client with its conversation, over tools that do what tests need.
+class Client {
+ public:
+  explicit Client(std::size_t max_calls = 16)
+      : m_pool(max_calls),
+        m_server({"test", "Test", "1", "Be kind."}, {tools()}),
+        m_conversation(Conversation::begin(
+            m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { inbox.put(message); }))) {}
+
+  void send(const json& message) { send_text(message.dump()); }
+  void send_text(const std::string& text) {
+    for (auto& call : m_conversation->receive(text)) {
+      if (!m_pool.submit([call] { call->make(); })) {
+        call->refuse();
+      }
+    }
+  }
+  void request(const json& id, const std::string& method, const json& params = json::object()) {
+    send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}});
+  }
+  void call(const json& id, const std::string& name, const json& arguments = json::object(),
+            const json& meta = nullptr) {
+    json params = {{"name", name}, {"arguments", arguments}};
+    if (!meta.is_null()) {
+      params["_meta"] = meta;
+    }
+    request(id, "tools/call", params);
+  }
+  void cancel(const json& id) {
+    send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  }
+  void initialize(const std::string& version) {
+    request("init", "initialize", {{"protocolVersion", version}});
+    CHECK(inbox.next()["result"]["protocolVersion"] == version);
+  }
+  /// Proves that nothing else has been sent: the answer to a ping is the next message.
+  void expect_nothing_more() {
+    REQUIRE(m_conversation->wait_for_calls(Deadline::after(k_patience)));
+    request("nothing more", "ping");
+    CHECK(inbox.next() == json::parse(R"({"jsonrpc":"2.0","id":"nothing more","result":{}})"));
+  }
+  Conversation& conversation() { return *m_conversation; }
+
+  Inbox inbox;
+  Gate gate;
+
+ private:
+  std::vector<Tool> tools() {
+    return {tool("echo", [](const json& arguments, const CallContext&) { return text_result(arguments.dump()); }),
+            tool("gate",
+                 [this](const json&, const CallContext& context) { return text_result(name_of(gate.pass(context))); }),
+            tool("late progress",
+                 [this](const json&, const CallContext& context) {
+                   gate.pass(context);  // until it is cancelled
+                   context.report_progress("late");
+                   return text_result("");
+                 }),
+            tool("owner", [](const json&, const CallContext& context) { return text_result(context.owner); }),
+            tool("throw", [](const json&, const CallContext&) -> ToolResult { throw std::runtime_error("a secret"); }),
+            tool("refuse",
+                 [](const json&, const CallContext&) {
+                   return error_result({"no_luck", "it did not work", "Try again"});
+                 }),
+            tool("progress", [](const json& arguments, const CallContext& context) {
+              for (int i = 0; context.report_progress && i < arguments.value("steps", 0); ++i) {
+                context.report_progress("step");
+              }
+              return text_result(context.report_progress ? "told" : "not asked");
+            })};
+  }
+
+  WorkerPool m_pool;
+  Log m_log{-1, LogLevel::off, LogFormat::text};
+  Server m_server;
+  Hub m_hub{m_server, m_log};
+  std::shared_ptr<Conversation> m_conversation;
+};
+
+inline std::string text_of(const json& answer) {
+  REQUIRE(answer.contains("result"));
+  return answer["result"]["content"][0]["text"];
+}
+
+}  // namespace dockbridge::mcp::test

@@ -1,0 +1,130 @@
+#include "mcp/reply.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "unit/mcp/client.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+using namespace dockbridge::mcp::test;
+
+TEST_CASE("a reply that is dropped sends an internal error, and one that was given sends nothing more") {
+  std::vector<json> sent;
+  const auto sink = std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); });
+  { const Reply dropped(7, sink); }
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0]["id"] == 7);
+  CHECK(sent[0]["error"]["code"] == k_internal_error);
+
+  {
+    Reply first(8, sink);
+    Reply moved(std::move(first));
+    moved.result(1);
+  }
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[1]["result"] == 1);
+
+  Reply(9, sink).silence();
+  CHECK(sent.size() == 2);
+}
+
+TEST_CASE("a batch of the revision that has them is answered with one array") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}},
+               {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
+               {{"jsonrpc", "2.0"}, {"id", 2}, {"method", "tools/call"}, {"params", {{"name", "echo"}}}},
+               {{"jsonrpc", "2.0"}, {"id", 3}, {"method", "no/such"}},
+               {{"jsonrpc", "2.0"}, {"id", 4}},
+               {{"jsonrpc", "2.0"}, {"id", 5}, {"result", 1}}});
+  const json answers = client.inbox.next();
+  REQUIRE(answers.is_array());
+  std::set<int> ids;
+  for (const json& answer : answers) {
+    ids.insert(answer["id"].get<int>());
+  }
+  CHECK(answers.size() == 4);
+  CHECK(ids == std::set<int>{1, 2, 3, 4});
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a batch leaves out what was cancelled, and is nothing if that was all") {
+  Client client;
+  client.initialize("2025-03-26");
+  const json gate_call = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "tools/call"}, {"params", {{"name", "gate"}}}};
+  client.send(json::array({gate_call, {{"jsonrpc", "2.0"}, {"id", 2}, {"method", "ping"}}}));
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1);
+  const json answers = client.inbox.next();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0]["id"] == 2);
+
+  REQUIRE(client.conversation().wait_for_calls(Deadline::after(k_patience)));
+  client.send(json::array({gate_call}));
+  client.gate.wait_for_arrivals(2);
+  client.cancel(1);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("a batch of notifications is not answered") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send(json::array({{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}}));
+  client.expect_nothing_more();
+}
+
+TEST_CASE("progress within a batch goes out as it comes") {
+  Client client;
+  client.initialize("2025-03-26");
+  client.send(json::array(
+      {{{"jsonrpc", "2.0"},
+        {"id", 1},
+        {"method", "tools/call"},
+        {"params", {{"name", "progress"}, {"arguments", {{"steps", 1}}}, {"_meta", {{"progressToken", "t"}}}}}}}));
+  CHECK(client.inbox.next()["method"] == "notifications/progress");
+  CHECK(client.inbox.next().is_array());
+}
+
+TEST_CASE("a batch that is empty or too large is refused as a whole") {
+  Client client;
+  client.initialize("2025-03-26");
+  const json ping = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}};
+  for (const std::size_t size : {0U, 101U}) {
+    client.send(json(json::array_t(size, ping)));
+    const json answer = client.inbox.next();
+    CHECK(answer["error"]["code"] == k_invalid_request);
+    CHECK_FALSE(answer.contains("id"));
+  }
+  client.send(json(json::array_t(100, ping)));
+  CHECK(client.inbox.next().size() == 100);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("other revisions have no batches") {
+  for (const std::string version : {"2024-11-05", "2025-06-18", "2025-11-25"}) {
+    Client client;
+    client.initialize(version);
+    client.send(json::array({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}}}));
+    CHECK(client.inbox.next()["error"]["code"] == k_invalid_request);
+    client.expect_nothing_more();
+  }
+}
+
+TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced, and not before") {
+  std::vector<json> sent;
+  const auto sink = std::make_shared<BatchSink>(
+      3, std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); }));
+  Reply(1, sink).result("done");
+  Reply(2, sink).silence();
+  CHECK(sent.empty());
+  { const Reply dropped(3, sink); }
+  REQUIRE(sent.size() == 1);
+  REQUIRE(sent[0].size() == 2);
+  CHECK(sent[0][0]["id"] == 1);
+  CHECK(sent[0][1]["error"]["code"] == k_internal_error);
+}
