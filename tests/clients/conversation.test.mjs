@@ -134,6 +134,23 @@ describe('the server and', { concurrency: 4 }, () => {
         }
       });
 
+      it('show output while the command still runs', async () => {
+        const goOn = () => session.call('execute_command', { command: 'touch /tmp/heard' });
+        let heard;
+        const result = await session.call(
+          'execute_command',
+          { command: 'rm -f /tmp/heard; echo "first words"; until [ -e /tmp/heard ]; do sleep 0.1; done' },
+          {
+            onprogress: ({ message }) => {
+              heard ??= message === 'first words' ? goOn() : undefined;
+            },
+          },
+        );
+        await heard;
+        assert.ok(heard, 'the output was not shown');
+        assert.equal(result.structuredContent.returned, 'ended');
+      });
+
       it('end the whole process tree when the client cancels', async () => {
         const sleeping = async () => (await container.processes()).filter((line) => line.startsWith('sleep 300'));
         const cancel = new AbortController();
