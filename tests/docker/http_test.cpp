@@ -30,19 +30,8 @@ class Served {
 
   void send_call(HttpConnection& connection, const std::string& token, const std::string& tool, json arguments,
                  const json& more_meta = json::object()) const {
-    json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
-    meta.update(more_meta);
     arguments["rationale"] = "test";
-    const json body = {{"jsonrpc", "2.0"},
-                       {"id", 1},
-                       {"method", "tools/call"},
-                       {"params", {{"name", tool}, {"arguments", std::move(arguments)}, {"_meta", meta}}}};
-    connection.send_request("POST", "/mcp",
-                            {"Content-Type: application/json", "Accept: application/json, text/event-stream",
-                             "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: " + tool,
-                             "Authorization: Bearer " + token},
-                            body.dump());
+    send(connection, token, "tools/call", tool, {{"name", tool}, {"arguments", std::move(arguments)}}, more_meta);
   }
   [[nodiscard]] json call(const std::string& token, const std::string& tool, const json& arguments,
                           const json& more_meta = json::object()) const {
@@ -50,12 +39,30 @@ class Served {
     send_call(connection, token, tool, arguments, more_meta);
     return connection.receive().json()["result"];
   }
+  [[nodiscard]] json read(const std::string& token, const std::string& uri) const {
+    HttpConnection connection(m_port);
+    send(connection, token, "resources/read", uri, {{"uri", uri}}, json::object());
+    return connection.receive().json();
+  }
   [[nodiscard]] std::string get(const std::string& path) const {
     return HttpConnection(m_port).request("GET", path, {}).body;
   }
   [[nodiscard]] int port() const { return m_port; }
 
  private:
+  static void send(HttpConnection& connection, const std::string& token, const std::string& method,
+                   const std::string& name, json params, const json& more_meta) {
+    json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
+    meta.update(more_meta);
+    params["_meta"] = std::move(meta);
+    const json body = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}};
+    connection.send_request("POST", "/mcp",
+                            {"Content-Type: application/json", "Accept: application/json, text/event-stream",
+                             "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: " + method, "Mcp-Name: " + name,
+                             "Authorization: Bearer " + token},
+                            body.dump());
+  }
   TemporaryDirectory m_directory;
   int m_port = 0;
 
@@ -133,7 +140,8 @@ TEST_CASE("nobody sees the process of another owner, whatever is asked about it"
   const auto asked = [&](const std::string& process) {
     json answers = json::array({served.call(k_bob, "check_process", {{"processId", process}}),
                                 served.call(k_bob, "send_input", {{"processId", process}, {"input", "x"}}),
-                                served.call(k_bob, "control_process", {{"processId", process}, {"action", "kill"}})});
+                                served.call(k_bob, "control_process", {{"processId", process}, {"action", "kill"}}),
+                                served.read(k_bob, "dockbridge://process/" + process + "/stdout")});
     std::string text = answers.dump();
     for (std::size_t at = 0; (at = text.find(process)) != std::string::npos;) {
       text.replace(at, process.size(), "ID");
@@ -142,6 +150,8 @@ TEST_CASE("nobody sees the process of another owner, whatever is asked about it"
   };
   CHECK(asked(id) == asked(unknown));  // it is not told that there is one
   CHECK(fields_of(served.call(k_bob, "check_process", json::object()))["processes"].empty());
+  CHECK(served.read(k_bob, "dockbridge://processes").dump().find(id) == std::string::npos);
+  CHECK(served.read(k_alice, "dockbridge://processes").dump().find(id) != std::string::npos);
   CHECK(fields_of(served.call(k_alice, "check_process", {{"processId", id}}))["status"] == "running");
 }
 

@@ -169,7 +169,8 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
           "text/event-stream",
           [this, events = response.events](std::size_t, httplib::DataSink& sink) { return send_event(events, sink); });
     } else if (!response.body.empty()) {
-      to.set_content(std::move(response.body), response.content_type);
+      to.body = std::move(response.body);
+      to.set_header("Content-Type", response.content_type);
     }
   }
 

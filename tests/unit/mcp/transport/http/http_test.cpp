@@ -395,6 +395,21 @@ TEST_CASE("http: beyond the connections there may be, a client is told to come b
   CHECK(one.request("GET", "/healthz", {}).status == 200);
 }
 
+TEST_CASE("http: when the bodies of all clients together are too large, the next is told to come back") {
+  const Running server(limits([](http::Limits& l) { l.bodies_bytes = 1000; }));
+  HttpConnection slow = server.connect();
+  slow.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{");
+  HttpAnswer refused;
+  test::eventually("the first body is being read", [&] {
+    refused = server.list();
+    return refused.status != 200;
+  });
+  CHECK(refused.status == 503);
+  CHECK(refused.header("Retry-After") == "1");
+  slow.close();
+  test::eventually("there is room again", [&] { return server.list().status == 200; });
+}
+
 TEST_CASE("http: an owner has so many requests at a time and so many a second; others do not suffer") {
   Running server(limits([](http::Limits& l) { l.requests_per_owner = 1; }),
                  {{"alice", k_secret}, {"bob", k_bobs_secret}});
