@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -177,6 +178,7 @@ int main(int argc, char** argv) {
     for (const Figure& figure : many_clients(port, server.pid(), span)) {
       figures.push_back(figure);
     }
+    ::kill(server.pid(), SIGTERM);  // the end of its input ends only stdio
     print_table(figures);
     return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; }) ? 0 : 1;
   } catch (const std::exception& error) {

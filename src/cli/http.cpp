@@ -34,29 +34,23 @@ Result<std::vector<mcp::http::Token>> find_tokens(const Options& options, Log& l
   return tokens;
 }
 
-/// The processes of all owners, as far as they can be listed without starting anything.
+/// The processes of all owners, as far as they can be listed without connecting to the container or starting it.
 class ProcessCensus {
  public:
-  ProcessCensus(sandbox::Sandbox& sandbox, const std::atomic<bool>& in_use, std::vector<std::string> owners)
-      : m_sandbox(sandbox), m_in_use(in_use), m_owners(std::move(owners)) {}
+  ProcessCensus(sandbox::Sandbox& sandbox, std::vector<std::string> owners)
+      : m_sandbox(sandbox), m_owners(std::move(owners)) {}
 
-  struct Count {
-    std::map<std::string, std::uint64_t> by_phase;
-    double round_trip_seconds = 0;  ///< to the agent and back, for one list
-  };
-  /// None if the container has not been used yet, or cannot be reached.
+  using Count = std::map<std::string, std::uint64_t>;
+  /// By phase; none if the container cannot be asked.
   [[nodiscard]] std::optional<Count> take() const {
     Count count;
     for (const std::string& owner : m_owners) {
-      const auto began = Clock::now();
-      const auto list = m_in_use ? m_sandbox.list(owner, k_most_counted)
-                                 : Result<sandbox::ProcessList>(fail("unused", "the container has not been used"));
-      if (!list) {
+      const auto list = m_sandbox.is_connected() ? std::optional(m_sandbox.list(owner, k_most_counted)) : std::nullopt;
+      if (!list || !*list) {
         return std::nullopt;
       }
-      count.round_trip_seconds = std::chrono::duration<double>(Clock::now() - began).count();
-      for (const wire::ProcessState& state : list->processes) {
-        ++count.by_phase[std::string(wire::name_of(state.phase))];
+      for (const wire::ProcessState& state : (*list)->processes) {
+        ++count[std::string(wire::name_of(state.phase))];
       }
     }
     return count;
@@ -65,30 +59,32 @@ class ProcessCensus {
  private:
   static constexpr std::size_t k_most_counted = 1000;
   sandbox::Sandbox& m_sandbox;
-  const std::atomic<bool>& m_in_use;
   std::vector<std::string> m_owners;
 };
 
-std::string metrics_of(const ProcessCensus& census) {
-  const auto count = census.take();
-  std::string text =
-      "# HELP dockbridge_processes Processes in the container by phase.\n# TYPE dockbridge_processes gauge\n";
-  if (!count) {
-    return text;
-  }
-  for (const auto& [phase, number] : count->by_phase) {
+std::string metric(const char* name, const char* type, const char* help) {
+  return fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& census) {
+  std::string text = metric("dockbridge_processes", "gauge", "Processes in the container by phase.");
+  for (const auto& [phase, number] : census.take().value_or(ProcessCensus::Count{})) {
     text += fmt::format("dockbridge_processes{{phase=\"{}\"}} {}\n", phase, number);
   }
-  return text + fmt::format(
-                    "# HELP dockbridge_agent_seconds How long the agent took to list them.\n"
-                    "# TYPE dockbridge_agent_seconds gauge\ndockbridge_agent_seconds {}\n",
-                    count->round_trip_seconds);
+  text += metric("dockbridge_agent_reconnects_total", "counter", "Connections to the agent that replaced a lost one.");
+  text += fmt::format("dockbridge_agent_reconnects_total {}\n", sandbox.reconnections());
+  text += metric("dockbridge_agent_round_trip_seconds", "gauge", "How long the agent took to answer a ping just now.");
+  const auto took = sandbox.is_connected() ? std::optional(sandbox.round_trip()) : std::nullopt;
+  if (took && *took) {
+    text += fmt::format("dockbridge_agent_round_trip_seconds {}\n", std::chrono::duration<double>(**took).count());
+  }
+  return text;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox,
-                                                    const std::atomic<bool>& in_use, mcp::Hub& hub, WorkerPool& pool) {
+Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox, mcp::Hub& hub,
+                                                    WorkerPool& pool) {
   const HttpOptions& given = options.http;
   auto tokens = find_tokens(options, hub.log);
   if (!tokens) {
@@ -106,8 +102,8 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
   for (const mcp::http::Token& token : *tokens) {
     owners.push_back(token.name);
   }
-  const ProcessCensus census(sandbox, in_use, std::move(owners));
-  hub.metrics.add_source([census] { return metrics_of(census); });
+  const ProcessCensus census(sandbox, std::move(owners));
+  hub.metrics.add_source([&sandbox, census] { return container_metrics(sandbox, census); });
   mcp::HttpSettings settings;
   settings.endpoint = {given.host, given.port};
   settings.tokens = std::move(*tokens);
@@ -122,7 +118,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
     const auto uptime = std::chrono::duration_cast<seconds>(Clock::now() - began).count();
     json live = {{"status", "ok"}, {"version", DOCKBRIDGE_VERSION}, {"uptimeSeconds", uptime}};
     if (const auto count = census.take()) {
-      live["processes"] = count->by_phase;
+      live["processes"] = *count;
     }
     return live;
   };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "cli/options.hpp"
@@ -12,8 +11,7 @@
 namespace dockbridge::cli {
 
 /// Serves HTTP as the options say, with the tokens they name; makes a token at the first start and says where it is.
-/// `in_use`: whether the container has been used, so that a look at its processes does not start it.
-Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox,
-                                                    const std::atomic<bool>& in_use, mcp::Hub& hub, WorkerPool& pool);
+Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox, mcp::Hub& hub,
+                                                    WorkerPool& pool);
 
 }  // namespace dockbridge::cli

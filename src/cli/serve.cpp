@@ -3,7 +3,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 
 #include "cli/bridge.hpp"
@@ -64,11 +63,7 @@ int serve(const Options& options, Log& log) {
   keep_freed_memory(k_kept_memory);
   const Fd signals = stop_signals();
   Bridge bridge(options, log);
-  std::atomic<bool> in_use{false};
-  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& {
-    in_use.store(true, std::memory_order_relaxed);
-    return bridge.sandbox();
-  };
+  const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   tools::SandboxResources resources(bridge.sandbox());
   const mcp::Server server(
       {"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions, k_icon},
@@ -78,7 +73,7 @@ int serve(const Options& options, Log& log) {
   WorkerPool pool(k_max_calls);
   std::unique_ptr<mcp::HttpServer> http;
   if (!options.http.port.empty()) {
-    auto started = start_http(options, bridge.sandbox(), in_use, hub, pool);
+    auto started = start_http(options, bridge.sandbox(), hub, pool);
     if (!started) {
       fmt::print(stderr, "dockbridge: {}\n", started.error().sentence());
       return 2;

@@ -13,6 +13,7 @@ namespace {
 /// A call that is still running after so long becomes a task, if its client can follow one.
 constexpr milliseconds k_task_grace{3000};
 constexpr std::size_t k_max_key_bytes = 200;
+constexpr std::size_t k_max_trace_length = 100;
 
 std::string next_correlation_id() {
   static std::atomic<std::uint64_t> counter{0};
@@ -77,7 +78,7 @@ CallContext Call::context() {
   const bool may_become_task =
       m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
   if (usable_token(m_progress_token) || may_become_task || m_task) {
-    context.report_progress = [this](const std::string& message) { note_progress(message); };
+    context.report_progress = [this](const std::string& message) { return note_progress(message); };
   }
   if (may_become_task) {
     context.become_task = [this] { become_task(std::nullopt); };
@@ -120,20 +121,22 @@ CallContext Call::context() {
   return context;
 }
 
-void Call::note_progress(const std::string& message) {
+bool Call::note_progress(const std::string& message) {
   if (m_interruption->reason() != StopReason::none) {
-    return;
+    return false;
   }
   const bool long_enough = Clock::now() - m_began >= k_task_grace;
   if (m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task &&
       long_enough) {
     become_task(std::nullopt);
   }
-  if (m_sink && usable_token(m_progress_token)) {
-    m_sink->tell(
-        notification_message("notifications/progress",
-                             {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
+  if (!m_sink || !usable_token(m_progress_token)) {
+    return false;
   }
+  m_sink->tell(
+      notification_message("notifications/progress",
+                           {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
+  return true;
 }
 
 bool Call::become_task(std::optional<milliseconds> ttl) {
@@ -210,10 +213,22 @@ void ToolCall::make() {
                         {"container", result.subject},
                         {"owner", known.owner},
                         {"rationale", text_field(m_arguments, "rationale", 300)}};
-  if (const json trace = meta_field(m_request.params, "traceparent"); trace.is_string()) {
-    fields.emplace_back("trace", printable_line(trace.get<std::string>(), 60));
+  // W3C trace context: which trace of the client's this call belongs to.
+  for (const auto& [field, name] : {std::pair("traceparent", "trace"), std::pair("tracestate", "tracestate")}) {
+    if (const json trace = meta_field(m_request.params, field); trace.is_string()) {
+      fields.emplace_back(name, printable_line(trace.get<std::string>(), k_max_trace_length));
+    }
   }
   hub().log.info("call", fields);
+  if (known.log && m_interruption->reason() != StopReason::cancelled) {
+    known.log(outcome == "ok" ? LogSeverity::info : LogSeverity::warning,
+              {{"event", "call"},
+               {"request", known.correlation_id},
+               {"tool", m_tool.name},
+               {"outcome", outcome},
+               {"milliseconds", std::chrono::duration_cast<milliseconds>(took).count()},
+               {"container", result.subject}});
+  }
   answer(std::move(result));
 }
 

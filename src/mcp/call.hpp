@@ -35,7 +35,8 @@ class Call {
   void release_id();
   void finish(json result);
   void fail(const ProtocolError& error);
-  void note_progress(const std::string& message);
+  /// Whether the client was told.
+  bool note_progress(const std::string& message);
   /// Answers with a task; false if there may be no more of them.
   bool become_task(std::optional<milliseconds> ttl);
 

@@ -15,7 +15,8 @@ std::string head(const char* name, const char* type, const char* help) {
 void Metrics::count_call(const std::string& tool, const std::string& outcome, Clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
   const std::lock_guard lock(m_mutex);
-  ++m_calls[{tool, outcome}];
+  const bool known = m_calls.size() < k_most_outcomes || m_calls.contains({tool, outcome});
+  ++m_calls[{tool, known ? outcome : "other"}];
   Latency& latency = m_latencies[tool];
   ++latency.count;
   latency.seconds += seconds;
@@ -35,7 +36,6 @@ void Metrics::count_http_request(int status) {
 }
 
 void Metrics::count_bytes(std::uint64_t received, std::uint64_t sent) {
-  const std::lock_guard lock(m_mutex);
   m_received += received;
   m_sent += sent;
 }
@@ -69,9 +69,9 @@ std::string Metrics::text() const {
   for (const auto& [status, count] : m_http_requests) {
     text += fmt::format("dockbridge_http_requests_total{{status=\"{}\"}} {}\n", status, count);
   }
-  text += head("dockbridge_http_bytes_total", "counter", "Bytes over HTTP connections that have ended.");
-  text += fmt::format("dockbridge_http_bytes_total{{direction=\"received\"}} {}\n", m_received);
-  text += fmt::format("dockbridge_http_bytes_total{{direction=\"sent\"}} {}\n", m_sent);
+  text += head("dockbridge_http_bytes_total", "counter", "Bytes over HTTP.");
+  text += fmt::format("dockbridge_http_bytes_total{{direction=\"received\"}} {}\n", m_received.load());
+  text += fmt::format("dockbridge_http_bytes_total{{direction=\"sent\"}} {}\n", m_sent.load());
   const auto sources = m_sources;
   lock.unlock();
   for (const auto& source : sources) {

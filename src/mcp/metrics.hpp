@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,19 +29,20 @@ class Metrics {
 
  private:
   static constexpr std::array<double, 10> k_bounds_seconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60};
+  static constexpr std::size_t k_most_outcomes = 1000;  ///< some come out of the container
   struct Latency {
     std::array<std::uint64_t, k_bounds_seconds.size()> up_to{};
     std::uint64_t count = 0;
     double seconds = 0;
   };
 
+  std::atomic<std::uint64_t> m_received{0};
+  std::atomic<std::uint64_t> m_sent{0};
   mutable std::mutex m_mutex;  // guards everything below
   std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls;
   std::map<std::string, Latency> m_latencies;
   std::map<std::string, std::uint64_t> m_refusals;
   std::map<int, std::uint64_t> m_http_requests;
-  std::uint64_t m_received = 0;
-  std::uint64_t m_sent = 0;
   std::vector<std::function<std::string()>> m_sources;
 };
 

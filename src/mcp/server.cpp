@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "util/json_text.hpp"
+
 namespace dockbridge::mcp {
 
 namespace {
@@ -91,6 +93,7 @@ Server::Server(ServerInfo info, Offer offer) : m_info(std::move(info)), m_offer(
     for (const Tool& tool : m_offer.tools) {
       m_tool_entries.at(i).push_back(tool_entry(tool, static_cast<Revision>(i)));
     }
+    m_tool_lists.at(i) = with_known_text(dump(*tools_list_result(static_cast<Revision>(i))));
   }
 }
 
@@ -198,6 +201,10 @@ Result<json> Server::tools_list_result(Revision revision, const json& cursor, co
     (*result)["cacheScope"] = "private";
   }
   return result;
+}
+
+const json& Server::tools_list_text(Revision revision) const {
+  return m_tool_lists.at(static_cast<std::size_t>(revision));
 }
 
 Result<json> Server::prompts_list_result(Revision revision, const json& cursor) const {

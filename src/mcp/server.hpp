@@ -52,6 +52,8 @@ class Server {
   // Each list from `cursor` on, which is null at first; an error for a cursor that was not given out here.
   [[nodiscard]] Result<json> tools_list_result(Revision revision, const json& cursor = nullptr,
                                                const Visible& visible = {}) const;
+  /// The first page for a client that may see all, as text that is ready to be sent.
+  [[nodiscard]] const json& tools_list_text(Revision revision) const;
   [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor) const;
   [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor) const;
   [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor) const;
@@ -76,6 +78,7 @@ class Server {
   ServerInfo m_info;
   Offer m_offer;
   std::array<json, k_revision_names.size()> m_tool_entries;  // for each revision
+  std::array<json, k_revision_names.size()> m_tool_lists;    // likewise, as text
 };
 
 }  // namespace dockbridge::mcp

@@ -21,8 +21,8 @@ struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< whose handles these are
   const Interruption& interruption;
-  /// Tells the client how it goes.
-  std::function<void(const std::string& message)> report_progress;
+  /// Tells the client how it goes. False if it wants no messages: what it is told then only keeps the call alive.
+  std::function<bool(const std::string& message)> report_progress;
   /// Tells the client what it may want to log.
   std::function<void(LogSeverity severity, const json& data)> log{};
   /// Asks the client for several things at once, such as {"name": {"method": "elicitation/create", "params": …}}, and

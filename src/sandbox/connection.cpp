@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "util/text.hpp"
 
@@ -24,6 +25,7 @@ constexpr milliseconds k_slice{500};
 constexpr milliseconds k_silence_limit{2000};
 /// An error may show lines of a file, and what was changed in it.
 constexpr std::size_t k_most_message_bytes = 24 * 1024;
+constexpr std::size_t k_longest_code = 40;
 /// The largest backlog of requests towards an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
@@ -32,10 +34,17 @@ Error lost(const std::string& why) {
           "Processes in the container go on; call again to reconnect"};
 }
 
+/// A word as docs/errors.md has them; it becomes a label of metrics.
+std::string code_in(const json& value) {
+  std::string code = value.get<std::string>();
+  const bool is_word = !code.empty() && code.size() <= k_longest_code &&
+                       std::all_of(code.begin(), code.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  return is_word ? code : throw std::runtime_error("the code of an error is no word");
+}
+
 /// An error as the agent tells it; throws if it is not well formed.
 Error error_in(const json& value) {
-  return {printable_line(value.at("code").get<std::string>(), 100),
-          printable_text(value.at("message").get<std::string>(), k_most_message_bytes),
+  return {code_in(value.at("code")), printable_text(value.at("message").get<std::string>(), k_most_message_bytes),
           printable_line(value.at("nextStep").get<std::string>(), 2000)};
 }
 
@@ -53,7 +62,7 @@ Result<Hello> parse_hello(const json& head) {
     }
     const auto text = [&](const char* key) { return printable_line(hello.at(key).get<std::string>(), 500); };
     return Hello{text("version"), text("machine"), text("shell"), text("state"), hello.at("uid").get<std::uint64_t>()};
-  } catch (const json::exception&) {
+  } catch (const std::exception&) {
     return fail("protocol_violation", "the agent's greeting is not well formed");
   }
 }
@@ -65,7 +74,7 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
   }
   try {
     return fail(error_in(*error));
-  } catch (const json::exception&) {
+  } catch (const std::exception&) {
     return fail("protocol_violation", "the agent sent an error that is not well formed");
   }
 }

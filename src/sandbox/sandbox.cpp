@@ -45,7 +45,7 @@ Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
   }
   const auto attempt = std::make_shared<std::optional<Result<Session>>>();
   m_attempt = attempt;
-  const bool again = m_session.has_value();
+  const bool again = m_connections > 0;
   m_session.reset();
   lock.unlock();
   Result<Session> connected = fail("internal_error", "connecting to the container failed in an unexpected way");
@@ -57,6 +57,7 @@ Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
   lock.lock();
   if (connected) {
     m_session = *connected;
+    ++m_connections;
   }
   *attempt = connected;
   m_attempt.reset();
@@ -198,6 +199,22 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
     }
   }
   return answer;
+}
+
+bool Sandbox::is_connected() {
+  const std::lock_guard lock(m_mutex);
+  return m_session && m_session->connection->alive();
+}
+
+std::uint64_t Sandbox::reconnections() {
+  const std::lock_guard lock(m_mutex);
+  return m_connections > 0 ? m_connections - 1 : 0;
+}
+
+Result<Clock::duration> Sandbox::round_trip() {
+  const auto began = Clock::now();
+  const auto pong = ask({{"op", "ping"}}, {}, k_inspect_patience, {});
+  return pong ? Result<Clock::duration>(Clock::now() - began) : fail(pong.error());
 }
 
 Result<Hello> Sandbox::hello() {

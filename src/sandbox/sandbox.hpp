@@ -116,6 +116,12 @@ class Sandbox {
 
   /// Connects if need be; the agent's greeting tells what there is.
   Result<Hello> hello();
+  /// Looks only, and makes no connection.
+  [[nodiscard]] bool is_connected();
+  /// How many connections have taken the place of one that was lost.
+  [[nodiscard]] std::uint64_t reconnections();
+  /// The time that the agent takes to answer nothing.
+  Result<Clock::duration> round_trip();
   [[nodiscard]] const std::string& workdir() const { return m_settings.workdir; }
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
 
@@ -179,6 +185,7 @@ class Sandbox {
   Files m_files;
   std::mutex m_mutex;  // guards everything below
   std::optional<Session> m_session;
+  std::uint64_t m_connections = 0;                            // made so far
   std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end
   std::condition_variable_any m_attempt_ended;
 };

@@ -260,7 +260,7 @@ ToolResult check(const ToolCall& call) {
   }
   auto snapshot = find_own(call.sandbox, *question.process, call.context.owner);
   if (snapshot && question.timeout.count() > 0) {
-    auto later = Following(call, question.until, question.timeout).join(*question.process);
+    auto later = Following(call, question.until, question.timeout).join(snapshot->state);
     // Who waited is gone; the process was not theirs to end.
     if (later || later.error().code != "cancelled") {
       snapshot = std::move(later);

@@ -2,15 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "tools/view.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-constexpr milliseconds k_progress_interval{2000};
+using sandbox::Snapshot;
+using wire::Happened;
 
-std::string progress_message(const wire::ProcessState& state, Clock::duration waited) {
+/// Output is told no more often than this, and that there is none no more often than that.
+constexpr milliseconds k_output_interval{500};
+constexpr milliseconds k_heartbeat_interval{2000};
+constexpr std::size_t k_most_told_bytes = 2000;
+
+std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {
   return fmt::format("{} for {} s, {} of output", state.paused ? "paused" : "running",
                      std::chrono::duration_cast<seconds>(waited).count(),
                      human_bytes(state.out.total + state.err.total));
@@ -32,21 +39,32 @@ Following::Following(const ToolCall& call, sandbox::Until until, milliseconds pa
 
 milliseconds Following::slice() const {
   const milliseconds left = m_deadline.remaining();
-  return m_call.context.report_progress ? std::min(left, k_progress_interval) : left;
+  if (!m_call.context.report_progress) {
+    return left;
+  }
+  if (!m_is_heard) {
+    return std::min(left, k_heartbeat_interval);
+  }
+  return std::min(left, m_until.known ? k_heartbeat_interval - k_output_interval : k_output_interval);
 }
 
-Result<sandbox::Snapshot> Following::start(const sandbox::StartRequest& request) {
+Result<Snapshot> Following::start(const sandbox::StartRequest& request) {
   return go_on(m_call.sandbox.start(request, slice(), m_until, m_call.context.interruption.token()));
 }
 
-Result<sandbox::Snapshot> Following::join(const std::string& process) {
-  return go_on(m_call.sandbox.wait(process, slice(), m_until, m_call.context.interruption.token()));
+Result<Snapshot> Following::join(const wire::ProcessState& now) {
+  m_told = {now.out.total, now.err.total};
+  m_seen = {now.out.total, now.err.total};
+  return go_on(m_call.sandbox.wait(now.id, slice(), m_until, m_call.context.interruption.token()));
 }
 
-Result<sandbox::Snapshot> Following::go_on(Result<sandbox::Snapshot> snapshot) {
-  while (snapshot && snapshot->happened == wire::Happened::nothing && !m_deadline.passed()) {
+Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
+  const auto goes_on = [&] {
+    return snapshot && (snapshot->happened == Happened::nothing || snapshot->happened == Happened::grew);
+  };
+  while (goes_on() && !m_deadline.passed()) {
     if (m_call.context.report_progress) {
-      m_call.context.report_progress(progress_message(snapshot->state, Clock::now() - m_began));
+      tell(*snapshot);
     }
     if (m_until.pattern) {
       m_until.search_from = snapshot->searched;
@@ -54,7 +72,39 @@ Result<sandbox::Snapshot> Following::go_on(Result<sandbox::Snapshot> snapshot) {
     auto later = m_call.sandbox.wait(snapshot->state.id, slice(), m_until, m_call.context.interruption.token());
     snapshot = std::move(later);
   }
+  if (goes_on()) {
+    snapshot->happened = Happened::nothing;  // of what the caller waits for
+  }
   return snapshot;
+}
+
+void Following::tell(const Snapshot& snapshot) {
+  const sandbox::Offsets now{snapshot.state.out.total, snapshot.state.err.total};
+  const bool listened = m_until.known.has_value() || !m_is_heard;
+  m_until.known.reset();
+  if (now == m_seen && !listened) {
+    m_until.known = now;  // the pause after the last report is over, and nothing has come meanwhile
+    return;
+  }
+  const std::string message = now != m_seen && m_is_heard ? news(snapshot) : "";
+  m_seen = now;
+  m_is_heard =
+      m_call.context.report_progress(message.empty() ? heartbeat(snapshot.state, Clock::now() - m_began) : message);
+}
+
+std::string Following::news(const Snapshot& snapshot) {
+  OutputRequest request;
+  request.max_bytes = k_most_told_bytes;
+  request.since = m_told;
+  request.latest = true;
+  auto output = collect_output(m_call.sandbox, snapshot, request);
+  if (!output) {
+    return "";  // the reply will say what is wrong
+  }
+  m_told = output->cursor();
+  View view;
+  view.output = std::move(*output);
+  return view_text(view);
 }
 
 }  // namespace dockbridge::tools

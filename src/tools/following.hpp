@@ -2,6 +2,7 @@
 
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
+#include "tools/output.hpp"
 #include "tools/toolbox.hpp"
 #include "util/clock.hpp"
 
@@ -10,24 +11,30 @@ namespace dockbridge::tools {
 /// The longest that a call may stay with a process: a client that cannot be shown progress gives up early.
 milliseconds longest_wait(const ToolCall& call);
 
-/// Stays with a process until something of `until` happens or the time is up, and tells progress meanwhile.
+/// Stays with a process until something of `until` happens or the time is up. Meanwhile tells progress: the end of the
+/// output that is new, as it comes but only so often, and that it is still there while there is none.
 class Following {
  public:
   Following(const ToolCall& call, sandbox::Until until, milliseconds patience);
 
   /// Starts the process and follows it.
   Result<sandbox::Snapshot> start(const sandbox::StartRequest& request);
-  /// Follows one that is there.
-  Result<sandbox::Snapshot> join(const std::string& process);
+  /// Follows one that is there; what it wrote before `now` is not told.
+  Result<sandbox::Snapshot> join(const wire::ProcessState& now);
 
  private:
-  [[nodiscard]] milliseconds slice() const;
   Result<sandbox::Snapshot> go_on(Result<sandbox::Snapshot> snapshot);
+  void tell(const sandbox::Snapshot& snapshot);
+  [[nodiscard]] std::string news(const sandbox::Snapshot& snapshot);
+  [[nodiscard]] milliseconds slice() const;
 
   const ToolCall& m_call;
-  sandbox::Until m_until;
+  sandbox::Until m_until;  // `known` is set while new output is to be told at once
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;
+  Cursor m_told;              // up to here
+  sandbox::Offsets m_seen{};  // how much output there was at the last look
+  bool m_is_heard = true;     // somebody reads what is told
 };
 
 }  // namespace dockbridge::tools

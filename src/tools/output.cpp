@@ -172,6 +172,27 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std
   return shown;
 }
 
+/// What came after `since`, its end if that is too much.
+Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std::size_t budget, bool raw) {
+  const StreamState& state = source.state();
+  ShownStream shown;
+  shown.total = state.total;
+  since = std::min(since, state.total);
+  std::uint64_t from = std::max({since, tail_begin(state), state.total - std::min<std::uint64_t>(state.total, budget)});
+  auto bytes = source.bytes(from, state.total);
+  if (!bytes) {
+    return fail(bytes.error());
+  }
+  shown.next = state.total - hold_back(source, *bytes);
+  const std::size_t skipped = from > since ? partial_utf8_start(*bytes) : 0;
+  bytes->erase(0, skipped);
+  shown.left_out = from + skipped - since;
+  shown.not_kept = missing_in(state, since, from);
+  shown.text = shown.left_out > 0 ? fmt::format("[{} bytes of {} before this]\n", shown.left_out, source.name()) : "";
+  shown.text += presentable(*bytes, raw, shown.replaced);
+  return shown;
+}
+
 Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, std::size_t budget, bool raw) {
   const StreamState& state = source.state();
   ShownStream shown;
@@ -208,6 +229,9 @@ Result<ShownStream> show(const StreamSource& source, const OutputRequest& reques
                          std::uint64_t since) {
   if (request.tail_lines) {
     return last_lines(source, *request.tail_lines, budget, request.raw);
+  }
+  if (request.latest) {
+    return newest(source, since, budget, request.raw);
   }
   return request.since ? read_on(source, since, budget, request.raw) : head_and_tail(source, budget, request.raw);
 }

@@ -27,6 +27,7 @@ struct OutputRequest {
   std::size_t max_bytes = k_default_max_output;  ///< for both streams together
   bool raw = false;                              ///< keep escape sequences, carriage returns and repeated lines
   std::optional<Cursor> since;                   ///< from there on; none: head and tail of everything
+  bool latest = false;                           ///< what does not fit is left out before it, not after it
   std::optional<std::size_t> tail_lines;         ///< only the last lines
 };
 

@@ -101,8 +101,12 @@ void append(std::string& out, const json& value) {
     case json::value_t::boolean:
       out += value.get<bool>() ? "true" : "false";
       return;
+    case json::value_t::binary: {
+      const auto& text = value.get_binary();
+      out.append(text.begin(), text.end());
+      return;
+    }
     case json::value_t::number_float:
-    case json::value_t::binary:
     case json::value_t::discarded:
     case json::value_t::null:
       break;
@@ -116,6 +120,10 @@ std::string json_text(const json& value) {
   std::string out;
   append(out, value);
   return out;
+}
+
+json with_known_text(const std::string& text) {
+  return json::binary({text.begin(), text.end()});  // which JSON has no other use for
 }
 
 }  // namespace dockbridge

@@ -9,4 +9,7 @@ namespace dockbridge {
 /// of what is sent here, take a tenth of the time.
 std::string json_text(const nlohmann::json& value);
 
+/// A value whose text is known: json_text writes it as it is, wherever it stands. Nothing can be looked up in it.
+nlohmann::json with_known_text(const std::string& text);
+
 }  // namespace dockbridge

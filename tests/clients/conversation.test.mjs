@@ -134,6 +134,38 @@ describe('the server and', { concurrency: 4 }, () => {
         }
       });
 
+      it('show output while the command still runs', async () => {
+        const goOn = () => session.call('execute_command', { command: 'touch /tmp/heard' });
+        let heard;
+        const result = await session.call(
+          'execute_command',
+          { command: 'rm -f /tmp/heard; echo "first words"; until [ -e /tmp/heard ]; do sleep 0.1; done' },
+          {
+            onprogress: ({ message }) => {
+              heard ??= message === 'first words' ? goOn() : undefined;
+            },
+          },
+        );
+        await heard;
+        assert.ok(heard, 'the output was not shown');
+        assert.equal(result.structuredContent.returned, 'ended');
+      });
+
+      if (kind.era === 'legacy') {
+        it('log how calls went, if that is asked for', async () => {
+          const logged = [];
+          await session.hearLogs('warning', (message) => logged.push(message));
+          await session.call('execute_command', { command: 'true' });
+          await session.callAsGiven('execute_command', { command: 'true' });
+          await eventually('the failed call is logged', () => logged.length > 0);
+          await session.hearLogs('emergency', () => undefined);
+          assert.deepEqual(
+            logged.map(({ level, data }) => [level, data.tool, data.outcome]),
+            [['warning', 'execute_command', 'bad_arguments']],
+          );
+        });
+      }
+
       it('end the whole process tree when the client cancels', async () => {
         const sleeping = async () => (await container.processes()).filter((line) => line.startsWith('sleep 300'));
         const cancel = new AbortController();

@@ -260,6 +260,39 @@ TEST_CASE("a client without progress gets its answer before it gives up, one wit
   CHECK(heartbeats >= 2);
 }
 
+TEST_CASE("output is told as it comes to who asks for progress") {
+  Connected c;
+  c.server.execute("mkfifo /tmp/heard");
+  // The command goes on only when its last word was heard.
+  const std::string talk = "echo one; read x </tmp/heard; echo two >&2; read x </tmp/heard; echo three";
+  double last = 0;
+  const auto hear = [&](const std::string& token, const std::string& word) {
+    eventually("to hear " + word, [&] {
+      const json params = c.server.receive().value("params", json::object());
+      CHECK(params["progressToken"] == token);
+      CHECK(params["progress"].get<double>() > last);
+      last = params["progress"];
+      return params["message"] == word;
+    });
+    run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/heard"});
+  };
+  const int running = c.server.start_call("execute_command", {{"command", talk}}, {{"progressToken", "run"}});
+  hear("run", "one");
+  hear("run", "STDERR:\ntwo");
+  CHECK(fields_of(c.server.receive_answer(running)["result"])["stdout"] == "one\nthree\n");
+
+  const std::string id = start_in_background(c.server, talk);
+  const json first = check(c.server, id, {{"waitFor", {{"pattern", "one"}}}});
+  CHECK(fields_of(first)["happened"] == "pattern");
+  const int waiting =
+      c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"exit", true}}}, {"timeout", 30}},
+                          {{"progressToken", "wait"}});
+  last = 0;
+  run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/heard"});
+  hear("wait", "STDERR:\ntwo");  // and not what was there before
+  CHECK(fields_of(c.server.receive_answer(waiting)["result"])["happened"] == "exit");
+}
+
 TEST_CASE("send_input answers a prompt, and eof ends the input") {
   on_both_channels([](Server& server, const Container&) {
     const std::string id = start_in_background(server, "read -p 'name? ' n; echo \"hello $n\"; cat; echo bye");

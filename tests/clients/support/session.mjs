@@ -8,7 +8,7 @@ import { StdioClientTransport as Transport2 } from '@modelcontextprotocol/client
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 export const program = process.env.DOCKBRIDGE_PROGRAM;
 if (!existsSync(program ?? '')) {
@@ -117,6 +117,13 @@ class Session {
     this.#client.setNotificationHandler(method, ({ params }) => listener(params.uri));
     await this.#client.subscribeResource({ uri });
     return () => this.#client.unsubscribeResource({ uri });
+  }
+
+  /** Calls `listener` with each message to log from `level` on. For the era in which that is asked for once. */
+  async hearLogs(level, listener) {
+    const method = this.#client.listen === undefined ? LoggingMessageNotificationSchema : 'notifications/message';
+    this.#client.setNotificationHandler(method, ({ params }) => listener(params));
+    await this.#client.setLoggingLevel(level);
   }
 
   async close() {

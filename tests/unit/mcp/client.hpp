@@ -24,7 +24,7 @@ class Inbox {
  public:
   void put(const json& message) {
     const std::lock_guard lock(m_mutex);
-    m_messages.push_back(message);
+    m_messages.push_back(json::parse(dump(message)));
     m_changed.notify_all();
   }
   /// The next message; fails the test if none comes.

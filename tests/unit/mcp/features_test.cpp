@@ -278,6 +278,20 @@ TEST_CASE("a client is sent to log what it asked for, and nothing before") {
   CHECK(text_of(client.next()["result"]) == "logged");
 }
 
+TEST_CASE("a client that asks for it is told how each of its calls went") {
+  House house;
+  House::Client client(house, "alice");
+  client.initialize();
+  CHECK(client.ask("logging/setLevel", {{"level", "info"}}).contains("result"));
+  CHECK(client.ask("tools/call", {{"name", "log"}})["params"]["level"] == "error");  // the tool's own
+  const json message = client.next();
+  CHECK(message["method"] == "notifications/message");
+  CHECK(message["params"]["level"] == "info");
+  CHECK(message["params"]["data"]["tool"] == "log");
+  CHECK(message["params"]["data"]["outcome"] == "ok");
+  CHECK(text_of(client.next()["result"]) == "logged");
+}
+
 TEST_CASE("a client of the handshake era can be asked, and its answer or refusal comes back") {
   House house;
   House::Client client(house, "alice");

@@ -16,7 +16,7 @@ Server example() {
   tool.input_schema = {{"type", "object"}};
   tool.output_schema = {{"type", "object"}};
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return Server({"box", "The Box", "1.2", "Be kind."}, {{tool}});
+  return Server({"box", "The Box", "1.2", "Be kind.", "data:image/svg+xml,<svg/>"}, {{tool}});
 }
 
 }  // namespace
@@ -72,6 +72,21 @@ TEST_CASE("the greeting names server, revision and instructions") {
   const json discovered = server.discover_result();
   CHECK(discovered["supportedVersions"] == json::array({"2026-07-28"}));
   CHECK(discovered["instructions"] == "Be kind.");
+}
+
+TEST_CASE("revisions that know of icons are given one") {
+  const Server server = example();
+  const json icons = json::parse(R"([{"src":"data:image/svg+xml,<svg/>","mimeType":"image/svg+xml","sizes":["any"]}])");
+  CHECK(server.initialize_result(Revision::v2025_11_25)["serverInfo"]["icons"] == icons);
+  CHECK(server.discover_result()["_meta"][k_meta_server_info]["icons"] == icons);
+  CHECK_FALSE(server.initialize_result(Revision::v2025_06_18)["serverInfo"].contains("icons"));
+}
+
+TEST_CASE("the list of tools that is kept as text is the list of tools") {
+  const Server server = example();
+  for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_11_25, Revision::v2026_07_28}) {
+    CHECK(dump(server.tools_list_text(revision)) == dump(*server.tools_list_result(revision)));
+  }
 }
 
 TEST_CASE("a tool is found by its exact name") {

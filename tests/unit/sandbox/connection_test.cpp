@@ -173,7 +173,9 @@ TEST_CASE("an error that the agent tells is the caller's, and the connection goe
 
 TEST_CASE("an error that is not well formed is a violation") {
   for (const json& error : {json(), json("text"), json::object(), json{{"code", "c"}},
-                            json{{"code", 1}, {"message", "m"}, {"nextStep", ""}}, json::array({1, 2, 3})}) {
+                            json{{"code", 1}, {"message", "m"}, {"nextStep", ""}}, json::array({1, 2, 3}),
+                            json{{"code", "a\"} 1"}, {"message", "m"}, {"nextStep", ""}},
+                            json{{"code", std::string(100, 'x')}, {"message", "m"}, {"nextStep", ""}}}) {
     CAPTURE(error);
     Connected c;
     auto call = c.call({{"op", "wait"}});

@@ -29,6 +29,11 @@ TEST_CASE("JSON text is what the library would write") {
   CHECK(json_text("only a text") == "\"only a text\"");
 }
 
+TEST_CASE("a value whose text is known is written as it is") {
+  CHECK(json_text({{"id", 1}, {"result", with_known_text(R"({"a":[1,"ä"]})")}}) ==
+        R"({"id":1,"result":{"a":[1,"ä"]}})");
+}
+
 TEST_CASE("whatever the bytes of a text are, the JSON text can be parsed and is UTF-8") {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

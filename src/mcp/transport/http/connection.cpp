@@ -82,7 +82,6 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       response.status = 500;
     });
   }
-  ~Library() override { m_shared.metrics.count_bytes(m_received, m_sent); }
 
   void serve() {
     while (await_head() && !m_close) {
@@ -137,7 +136,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     m_input.resize(before + most);
     const ssize_t got = m_socket.read(m_input.data() + before, most, deadline);
     m_input.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    m_received += static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
+    m_shared.metrics.count_bytes(static_cast<std::uint64_t>(std::max<ssize_t>(got, 0)), 0);
     return got;
   }
 
@@ -170,7 +169,8 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
           "text/event-stream",
           [this, events = response.events](std::size_t, httplib::DataSink& sink) { return send_event(events, sink); });
     } else if (!response.body.empty()) {
-      to.set_content(std::move(response.body), response.content_type);
+      to.body = std::move(response.body);
+      to.set_header("Content-Type", response.content_type);
     }
   }
 
@@ -227,7 +227,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       return true;
     }
     const bool sent = m_socket.write(m_output, Deadline::after(m_shared.limits.write_time));
-    m_sent += m_output.size();
+    m_shared.metrics.count_bytes(0, m_output.size());
     m_output.clear();
     m_broken = m_broken || !sent;
     return sent;
@@ -281,8 +281,6 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   std::string m_output;
   bool m_broken = false;
   bool m_close = false;
-  std::uint64_t m_received = 0;
-  std::uint64_t m_sent = 0;
 };
 
 Connection::Connection(Socket& socket, Shared shared) : m_library(std::make_unique<Library>(socket, shared)) {}

@@ -19,7 +19,9 @@ Response error_response(int status, int code, const std::string& message, const 
 }
 
 Response refused(int status, const std::string& message) {
-  return error_response(status, k_invalid_request, message);
+  Response response = error_response(status, k_invalid_request, message);
+  response.refusal = std::to_string(status);
+  return response;
 }
 
 bool is_loopback(const std::string& address) {
@@ -62,14 +64,14 @@ Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins 
       m_rate(limits.rate_per_owner) {}
 
 Response Front::handle(Request& request) {
-  if (auto refusal = refuse_at_the_door(request)) {
-    m_hub.metrics.count_refusal(std::to_string(refusal->status));
-    return std::move(*refusal);
+  auto refusal = refuse_at_the_door(request);
+  Response response = refusal                  ? std::move(*refusal)
+                      : request.path == k_path ? serve_mcp(request)
+                                               : serve_health(request);
+  if (!response.refusal.empty()) {
+    m_hub.metrics.count_refusal(response.refusal);
   }
-  if (request.path == k_path) {
-    return serve_mcp(request);
-  }
-  return serve_health(request);
+  return response;
 }
 
 std::optional<Response> Front::refuse_at_the_door(const Request& request) {
@@ -126,8 +128,8 @@ Response Front::serve_health(const Request& request) {
 }
 
 Response Front::too_many(const char* what) {
-  m_hub.metrics.count_refusal(what);
   Response response = refused(429, fmt::format("too many {}", what));
+  response.refusal = what;
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }
@@ -135,7 +137,6 @@ Response Front::too_many(const char* what) {
 Response Front::serve_mcp(Request& request) {
   auto caller = m_access.admit(request.header("Authorization"), request.client.address());
   if (!caller) {
-    m_hub.metrics.count_refusal(std::to_string(caller.error().status));
     Response response = refused(caller.error().status,
                                 caller.error().status == 401 ? "a bearer token is needed" : "too many wrong tokens");
     if (caller.error().retry_after) {

@@ -64,7 +64,7 @@ class Front {
   Response events(Turn& turn, std::uint64_t ticket, bool prime);
   void remember(const std::shared_ptr<Conversation>& conversation);
   std::vector<std::shared_ptr<Conversation>> conversations();
-  Response too_many(const char* what);
+  static Response too_many(const char* what);
 
   Hub& m_hub;
   WorkerPool& m_pool;

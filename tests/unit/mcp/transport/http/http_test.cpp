@@ -1,11 +1,14 @@
 #include <doctest/doctest.h>
 #include <httplib.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <set>
 
 #include "mcp/transport/http/connection.hpp"
+#include "mcp/transport/http/front.hpp"
 #include "mcp/transport/http_server.hpp"
 #include "support/http.hpp"
 #include "support/program.hpp"
@@ -392,6 +395,21 @@ TEST_CASE("http: beyond the connections there may be, a client is told to come b
   CHECK(one.request("GET", "/healthz", {}).status == 200);
 }
 
+TEST_CASE("http: when the bodies of all clients together are too large, the next is told to come back") {
+  const Running server(limits([](http::Limits& l) { l.bodies_bytes = 1000; }));
+  HttpConnection slow = server.connect();
+  slow.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{");
+  HttpAnswer refused;
+  test::eventually("the first body is being read", [&] {
+    refused = server.list();
+    return refused.status != 200;
+  });
+  CHECK(refused.status == 503);
+  CHECK(refused.header("Retry-After") == "1");
+  slow.close();
+  test::eventually("there is room again", [&] { return server.list().status == 200; });
+}
+
 TEST_CASE("http: an owner has so many requests at a time and so many a second; others do not suffer") {
   Running server(limits([](http::Limits& l) { l.requests_per_owner = 1; }),
                  {{"alice", k_secret}, {"bob", k_bobs_secret}});
@@ -600,6 +618,27 @@ TEST_CASE("http: health and metrics") {
   const std::string metrics = server.connect().request("GET", "/metrics", {}).body;
   CHECK(metrics.find("dockbridge_calls_total{tool=\"echo\",outcome=\"ok\"} 1\n") != std::string::npos);
   CHECK(metrics.find("dockbridge_call_seconds_count{tool=\"echo\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("http: from another machine health and metrics need a token, whatever the client says where it is") {
+  Log log{-1, LogLevel::off, LogFormat::text};
+  const Server server({"test", "Test", "1", ""}, {});
+  Hub hub(server, log);
+  WorkerPool pool(1);
+  http::Access access({{"alice", k_secret}});
+  http::Front front(hub, pool, {}, access, http::Origins({}, {}), {});
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  http::Socket socket(Fd(ends[0]), "10.0.0.1");
+  const Fd unused(ends[1]);
+  http::Client client(socket, std::make_shared<Wakeup>());
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+    CAPTURE(path);
+    http::Request request{"GET", path, {{"Host", "localhost"}, {"X-Forwarded-For", "127.0.0.1"}}, client, {}};
+    CHECK(front.handle(request).status == 401);
+    request.headers.emplace_back("Authorization", "Bearer " + k_secret);
+    CHECK(front.handle(request).status == 200);
+  }
 }
 
 TEST_CASE("http: beyond this machine nobody is served without a token") {

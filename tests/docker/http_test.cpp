@@ -1,0 +1,180 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "support/connected.hpp"
+#include "support/http.hpp"
+#include "support/temporary_directory.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+const std::string k_alice = "0123456789abcdef-alice";
+const std::string k_bob = "0123456789abcdef-bob";
+
+/// A server over HTTP with two owners, and the container it works in.
+class Served {
+ public:
+  Served() {
+    eventually("it listens", [&] {
+      const std::string log = server.log();
+      const std::size_t found = log.find("url=http://127.0.0.1:");
+      m_port = found == std::string::npos ? 0 : std::stoi(log.substr(found + 21));
+      return m_port != 0;
+    });
+  }
+
+  void send_call(HttpConnection& connection, const std::string& token, const std::string& tool, json arguments,
+                 const json& more_meta = json::object()) const {
+    arguments["rationale"] = "test";
+    send(connection, token, "tools/call", tool, {{"name", tool}, {"arguments", std::move(arguments)}}, more_meta);
+  }
+  [[nodiscard]] json call(const std::string& token, const std::string& tool, const json& arguments,
+                          const json& more_meta = json::object()) const {
+    HttpConnection connection(m_port);
+    send_call(connection, token, tool, arguments, more_meta);
+    return connection.receive().json()["result"];
+  }
+  [[nodiscard]] json read(const std::string& token, const std::string& uri) const {
+    HttpConnection connection(m_port);
+    send(connection, token, "resources/read", uri, {{"uri", uri}}, json::object());
+    return connection.receive().json();
+  }
+  [[nodiscard]] std::string get(const std::string& path) const {
+    return HttpConnection(m_port).request("GET", path, {}).body;
+  }
+  [[nodiscard]] int port() const { return m_port; }
+
+ private:
+  static void send(HttpConnection& connection, const std::string& token, const std::string& method,
+                   const std::string& name, json params, const json& more_meta) {
+    json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
+    meta.update(more_meta);
+    params["_meta"] = std::move(meta);
+    const json body = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}};
+    connection.send_request("POST", "/mcp",
+                            {"Content-Type: application/json", "Accept: application/json, text/event-stream",
+                             "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: " + method, "Mcp-Name: " + name,
+                             "Authorization: Bearer " + token},
+                            body.dump());
+  }
+  TemporaryDirectory m_directory;
+  int m_port = 0;
+
+ public:
+  Container container{"dockbridge-test:slim", {"--init"}};
+  Server server{{"-c", container.name(), "--http", "127.0.0.1:0", "--token-file", token_file()}};
+
+ private:
+  [[nodiscard]] std::string token_file() const {
+    const std::string path = (m_directory / "tokens").string();
+    std::ofstream(path) << json{
+        {"tokens", {{{"name", "alice"}, {"token", k_alice}}, {{"name", "bob"}, {"token", k_bob}}}}};
+    REQUIRE(::chmod(path.c_str(), 0600) == 0);
+    return path;
+  }
+};
+
+/// The value of a line of Prometheus text; none if there is no such line.
+std::optional<double> value_of(const std::string& metrics, const std::string& name) {
+  const std::size_t found = metrics.find("\n" + name + " ");
+  return found == std::string::npos ? std::nullopt : std::optional(std::stod(metrics.substr(found + name.size() + 2)));
+}
+
+}  // namespace
+
+TEST_CASE("metrics tell of calls, processes, bytes, the agent and what was refused") {
+  const Served served;
+  const std::string unused = served.get("/metrics");
+  CHECK(value_of(unused, "dockbridge_agent_reconnects_total") == 0);
+  CHECK_FALSE(value_of(unused, "dockbridge_agent_round_trip_seconds"));  // a look does not connect
+  CHECK(served.container.pids_of(k_session).empty());
+
+  CHECK(fields_of(served.call(k_alice, "execute_command", {{"command", "true"}}))["exitCode"] == 0);
+  (void)served.call(k_bob, "execute_command", {{"command", "sleep 300"}, {"background", true}});
+  for (const int pid : served.container.pids_of(k_session)) {
+    ::kill(pid, SIGKILL);
+  }
+  CHECK(fields_of(served.call(k_alice, "execute_command", {{"command", "exit 3"}}))["exitCode"] == 3);
+  CHECK(served.call(k_alice, "check_process", {{"processId", "nonsense"}})["isError"] == true);
+  CHECK(HttpConnection(served.port()).request("POST", "/mcp", {"Content-Type: application/json"}, "{}").status == 401);
+  CHECK(HttpConnection(served.port())
+            .request("POST", "/mcp", {"Content-Type: text/plain", "Authorization: Bearer " + k_alice}, "{}")
+            .status == 415);
+
+  const std::string metrics = served.get("/metrics");
+  CAPTURE(metrics);
+  CHECK(value_of(metrics, R"(dockbridge_calls_total{tool="execute_command",outcome="ok"})") == 3);
+  CHECK(value_of(metrics, R"(dockbridge_calls_total{tool="check_process",outcome="bad_process_id"})") == 1);
+  CHECK(value_of(metrics, R"(dockbridge_call_seconds_bucket{tool="execute_command",le="+Inf"})") == 3);
+  CHECK(value_of(metrics, R"(dockbridge_call_seconds_count{tool="execute_command"})") == 3);
+  CHECK(value_of(metrics, R"(dockbridge_call_seconds_sum{tool="execute_command"})").value_or(0) > 0);
+  CHECK(value_of(metrics, R"(dockbridge_processes{phase="running"})") == 1);
+  CHECK(value_of(metrics, R"(dockbridge_processes{phase="closed"})") == 2);
+  CHECK(value_of(metrics, R"(dockbridge_http_bytes_total{direction="received"})").value_or(0) > 1000);
+  CHECK(value_of(metrics, R"(dockbridge_http_bytes_total{direction="sent"})").value_or(0) > 1000);
+  CHECK(value_of(metrics, "dockbridge_agent_reconnects_total") == 1);
+  CHECK(value_of(metrics, "dockbridge_agent_round_trip_seconds").value_or(0) > 0);
+  CHECK(value_of(metrics, R"(dockbridge_refusals_total{reason="401"})") == 1);
+  CHECK(value_of(metrics, R"(dockbridge_refusals_total{reason="415"})") == 1);
+
+  const json health = json::parse(served.get("/healthz"));
+  CHECK(health["status"] == "ok");
+  CHECK(health["version"].is_string());
+  CHECK(health["uptimeSeconds"].is_number());
+  CHECK(health["sessions"] == 0);
+  CHECK(health["processes"]["running"] == 1);
+  CHECK(json::parse(served.get("/readyz"))["container"] == served.container.name());
+}
+
+TEST_CASE("nobody sees the process of another owner, whatever is asked about it") {
+  const Served served;
+  const json started = served.call(k_alice, "execute_command", {{"command", "sleep 300"}, {"background", true}});
+  const std::string id = fields_of(started)["processId"];
+  const std::string unknown = id.substr(0, id.size() - 4) + "zzzz";
+  const auto asked = [&](const std::string& process) {
+    json answers = json::array({served.call(k_bob, "check_process", {{"processId", process}}),
+                                served.call(k_bob, "send_input", {{"processId", process}, {"input", "x"}}),
+                                served.call(k_bob, "control_process", {{"processId", process}, {"action", "kill"}}),
+                                served.read(k_bob, "dockbridge://process/" + process + "/stdout")});
+    std::string text = answers.dump();
+    for (std::size_t at = 0; (at = text.find(process)) != std::string::npos;) {
+      text.replace(at, process.size(), "ID");
+    }
+    return text;
+  };
+  CHECK(asked(id) == asked(unknown));  // it is not told that there is one
+  CHECK(fields_of(served.call(k_bob, "check_process", json::object()))["processes"].empty());
+  CHECK(served.read(k_bob, "dockbridge://processes").dump().find(id) == std::string::npos);
+  CHECK(served.read(k_alice, "dockbridge://processes").dump().find(id) != std::string::npos);
+  CHECK(fields_of(served.call(k_alice, "check_process", {{"processId", id}}))["status"] == "running");
+}
+
+TEST_CASE("the log tells to which trace a call belongs") {
+  Served served;
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  (void)served.call(k_alice, "execute_command", {{"command", "true"}}, {{"traceparent", trace}, {"tracestate", "a=b"}});
+  eventually("the call is logged", [&] { return served.server.log().find("trace=" + trace) != std::string::npos; });
+  CHECK(served.server.log().find("a=b") != std::string::npos);
+}
+
+TEST_CASE("at SIGTERM a call over HTTP is answered and its command goes on") {
+  Served served;
+  HttpConnection connection(served.port());
+  served.send_call(connection, k_alice, "execute_command", {{"command", "sleep 301"}});
+  eventually("it runs", [&] { return !served.container.pids_of("sleep").empty(); });
+  served.server.signal(SIGTERM);
+  const json result = connection.receive().json()["result"];
+  CHECK(fields_of(result)["returned"] == "detached");
+  const int status = served.server.wait_for_exit();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  Server next({"-c", served.container.name()});
+  next.initialize();
+  CHECK(served.container.sh("pgrep -f 'sleep 301' | wc -l") != "0");
+}

@@ -1,0 +1,118 @@
+#include "tools/following.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "unit/sandbox/world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+json grown(const std::string& process, const std::string& out, const char* happened) {
+  json state = state_of(process);
+  state["out"] = wire::to_json(wire::StreamState{out.size(), out.size(), out.size()});
+  return {{"process", state}, {"carried", true}, {"happened", happened}};
+}
+
+/// A process that prints the next of `words` each time somebody waits for something, and ends after the last.
+class Talkative {
+ public:
+  explicit Talkative(std::vector<std::string> words) : m_words(std::move(words)) {}
+
+  void operator()(FakeAgent& agent, const wire::Frame& request) {
+    const bool listens = request.head.at("until").contains("known");
+    if (m_next == m_words.size()) {
+      agent.answer(request, grown(request.head.at("process"), m_out, "ended"), m_out);
+      return;
+    }
+    const bool grows = listens && !m_words[m_next].empty();
+    if (!grows) {
+      std::this_thread::sleep_for(milliseconds(request.head.at("timeoutMs").get<int>()));
+    }
+    m_out += m_words[m_next++];
+    agent.answer(request, grown(request.head.at("process"), m_out, grows ? "grew" : "nothing"), m_out);
+  }
+
+ private:
+  std::vector<std::string> m_words;
+  std::size_t m_next = 0;
+  std::string m_out;
+};
+
+/// What a client hears while it follows a process that talks.
+struct Follower {
+  explicit Follower(std::vector<std::string> words)
+      : world([agent = std::make_shared<Talkative>(std::move(words))](FakeAgent& to, const wire::Frame& request) {
+          (*agent)(to, request);
+        }) {}
+
+  Result<sandbox::Snapshot> follow() {
+    const json none = json::object();
+    tools::Arguments arguments(none);
+    const mcp::CallContext context{"r1", "local", interruption, [this](const std::string& message) {
+                                     heard.push_back(message);
+                                     return is_heard;
+                                   }};
+    const tools::Settings settings;
+    const tools::ToolCall call{world.sandbox, settings, arguments, context};
+    return tools::Following(call, {}, seconds(20)).start(start_request());
+  }
+
+  World world;
+  mcp::Interruption interruption;
+  bool is_heard = true;
+  std::vector<std::string> heard;
+};
+
+}  // namespace
+
+TEST_CASE("who follows a process is told its output as it comes, each part once") {
+  Follower follower({"one\n", "two\n", "", "three\n"});
+  const auto last = follower.follow();
+  REQUIRE(last);
+  CHECK(last->happened == wire::Happened::ended);
+  CHECK(follower.heard == std::vector<std::string>{"one", "two", "three"});
+}
+
+TEST_CASE("between two reports there is a pause in which output is not listened for") {
+  Follower follower({"one\n", "two\n", "", "three\n", "four\n"});
+  REQUIRE(follower.follow());
+  std::vector<bool> listened;
+  for (const wire::Frame& request : follower.world.container.requests("wait")) {
+    listened.push_back(request.head.at("until").contains("known"));
+  }
+  // "three" is heard at once, as there was nothing after the pause; "four" only after another.
+  CHECK(listened == std::vector<bool>{false, false, true, false, false});
+}
+
+TEST_CASE("a process without output is told of by a heartbeat") {
+  Follower follower({"", ""});
+  REQUIRE(follower.follow());
+  REQUIRE(follower.heard.size() == 1);
+  CHECK(follower.heard[0].find("running for") == 0);
+}
+
+TEST_CASE("of a flood only its end is told, cleaned as in a reply") {
+  Follower follower({"\x1b[31mred\x1b[0m\n", std::string(10'000, 'x') + "\n10%\r20%\r30%\n"});
+  REQUIRE(follower.follow());
+  REQUIRE(follower.heard.size() == 2);
+  CHECK(follower.heard[0] == "red");
+  CHECK(follower.heard[1].size() < 2200);
+  CHECK(follower.heard[1].find("bytes of stdout before this]\nxxx") != std::string::npos);
+  CHECK(follower.heard[1].ends_with("x\n30%"));
+}
+
+TEST_CASE("output is not fetched for a client that wants no messages") {
+  Follower follower({"", "one\n", "two\n"});
+  follower.is_heard = false;
+  REQUIRE(follower.follow());
+  for (const wire::Frame& request : follower.world.container.requests("read")) {
+    FAIL("read " << request.head.dump());
+  }
+  for (std::size_t i = 1; i < follower.heard.size(); ++i) {
+    CHECK(follower.heard[i].find("running for") == 0);
+  }
+}
