@@ -151,7 +151,7 @@ std::vector<Arguments> Arguments::objects(const std::string& name) {
   }
   for (std::size_t i = 0; value->is_array() && i < value->size(); ++i) {
     if (value->at(i).is_object()) {
-      nested.push_back(Arguments(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i)));
+      nested.emplace_back(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i));
     }
   }
   if (!value->is_array() || nested.size() != value->size()) {

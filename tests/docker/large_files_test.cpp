@@ -100,7 +100,7 @@ TEST_CASE("what is too long to be handed over at once is refused, and the next c
   CHECK(files.container.pids_of(k_session).size() == 1);
 }
 
-TEST_CASE("calls that brought much are waited for before more is taken, and short ones are not held up") {
+TEST_CASE("much more is refused while the calls that run have brought much, and short calls are not held up") {
   Files files({"--init"}, "dockbridge-test:slim", {"--max-message", "16"});
   const json waiting = {{"command", "wc -c > /app/$$; sleep 60"}, {"stdin", std::string(15'000'000, 'x')}};
   const std::vector<int> ids = {files.server.start_call("execute_command", waiting),
