@@ -19,8 +19,12 @@ constexpr milliseconds k_process_patience{5'000};
 
 }  // namespace
 
-Container::Container(const std::string& image) : m_name(fmt::format("dockbridge-bench-{}", ::getpid())) {
-  run({"docker", "run", "--detach", "--init", "--rm", "--name", m_name, image, "sleep", k_longest_life_seconds});
+Container::Container(const std::string& image, const std::vector<std::string>& options)
+    : m_name(fmt::format("dockbridge-bench-{}", ::getpid())) {
+  std::vector<std::string> command = {"docker", "run", "--detach", "--init", "--rm", "--name", m_name};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {image, "sleep", k_longest_life_seconds});
+  run(command);
 }
 
 Container::~Container() {

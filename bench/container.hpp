@@ -21,7 +21,8 @@ constexpr const char* k_keeper_name = "dockbridge-keep";
 /// A container of its own, removed when it goes out of scope; should even that fail, it ends by itself after a while.
 class Container {
  public:
-  explicit Container(const std::string& image);
+  /// `options` are of `docker run`.
+  explicit Container(const std::string& image, const std::vector<std::string>& options = {});
   ~Container();
   Container(const Container&) = delete;
   Container& operator=(const Container&) = delete;

@@ -1,135 +1,137 @@
-// Holds the agent's search against ripgrep on the same tree: `dockbridge-search-bench DIRECTORY [RUNS]`. See README.md.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// Holds file_grep against ripgrep on the same tree in the same container: `dockbridge-search-bench [PROGRAM] [--tree
+// DIRECTORY]`. See README.md.
+#include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <vector>
+#include <exception>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
 
-#include "agent/files/search.hpp"
-#include "util/fd.hpp"
+#include "container.hpp"
+#include "interruption.hpp"
+#include "server.hpp"
+#include "table.hpp"
 
-using namespace dockbridge;
-using agent::SearchRequest;
+using namespace dockbridge::bench;
 
 namespace {
 
 constexpr double k_bound = 1.1;
-constexpr int k_least_runs = 15;
+// Turn and turn about, so that whatever else the machine does hits both alike.
+constexpr int k_rounds = 7;
+constexpr int k_runs_per_round = 3;
+constexpr dockbridge::seconds k_time_allowed{170};
+constexpr const char* k_spawner = "/bare_spawn";
+constexpr const char* k_tree = "/tree";
 
 struct Case {
   const char* name;
-  SearchRequest request;
+  std::string pattern;
+  json arguments;  ///< of file_grep, beside pattern and path
   std::vector<std::string> rg_flags;
 };
 
-SearchRequest request(const std::string& pattern, SearchRequest::Output output = SearchRequest::Output::content,
-                      bool literal = false, bool ignore_case = false) {
-  SearchRequest one;
-  one.pattern = pattern;
-  one.output = output;
-  one.literal = literal;
-  one.ignore_case = ignore_case;
-  return one;
-}
-
 std::vector<Case> cases() {
-  using Output = SearchRequest::Output;
-  return {{"literal, many hits", request("std::", Output::content, true), {"-F", "-n"}},
-          {"literal, none", request("no such text here", Output::content, true), {"-F", "-n"}},
-          {"regex, many hits", request(R"(\w+_type\s*[;&])"), {"-n", "--no-unicode"}},
-          {"regex, none", request(R"(no_such_\w+_text\d+)"), {"-n", "--no-unicode"}},
-          {"regex without a text", request("[A-Z]{4}[0-9]+x"), {"-n", "--no-unicode"}},
-          {"either of three", request("unique_ptr|shared_ptr|weak_ptr"), {"-n"}},
-          {"any case", request("namespace", Output::content, false, true), {"-n", "-i"}},
-          {"any case, none", request("no such text here", Output::content, true, true), {"-F", "-n", "-i"}},
-          {"files", request("#include", Output::files, true), {"-F", "-l"}},
-          {"count", request("return", Output::count, true), {"-F", "-c"}}};
+  return {{"literal, rare", "BOOST_REGEX_ESTIMATE_MAX", {{"literal", true}}, {"-F"}},
+          {"literal, many hits", "std::", {{"literal", true}}, {"-F"}},
+          {"literal, none", "no such text here", {{"literal", true}}, {"-F"}},
+          {"regex, rare", R"(unordered_[a-z]+_map<[a-z]+,)", json::object(), {}},
+          {"regex, many hits", R"([a-z]+_type[ ]*[;&])", json::object(), {}},
+          {"regex, many hits, classes", R"(\w+_type\s*[;&])", json::object(), {}},
+          {"regex, none", R"(no_such_[a-z]+_text[0-9]+)", json::object(), {}},
+          {"regex without a text", "[A-Z]{4}[0-9]+x", json::object(), {}},
+          {"either of three", "unique_ptr|shared_ptr|weak_ptr", json::object(), {}},
+          {"any case, many hits", "namespace", {{"caseInsensitive", true}}, {"-i"}},
+          {"any case, none", "no such text here", {{"literal", true}, {"caseInsensitive", true}}, {"-F", "-i"}},
+          {"files", "#include", {{"literal", true}, {"output", "files"}}, {"-F", "-l"}},
+          {"count", "return", {{"literal", true}, {"output", "count"}}, {"-F", "-c"}}};
 }
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-[[noreturn]] void give_up(const std::string& reason) {
-  std::fprintf(stderr, "%s\n", reason.c_str());
-  std::exit(2);
-}
-
-/// A process of its own as in the agent, where a search has one as well: from before it is made to its end.
-double time_ours(const std::string& directory, const SearchRequest& one) {
-  const auto start = std::chrono::steady_clock::now();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    ::_exit(agent::search(fd.get(), one) ? 0 : 2);
+/// The whole call, as a client sees it.
+Samples::Duration time_grep(Server& server, const Case& one) {
+  json arguments = one.arguments;
+  arguments.update({{"pattern", one.pattern}, {"path", k_tree}});
+  const std::string request = call_request(1, "file_grep", std::move(arguments));
+  const auto began = dockbridge::Clock::now();
+  server.send(request);
+  const std::string answer = server.receive();
+  const auto took = dockbridge::Clock::now() - began;
+  if (json::parse(answer).at("result").value("isError", true)) {
+    throw std::runtime_error(answer.substr(0, 1000));
   }
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0) {
-    give_up("our search failed");
-  }
-  return milliseconds_since(start);
+  return took;
 }
 
-double time_rg(const std::string& directory, const Case& one) {
-  std::vector<std::string> words = {"rg", "--no-config", "--no-require-git", "--no-messages"};
-  words.insert(words.end(), one.rg_flags.begin(), one.rg_flags.end());
-  words.insert(words.end(), {"-e", one.request.pattern, directory});
-  std::vector<char*> arguments;
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
+/// From before it is started to its end, as measured in the container: what docker exec costs is not in it.
+void add_rg_runs(const Container& container, const Case& one, Samples& samples) {
+  std::vector<std::string> command = {k_spawner, "--quiet", std::to_string(k_runs_per_round), "/usr/bin/rg"};
+  command.insert(command.end(), one.rg_flags.begin(), one.rg_flags.end());
+  command.insert(command.end(), {"-e", one.pattern, k_tree});
+  std::istringstream lines(run(container.exec_command(command)));
+  for (double nanoseconds = 0; lines >> nanoseconds;) {
+    samples.add(std::chrono::duration<double, std::nano>(nanoseconds));
   }
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  const auto start = std::chrono::steady_clock::now();
-  pid_t child = 0;
-  int status = 0;
-  const bool started = ::posix_spawnp(&child, "rg", &actions, nullptr, arguments.data(), environ) == 0;
-  const bool ended = started && ::waitpid(child, &status, 0) == child;
-  const double time = milliseconds_since(start);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) > 1) {
-    give_up("rg failed or is not installed");
-  }
-  return time;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+bool compare(Server& server, const Container& container, const Case& one) {
+  Samples ours;
+  Samples theirs;
+  time_grep(server, one);
+  for (int round = 0; round < k_rounds; ++round) {
+    add_rg_runs(container, one, theirs);
+    time_grep(server, one);  // as there, one that does not count
+    for (int i = 0; i < k_runs_per_round; ++i) {
+      ours.add(time_grep(server, one));
+    }
+  }
+  const double ratio = ours.median() / theirs.median();
+  fmt::print("{:<26} {:>10.1f} {:>10.1f} {:>7.2f}{}\n", one.name, ours.median().count(), theirs.median().count(), ratio,
+             ratio <= k_bound ? "" : "   NOT MET");
+  return ratio <= k_bound;
+}
+
+bool bench(const std::string& program, const std::string& spawner, const std::string& image, const std::string& tree,
+           const std::string& only) {
+  const Container container(image, {"--volume", fmt::format("{}:{}:ro", tree, k_tree)});
+  container.copy_in(spawner, k_spawner);
+  Server server({program, {"--container-name", container.name(), "--no-create"}});
+  server.initialize();
+  fmt::print("{:<26} {:>10} {:>10} {:>7}   medians of {} runs, in ms\n", "search", "file_grep", "rg", "ratio",
+             k_rounds * k_runs_per_round);
+  bool all_met = true;
+  for (const Case& one : cases()) {
+    if (only.empty() || only == one.name) {
+      all_met = compare(server, container, one) && all_met;
+    }
+  }
+  return all_met;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    give_up("usage: dockbridge-search-bench DIRECTORY [RUNS]");
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  std::string program = here / "dockbridge";
+  std::string image = "dockbridge-test:slim";
+  std::string tree = "/usr/include";
+  std::string only;
+  CLI::App app{"Holds file_grep against ripgrep. Exits with 0 if no ratio is above the bound.",
+               "dockbridge-search-bench"};
+  app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
+  app.add_option("--tree", tree, "what to search, mounted read-only")
+      ->capture_default_str()
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--image", image, "the image to make a container of; has to hold rg")->capture_default_str();
+  app.add_option("--only", only, "one search and no other");
+  CLI11_PARSE(app, argc, argv);
+
+  unwind_on_signals(k_time_allowed);
+  try {
+    return bench(program, here / "bare_spawn", image, tree, only) ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dockbridge-search-bench: {}\n", error.what());
+    return 2;
   }
-  const std::string directory = argv[1];
-  const int runs = std::max(k_least_runs, argc > 2 ? std::atoi(argv[2]) : 0);
-  bool all_met = true;
-  std::printf("%-22s %10s %10s %7s   medians of %d runs, in ms\n", "search", "ours", "rg", "ratio", runs);
-  for (const Case& one : cases()) {
-    std::vector<double> ours;
-    std::vector<double> theirs;
-    time_ours(directory, one.request);
-    time_rg(directory, one);
-    for (int run = 0; run < runs; ++run) {
-      ours.push_back(time_ours(directory, one.request));
-      theirs.push_back(time_rg(directory, one));
-    }
-    const double ratio = median(ours) / median(theirs);
-    all_met = all_met && ratio <= k_bound;
-    std::printf("%-22s %10.1f %10.1f %7.2f%s\n", one.name, median(ours), median(theirs), ratio,
-                ratio <= k_bound ? "" : "   NOT MET");
-  }
-  return all_met ? 0 : 1;
 }

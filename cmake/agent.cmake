@@ -67,13 +67,17 @@ add_executable(dockbridge-agent
   src/util/json_text.cpp
   src/util/text.cpp
   ${agent_files_sources}
+  src/agent/files/binary_kind.cpp
   src/agent/files/content_store.cpp
+  src/agent/files/current_file.cpp
   src/agent/files/diff.cpp
   src/agent/files/edit.cpp
   src/agent/files/encoding.cpp
   src/agent/files/file_changer.cpp
   src/agent/files/file_history.cpp
   src/agent/files/file_space.cpp
+  src/agent/files/file_writer.cpp
+  src/agent/files/in_place.cpp
   src/agent/files/line_comparison.cpp
   src/agent/files/near_match.cpp
   src/agent/files/overlooked.cpp

@@ -111,6 +111,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
   settings.origins = given.origins;
   settings.tls_certificate = given.tls_certificate;
   settings.tls_key = given.tls_key;
+  settings.limits.body_bytes = given.max_message_bytes;
   settings.limits.sessions = given.max_sessions;
   settings.limits.session_idle = given.session_idle;
   settings.limits.rate_per_owner = given.rate;

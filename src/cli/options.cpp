@@ -239,10 +239,11 @@ const std::vector<Setting>& settings() {
                     [](Options& o, std::int64_t number) { o.http.session_idle = std::chrono::seconds(number); })},
       {"max-rate", "", "N", "HTTP requests a second for each token (10000)",
        whole_number(1, 1'000'000, [](Options& o, std::int64_t number) { o.http.rate = static_cast<double>(number); })},
-      {"max-message", "", "MIB", "the longest message that a client may send on stdio (16)",
+      {"max-message", "", "MIB", "the longest message that a client may send (160; 16 over HTTP)",
        whole_number(1, 256,
                     [](Options& o, std::int64_t number) {
                       o.max_message_bytes = static_cast<std::size_t>(number) * 1024 * 1024;
+                      o.http.max_message_bytes = o.max_message_bytes;
                     })},
       {"log-level", "", "LEVEL", "debug, info, warn, error or off (info)",
        choice<LogLevel>({{"debug", LogLevel::debug},

@@ -32,6 +32,7 @@ struct HttpOptions {
   std::size_t max_sessions = 100;
   std::chrono::seconds session_idle{3600};
   double rate = 10'000;
+  std::size_t max_message_bytes = 16ULL * 1024 * 1024;
 };
 
 /// Everything that can be set, by a flag, an environment variable or the config file.
@@ -41,8 +42,8 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
-  std::size_t max_message_bytes = 16ULL * 1024 * 1024;
-  std::string file_root;  ///< in the container; empty: no limit
+  std::size_t max_message_bytes = 160ULL * 1024 * 1024;  ///< on stdio: a file of 100 MiB, in base64
+  std::string file_root;                                 ///< in the container; empty: no limit
   wire::Retention retention;
   HttpOptions http;
   LogLevel log_level = LogLevel::info;

@@ -178,6 +178,10 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   if (m_broken) {
     return fail(*m_broken);
   }
+  if (body.size() > wire::k_max_body_to_agent) {
+    return fail("too_long", "this is too long to be handed to the agent in the container at once",
+                "Write it to a file with file_write, and use that in a command");
+  }
   if (m_queued.size() + body.size() > k_max_queued) {
     return fail("agent_busy", "too many requests wait for the agent in the container",
                 "Try again in a moment; send less at once");

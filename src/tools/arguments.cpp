@@ -23,24 +23,30 @@ void Arguments::reject(const std::string& name, const std::string& problem) {
   }
 }
 
-std::optional<std::string> Arguments::text(const std::string& name) {
+const std::string* Arguments::find_text(const std::string& name) {
   const json* value = find(name);
-  if (value == nullptr) {
-    return std::nullopt;
-  }
-  if (!value->is_string()) {
+  if (value != nullptr && !value->is_string()) {
     reject(name, fmt::format("has to be a string, not {}", value->type_name()));
-    return std::nullopt;
+    return nullptr;
   }
-  return value->get<std::string>();
+  return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
+}
+
+std::optional<std::string> Arguments::text(const std::string& name) {
+  const std::string* value = find_text(name);
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
+std::string_view Arguments::required_view(const std::string& name) {
+  const std::string* value = find_text(name);
+  if (value == nullptr) {
+    reject(name, "is required");
+  }
+  return value == nullptr ? std::string_view() : *value;
 }
 
 std::string Arguments::required_text(const std::string& name) {
-  auto value = text(name);
-  if (!value) {
-    reject(name, "is required");
-  }
-  return value.value_or("");
+  return std::string(required_view(name));
 }
 
 bool Arguments::flag(const std::string& name, bool otherwise) {
@@ -145,7 +151,7 @@ std::vector<Arguments> Arguments::objects(const std::string& name) {
   }
   for (std::size_t i = 0; value->is_array() && i < value->size(); ++i) {
     if (value->at(i).is_object()) {
-      nested.push_back(Arguments(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i)));
+      nested.emplace_back(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i));
     }
   }
   if (!value->is_array() || nested.size() != value->size()) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Arguments {
       : m_values(values), m_prefix(std::move(prefix)) {}
 
   std::string required_text(const std::string& name);
+  /// The same, not copied: it lives as long as the arguments.
+  std::string_view required_view(const std::string& name);
   std::optional<std::string> text(const std::string& name);
   bool flag(const std::string& name, bool otherwise);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
@@ -46,6 +49,8 @@ class Arguments {
 
  private:
   const mcp::json* find(const std::string& name);
+  /// Null if there is none, or it is no string, which is rejected.
+  const std::string* find_text(const std::string& name);
 
   const mcp::json& m_values;
   std::string m_prefix;

@@ -61,14 +61,18 @@ Error host_error(const std::string& path, int number) {
 
 /// Only finds the directory; the kernel keeps the rest of the way beneath it.
 Result<HostPlace> host_place(const std::string& path, const std::vector<std::string>& allowed) {
+  if (path.find('\0') != std::string::npos) {
+    return fail(host_error(path, EINVAL));
+  }
   for (std::string base : allowed) {
     while (base.size() > 1 && base.back() == '/') {
       base.pop_back();
     }
-    if (!path.starts_with(base + "/")) {
+    const std::string prefix = base == "/" ? base : base + "/";
+    if (!path.starts_with(prefix)) {
       continue;
     }
-    HostPlace place{Fd(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), path.substr(base.size() + 1)};
+    HostPlace place{Fd(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), path.substr(prefix.size())};
     if (!place.directory) {
       return fail(host_error(base, errno));
     }
@@ -176,7 +180,9 @@ class HostFile {
     }
   }
 
-  Result<void> append(std::string_view bytes) { return write_all(m_file.get(), bytes); }
+  Result<void> append(std::string_view bytes) {
+    return write_all(m_file.get(), bytes) ? Result<void>() : fail(host_error(m_path, errno));
+  }
   Result<void> finish(bool overwrite) {
     if (::fsync(m_file.get()) != 0 || ::renameat2(m_directory.get(), m_temporary.c_str(), m_directory.get(),
                                                   m_name.c_str(), overwrite ? 0U : RENAME_NOREPLACE) != 0) {

@@ -57,11 +57,20 @@ std::optional<unsigned> read_mode(Arguments& arguments) {
   return mode;
 }
 
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.find_first_of("\r\n") == std::string_view::npos) {
+    return from_base64(text);
+  }
+  std::string joined(text);  // many programs break it into lines
+  std::erase_if(joined, [](char c) { return c == '\n' || c == '\r'; });
+  return from_base64(joined);
+}
+
 ToolResult write(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const sandbox::ChangeRequest request = read_change_request(call);
-  std::string bytes = arguments.required_text("content");
+  const std::string_view given = arguments.required_view("content");
   sandbox::NewContent content;
   content.mode = read_mode(arguments);
   content.encoding = arguments.text("encoding").value_or("");
@@ -69,20 +78,19 @@ ToolResult write(const ToolCall& call) {
       std::find(k_encodings.begin(), k_encodings.end(), content.encoding) == k_encodings.end()) {
     arguments.reject("encoding", fmt::format("has to be one of {}", fmt::join(k_encodings, ", ")));
   }
+  std::optional<std::string> decoded;
   if (content.encoding == "base64") {
-    std::erase_if(bytes, [](char c) { return c == '\n' || c == '\r'; });  // many programs break it into lines
-    auto decoded = from_base64(bytes);
+    decoded = decode_base64(given);
     if (!decoded) {
       arguments.reject("content", "is not base64");
     }
-    bytes = std::move(decoded).value_or("");
     content.is_text = false;
     content.encoding.clear();
   }
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  content.bytes = bytes;
+  content.bytes = decoded ? *decoded : given;
   const auto written = call.sandbox.files().write(request, content);
   return written ? tell_change(*written, written->before.empty() ? "Created" : "Wrote")
                  : mcp::error_result(written.error());

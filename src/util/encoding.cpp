@@ -1,6 +1,7 @@
 #include "util/encoding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace dockbridge {
@@ -9,6 +10,16 @@ namespace {
 
 constexpr std::string_view k_hex = "0123456789abcdef";
 constexpr std::string_view k_base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// What each byte stands for in base64; -1: nothing.
+constexpr auto k_base64_values = [] {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (std::size_t i = 0; i < k_base64.size(); ++i) {
+    values[static_cast<unsigned char>(k_base64[i])] = static_cast<std::int8_t>(i);
+  }
+  return values;
+}();
 
 }  // namespace
 
@@ -66,27 +77,27 @@ std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0) {
     return std::nullopt;
   }
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
   for (std::size_t i = 0; i < text.size(); i += 4) {
+    const std::size_t missing = i + 4 == text.size() ? padding : 0;
     std::uint32_t bits = 0;
-    std::size_t padding = 0;
-    for (const char c : text.substr(i, 4)) {
-      const std::size_t value = c == '=' ? 0 : k_base64.find(c);
-      if (value == std::string_view::npos || (c != '=' && padding > 0)) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      const int value = k < 4 - missing ? k_base64_values[static_cast<unsigned char>(text[i + k])] : 0;
+      if (value < 0) {
         return std::nullopt;
       }
-      padding += c == '=' ? 1 : 0;
       bits = bits << 6 | static_cast<std::uint32_t>(value);
     }
-    if (padding > 2 || (padding > 0 && i + 4 < text.size())) {
-      return std::nullopt;
-    }
-    for (std::size_t k = 0; k < 3 - padding; ++k) {
+    for (std::size_t k = 0; k < 3 - missing; ++k) {
       bytes.push_back(static_cast<char>(bits >> (16 - 8 * k) & 255));
     }
+    if ((bits & ((1U << (8 * missing)) - 1)) != 0) {
+      return std::nullopt;  // something in the place of what is not there
+    }
   }
-  return to_base64(bytes) == text ? std::optional(bytes) : std::nullopt;
+  return bytes;
 }
 
 bool equal_in_constant_time(std::string_view one, std::string_view other) {

@@ -55,6 +55,24 @@ Result<std::string> read_file_at(int directory_fd, const std::string& name, std:
   }
 }
 
+Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_view piece)>& take) {
+  constexpr std::size_t k_piece_bytes = 256UL * 1024;
+  std::string piece(k_piece_bytes, '\0');
+  for (off_t at = 0;;) {
+    const ssize_t got = ::pread(fd, piece.data(), piece.size(), at);
+    if (got < 0 && errno != EINTR) {
+      return fail(errno_error("read"));
+    }
+    if (got == 0) {
+      return {};
+    }
+    if (auto taken = take({piece.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))}); !taken) {
+      return taken;
+    }
+    at += std::max<ssize_t>(got, 0);
+  }
+}
+
 Result<void> replace_file_at(int directory_fd, const std::string& name, std::string_view content) {
   const std::string temporary = name + ".new";
   Fd file(::openat(directory_fd, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

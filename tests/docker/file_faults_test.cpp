@@ -5,25 +5,10 @@
 #include <fstream>
 
 #include "support/file_tools.hpp"
-#include "support/full.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
-
-namespace {
-
-long peak_kib(int pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) {
-      return std::stol(line.substr(6));
-    }
-  }
-  return 0;
-}
-
-}  // namespace
 
 TEST_CASE("a path that cannot be one is refused by every tool, and the server goes on") {
   Files files;
@@ -373,33 +358,6 @@ TEST_CASE("file tools work where the kernel does not know openat2") {
   CHECK(done(files.tools.undo("dir/file")));
   CHECK(fields_of(files.tools.grep("one", "."))["total"] == 1);
   CHECK(done(files.tools.ls(".", {{"depth", 3}, {"details", true}})));
-}
-
-TEST_CASE("a file of a gigabyte is read and searched in bounded memory") {
-  Files files;
-  (void)files.sh(
-      "cd /app && yes 'a line of text that holds nothing' | head -c 1000M > lines && "
-      "head -c 1000M /dev/zero | tr '\\0' x > one_line && truncate -s 1000M sparse");
-  for (const char* path : {"lines", "one_line", "sparse"}) {
-    CAPTURE(path);
-    CHECK(done(files.tools.read(path)));
-    CHECK(done(files.tools.read(path, {{"offset", 1'000'000}, {"limit", 3}})));
-    CHECK(done(files.tools.read(path, {{"offset", -3}})));
-    CHECK(done(files.tools.grep("nothing$|xyz", std::string("/app/") + path, {{"maxResults", 5}})));
-    CHECK(done(files.tools.grep("absent", std::string("/app/") + path, {{"literal", true}})));
-    CHECK(done(files.tools.grep("text.*\\n.*absent", std::string("/app/") + path, {{"multiLine", true}})));
-  }
-  CHECK(error_code(files.tools.edit("lines", "a", "b")) == "too_large");
-  CHECK(error_code(files.tools.write("lines", "a")) == "too_large");
-  for (const char* name : {k_session, k_file_worker}) {
-    const auto pids = files.container.pids_of(name);
-    CHECK(!pids.empty());
-    for (const int pid : pids) {
-      CAPTURE(name);
-      CHECK((!k_memory_tells || peak_kib(pid) < 64 * 1024));
-    }
-  }
-  CHECK((!k_memory_tells || peak_kib(files.server.pid()) < 64 * 1024));
 }
 
 TEST_CASE("when the process that works on a file dies, the call says so and the next one works") {

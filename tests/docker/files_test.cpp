@@ -147,20 +147,6 @@ TEST_CASE("a file is written as it is, with its directories, and read back") {
   CHECK(files.container.sh("ls -A /app") == "bytes\ndeep");
 }
 
-TEST_CASE("a file of ten megabytes is written, read and grepped") {
-  Files files;
-  std::string content;
-  for (int i = 0; content.size() < 10'000'000; ++i) {
-    content += fmt::format("line {} of a large file\n", i);
-  }
-  const json written = files.tools.write("large", content);
-  REQUIRE(done(written));
-  CHECK(fields_of(written)["size"] == content.size());
-  CHECK(files.container.sh("stat -c %s /app/large") == std::to_string(content.size()));
-  CHECK(fields_of(files.tools.read("large", {{"offset", -1}}))["revision"] == revision_in(written));
-  CHECK(fields_of(files.tools.grep("line 250000 of", "large"))["total"] == 1);
-}
-
 TEST_CASE("an existing file is not written before it was read, nor after others have changed it") {
   Files files;
   (void)files.container.sh("printf 'one\\ntwo\\nthree\\n' > /app/file");
@@ -356,20 +342,4 @@ TEST_CASE("a grep ends with the server that asked for it") {
   eventually("the grep runs", [&] { return !files.container.pids_of(k_file_worker).empty(); });
   files.server.signal(SIGKILL);
   eventually("the grep is gone", [&] { return files.container.pids_of(k_file_worker).empty(); });
-}
-
-TEST_CASE("a content of 100 MB is written, where so long a message is allowed") {
-  const Container container("dockbridge-test:slim", {"--init"});
-  Server server({"-c", container.name(), "--max-message", "160"});
-  server.initialize();
-  std::string content;
-  while (content.size() < 100'000'000) {
-    content += "a line of a file that is as large as a file may be, and this is its middle\n";
-  }
-  const json written =
-      server.call("file_write", {{"filePath", "/app/large.txt"}, {"content", content}}, std::chrono::seconds(120));
-  CAPTURE(text_of(written));
-  CHECK(fields_of(written)["size"] == content.size());
-  CHECK(container.sh("cd /app; wc -l < large.txt; wc -c < large.txt; tail -c 7 large.txt; ls -A") ==
-        fmt::format("{}\n{}\nmiddle\nlarge.txt", std::count(content.begin(), content.end(), '\n'), content.size()));
 }

@@ -10,9 +10,25 @@ using namespace dockbridge::test;
 
 namespace {
 
-struct Offline : Server {
-  Offline() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
+constexpr long k_small_kib = 64L * 1024;
 
+struct Offline : Server {
+  explicit Offline(std::vector<std::string> more = {})
+      : Server([&] {
+          more.insert(more.end(), {"--docker-host", "unix:///nonexistent/docker.sock"});
+          return more;
+        }()) {}
+
+  void send_megabytes(int count) {
+    const std::string megabyte(1024UL * 1024, 'x');
+    for (int i = 0; i < count; ++i) {
+      send_raw(megabyte);
+    }
+  }
+  [[nodiscard]] long kib_of(const std::string& field) const {
+    const std::string status = run_ok({"cat", "/proc/" + std::to_string(pid()) + "/status"});
+    return std::stol(status.substr(status.find(field) + field.size()));
+  }
   /// Whatever was sent before, the server still answers.
   void must_still_serve() { CHECK(request("ping")["result"] == json::object()); }
 };
@@ -52,20 +68,42 @@ TEST_CASE("deeply nested JSON is refused without recursion") {
   server.must_still_serve();
 }
 
-TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory") {
-  Offline server;
-  const std::string megabyte(1024 * 1024, 'x');
+TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory, where that is too long") {
+  Offline server({"--max-message", "16"});
   server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"");
-  for (int i = 0; i < 100; ++i) {
-    server.send_raw(megabyte);
-  }
+  server.send_megabytes(100);
   server.send_raw("\"}\n");
   const json answer = server.receive();
   CHECK(answer["error"]["code"] == -32600);
   CHECK(answer["error"]["message"].get<std::string>().find("longer than") != std::string::npos);
-  const std::string status = run_ok({"cat", "/proc/" + std::to_string(server.pid()) + "/status"});
-  const long peak_kib = std::stol(status.substr(status.find("VmHWM:") + 6));
-  CHECK((!k_memory_tells || peak_kib < 64 * 1024));
+  CHECK((!k_memory_tells || server.kib_of("VmHWM:") < k_small_kib));
+  server.must_still_serve();
+}
+
+TEST_CASE("a line of 100 MB that is nonsense, or asks for nothing that there is, leaves nothing behind but its error") {
+  Offline server;
+  for (const auto& [before, after, code] :
+       {std::tuple("", "\n", -32700), std::tuple("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"", "\"}\n", -32601),
+        std::tuple("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"file_write\","
+                   "\"arguments\":{\"content\":\"",
+                   "\"}}}\n", 0)}) {
+    CAPTURE(code);
+    server.send_raw(before);
+    server.send_megabytes(100);
+    server.send_raw(after);
+    const json answer = server.receive(seconds(60));
+    CHECK(answer.dump().size() < 1000);
+    if (code != 0) {
+      CHECK(answer["error"]["code"] == code);
+    } else {
+      CHECK(answer["result"]["isError"] == true);
+    }
+    eventually("its memory is given back", [&] { return !k_memory_tells || server.kib_of("VmRSS:") < k_small_kib; });
+    server.must_still_serve();
+  }
+  server.send_megabytes(161);
+  server.send_raw("\n");
+  CHECK(server.receive(seconds(60))["error"]["code"] == -32600);
   server.must_still_serve();
 }
 

@@ -156,8 +156,9 @@ struct Change {
   json head;
   std::string body;
   std::function<void(const World&)> prepare;
-  std::set<std::string> outcomes;  ///< contents that the file may have afterwards
-  bool in_place = false;           ///< only after the next start
+  std::set<std::string> outcomes;     ///< contents that the file may have afterwards
+  bool in_place = false;              ///< only after the next start
+  std::vector<std::string> pieces{};  ///< what is staged before it
 };
 
 /// Kills at one moment after the other, until the worker comes to its end; returns how many moments there were.
@@ -169,7 +170,11 @@ int kill_everywhere(const Change& change) {
     const World world;
     change.prepare(world);
     {
-      Worker worker(world.state.path(), world.request(change.head, change.body), true);
+      std::string requests;
+      for (const std::string& piece : change.pieces) {
+        requests += world.request({{"op", "file.stage"}, {"staging", "x"}, {"first", requests.empty()}}, piece);
+      }
+      Worker worker(world.state.path(), requests + world.request(change.head, change.body), true);
       killed = worker.kill_at(moment);
     }
     if (!change.in_place) {
@@ -236,4 +241,22 @@ TEST_CASE("an undo that is killed at any system call leaves the file before it o
                      (void)world.ask({{"op", "file.write"}, {"text", true}}, k_new);
                    },
                    {k_old, k_new}});
+}
+
+TEST_CASE("a content in pieces that is killed at any system call leaves the old file or the new one, and no pieces") {
+  for (const bool in_place : {false, true}) {
+    CAPTURE(in_place);
+    kill_everywhere({{{"op", "file.write"}, {"text", true}, {"staging", "x"}},
+                     "",
+                     [&](const World& world) {
+                       world.put(k_old);
+                       if (in_place) {
+                         fs::create_hard_link(world.path(), world.path() + ".other");
+                       }
+                       (void)world.read();
+                     },
+                     {k_old, k_new},
+                     in_place,
+                     {k_new.substr(0, 5000), k_new.substr(5000)}});
+  }
 }

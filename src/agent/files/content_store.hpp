@@ -19,6 +19,9 @@ class ContentStore {
     std::size_t count = 5000;
   };
 
+  /// Contents up to this size are kept when they are read or written, so that later changes by others can be shown.
+  static constexpr std::size_t k_most_remembered_bytes = 1024UL * 1024;
+
   /// In the directory `contents` below `state_fd`, which is made.
   static Result<ContentStore> open(int state_fd, Limits limits);
   static Result<ContentStore> open(int state_fd) { return open(state_fd, Limits{}); }

@@ -69,10 +69,4 @@ Result<std::string> decode(std::string_view bytes, Encoding encoding);
 /// place in it.
 Result<std::string> encode(std::string_view utf8_text, Encoding encoding);
 
-/// "image/png", "image/jpeg", "image/gif" or "image/webp", by the first 12 bytes.
-std::optional<std::string> image_type_of(std::string_view first_bytes);
-/// What people call such a file ("gzip archive"), by the first 300 bytes; "binary data" if it is none of those known
-/// here.
-std::string describe_binary(std::string_view first_bytes);
-
 }  // namespace dockbridge::agent

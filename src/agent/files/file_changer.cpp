@@ -1,17 +1,12 @@
 #include "agent/files/file_changer.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 #include <utility>
 
-#include "agent/files/revision.hpp"
-#include "util/clock.hpp"
 #include "util/file.hpp"
 #include "util/text.hpp"
 
@@ -19,51 +14,11 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Contents up to this size are kept when they are read, so that later changes by others can be shown.
-constexpr std::size_t k_most_remembered_bytes = 1024 * 1024;
 constexpr std::size_t k_most_diffed_bytes = 4ULL * 1024 * 1024;
 constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 6 * 1024};
-constexpr milliseconds k_lock_patience{5000};
-constexpr milliseconds k_lock_interval{5};
 
 std::string shown(const std::string& path) {
   return printable_line(path, 300);
-}
-
-/// Two of our changes in one directory do not get into each other's way. Others are noticed, not kept out.
-Result<void> lock(const FilePlace& place) {
-  const auto deadline = Deadline::after(k_lock_patience);
-  while (::flock(place.directory.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
-      return {};  // a file system without locks
-    }
-    if (deadline.passed()) {
-      return fail("directory_locked",
-                  fmt::format("another process has locked the directory of '{}'", shown(place.path)),
-                  "Try again when it has finished");
-    }
-    std::this_thread::sleep_for(k_lock_interval);
-  }
-  return {};
-}
-
-Result<void> write_over(int fd, std::string_view bytes, const std::string& path) {
-  const auto size = static_cast<off_t>(bytes.size());
-  // Room first: afterwards there is no way back.
-  if (size > 0 && ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
-    return fail(file_error(path, errno));
-  }
-  for (off_t at = 0; at < size;) {
-    const ssize_t written = ::pwrite(fd, bytes.data() + at, bytes.size() - static_cast<std::size_t>(at), at);
-    if (written < 0 && errno != EINTR) {
-      return fail(file_error(path, errno));
-    }
-    at += std::max<ssize_t>(written, 0);
-  }
-  if (::ftruncate(fd, size) != 0 || ::fsync(fd) != 0) {
-    return fail(file_error(path, errno));
-  }
-  return {};
 }
 
 /// The content as text, in UTF-8.
@@ -83,7 +38,7 @@ Result<std::string> text_of(const FileContent& content, const std::string& path)
 }  // namespace
 
 FileChanger::FileChanger(int state_fd, ContentStore store)
-    : m_state_fd(state_fd), m_store(std::move(store)), m_history(state_fd) {}
+    : m_state_fd(state_fd), m_writer(state_fd, std::move(store)), m_history(state_fd) {}
 
 Result<FileChanger> FileChanger::open(int state_fd) {
   auto store = ContentStore::open(state_fd);
@@ -94,85 +49,18 @@ Result<FileChanger> FileChanger::open(int state_fd) {
   return FileChanger(state_fd, std::move(*store));
 }
 
-Result<WriteJournal*> FileChanger::journal() {
-  if (!m_journal) {
-    auto made = WriteJournal::open(m_state_fd);
-    if (!made) {
-      return fail(made.error());
-    }
-    m_journal = std::make_unique<WriteJournal>(std::move(*made));
-  }
-  return m_journal.get();
-}
-
 void FileChanger::note_seen(const std::string& owner, const std::string& path, const FileContent& content) {
   if (content.revision.empty()) {
     return;
   }
   m_history.note_seen(owner, path, content.revision);
-  if (content.whole) {
-    remember(*content.whole);
-  }
-}
-
-void FileChanger::remember(std::string_view content) {
-  if (content.size() <= k_most_remembered_bytes) {
+  if (content.whole && content.whole->size() <= ContentStore::k_most_remembered_bytes) {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
-    (void)m_store.put(revision_of(content), content);
+    (void)m_writer.store().put(content.revision, *content.whole);
   }
 }
 
-Result<FileChanger::Current> FileChanger::look_up(const FileSpace& space, const std::string& path, Absent absent) {
-  Current current;
-  auto found = space.find(path);
-  if (!found && (found.error().code != "no_such_file" || absent == Absent::is_an_error)) {
-    return fail(found.error());
-  }
-  if (found) {
-    if (auto regular = expect_regular(*found); !regular) {
-      return fail(regular.error());
-    }
-    current.file = std::move(*found);
-  }
-  auto place = current.file ? space.place_of(*current.file) : space.place_for(path, absent == Absent::is_to_be_made);
-  if (!place) {
-    return fail(place.error());
-  }
-  current.place = std::move(*place);
-  if (auto locked = lock(current.place); !locked) {
-    return fail(locked.error());
-  }
-  if (!current.file) {
-    return current;
-  }
-  // Again, as it is now that nobody else of us changes it.
-  auto locked = space.find(current.place.path);
-  if (!locked) {
-    return fail(locked.error());
-  }
-  current.file = std::move(*locked);
-  if (auto regular = expect_regular(*current.file); !regular) {
-    return fail(regular.error());
-  }
-  if (auto writable = expect_writable(*current.file); !writable) {
-    return fail(writable.error());
-  }
-  if (static_cast<std::uint64_t>(current.file->info.st_size) > k_most_revised_bytes) {
-    return fail("too_large",
-                fmt::format("'{}' has {}; these tools change files of up to {}", shown(path),
-                            human_bytes(static_cast<std::uint64_t>(current.file->info.st_size)),
-                            human_bytes(k_most_revised_bytes)),
-                "Change or replace it with a command");
-  }
-  auto content = read_content(*current.file, {.limit = 0});
-  if (!content) {
-    return fail(content.error());
-  }
-  current.content = std::move(*content);
-  return current;
-}
-
-Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const Current& current) const {
+Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const CurrentFile& current) const {
   const auto known = request.expected ? request.expected : m_history.last_seen(request.owner, current.place.path);
   if (known) {
     return *known;
@@ -181,8 +69,8 @@ Result<std::string> FileChanger::expected_revision(const ChangeRequest& request,
               "Read it with file_read first, or give its revision as expectedRevision");
 }
 
-std::optional<Diff> FileChanger::changes_since(const std::string& revision, const Current& current) const {
-  const auto before = m_store.get(revision, k_most_diffed_bytes);
+std::optional<Diff> FileChanger::changes_since(const std::string& revision, const CurrentFile& current) const {
+  const auto before = m_writer.store().get(revision, k_most_diffed_bytes);
   const auto encoding = before ? detect_encoding(*before) : std::nullopt;
   if (!encoding || !current.content.page || !current.content.whole ||
       current.content.whole->size() > k_most_diffed_bytes) {
@@ -193,7 +81,7 @@ std::optional<Diff> FileChanger::changes_since(const std::string& revision, cons
   return then && now ? std::optional(unified_diff(*then, *now, current.place.path, k_diff_in_error)) : std::nullopt;
 }
 
-Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const Current& current) const {
+Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) const {
   if (!current.file) {
     return request.expected && !request.expected->empty()
                ? fail("file_changed", fmt::format("'{}' is not there any more", shown(current.place.path)),
@@ -210,7 +98,7 @@ Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const C
   return fail(changed_since_read(*expected, current));
 }
 
-Error FileChanger::changed_since_read(const std::string& revision, const Current& current) const {
+Error FileChanger::changed_since_read(const std::string& revision, const CurrentFile& current) const {
   const auto since = changes_since(revision, current);
   return {"file_changed",
           fmt::format("'{}' has changed since it was read; it has revision {} now{}", shown(current.place.path),
@@ -218,7 +106,7 @@ Error FileChanger::changed_since_read(const std::string& revision, const Current
           "Read it again, then repeat the change"};
 }
 
-FileChange FileChanger::keep_before(const Current& current, ChangeAnswer& answer) {
+FileChange FileChanger::keep_before(const CurrentFile& current, ChangeAnswer& answer) {
   FileChange change{FileHistory::new_change_id(), current.place.path, "", "", 0};
   if (!current.file) {
     return change;
@@ -227,10 +115,10 @@ FileChange FileChanger::keep_before(const Current& current, ChangeAnswer& answer
   change.mode = current.file->info.st_mode & 07777;
   Result<void> kept;
   if (current.content.whole) {
-    kept = m_store.put(change.before, *current.content.whole);
+    kept = m_writer.store().put(change.before, *current.content.whole);
   } else {
     const auto fd = current.file->open_for_reading();
-    kept = fd ? m_store.put_file(change.before, fd->get(), current.content.size) : fail(fd.error());
+    kept = fd ? m_writer.store().put_file(change.before, fd->get(), current.content.size) : fail(fd.error());
   }
   if (!kept) {
     change.id.clear();
@@ -240,89 +128,24 @@ FileChange FileChanger::keep_before(const Current& current, ChangeAnswer& answer
   return change;
 }
 
-Result<void> FileChanger::write_in_place(const Current& current, std::string_view bytes,
-                                         const std::optional<mode_t>& mode, ChangeAnswer& answer) {
-  const std::string& path = current.place.path;
-  const auto journal_of_writes = journal();
-  if (!journal_of_writes) {
-    return fail(journal_of_writes.error());
-  }
-  const Fd file(::open(fmt::format("/proc/self/fd/{}", current.file->handle.get()).c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) {
-    return fail(file_error(path, errno));
-  }
-  // Both have to be there for whoever comes after a crash.
-  const std::string after = revision_of(bytes);
-  const auto kept = m_store.open_content(current.content.revision).and_then([&](const Fd& /*is there*/) {
-    return m_store.put(after, bytes);
-  });
-  if (!kept) {
-    return fail("no_backup",
-                fmt::format("'{}' can only be written in place, and what is there could not be kept", shown(path)),
-                "Make room in the container, or write the file with a command");
-  }
-  if (auto noted = (*journal_of_writes)->begin_in_place(path, current.content.revision, after); !noted) {
-    return noted;
-  }
-  auto written = write_over(file.get(), bytes, path);
-  if (!written) {
-    // What is there may be neither: the old content comes back from the store.
-    if (const auto before = m_store.get(current.content.revision, k_most_revised_bytes)) {
-      (void)write_over(file.get(), *before, path);
-    }
-  }
-  if (mode && written && ::fchmod(file.get(), *mode) != 0) {
-    answer.notes.push_back(fmt::format("the mode ({:o}) could not be set", *mode));
-  }
-  (*journal_of_writes)->done();
-  return written;
-}
-
-Result<void> FileChanger::replace(const Current& current, std::string_view bytes, const std::optional<mode_t>& mode,
-                                  ChangeAnswer& answer) {
-  const ResolvedFile* before = current.file ? &*current.file : nullptr;
-  const auto in_place = [&](const std::string& why) {
-    answer.notes.push_back("written in place, not in one step: " + why);
-    return write_in_place(current, bytes, mode, answer);
-  };
-  if (before != nullptr && before->info.st_nlink > 1) {
-    return in_place(fmt::format("the file has {} names (hard links), which stay one file", before->info.st_nlink));
-  }
-  const auto journal_of_writes = journal();
-  if (!journal_of_writes) {
-    return fail(journal_of_writes.error());
-  }
-  auto created = TemporaryFile::create(current.place, **journal_of_writes);
-  if (!created) {
-    const std::string& code = created.error().code;
-    return before != nullptr && (code == "no_permission" || code == "read_only")
-               ? in_place("no other file can be made in its directory")
-               : fail(created.error());
-  }
-  std::optional<TemporaryFile> temporary(std::move(*created));
-  if (auto written = temporary->append(bytes); !written) {
-    return written;
-  }
-  for (const std::string& lost : temporary->resemble(before, mode)) {
-    answer.notes.push_back("could not be kept: " + lost);
-  }
-  remember(bytes);
-  auto published = temporary->publish(before);
-  if (!published && published.error().code == "is_busy") {
-    temporary.reset();  // before the journal speaks of something else
-    return in_place("the file is mounted by itself");
-  }
-  return published;
-}
-
-Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Current& current, std::string_view bytes,
-                                         const std::optional<mode_t>& mode, ChangeAnswer answer) {
+Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const CurrentFile& current,
+                                         const NewBytes& content, const std::optional<mode_t>& mode,
+                                         ChangeAnswer answer, TemporaryFile* staged) {
   FileChange change = keep_before(current, answer);
-  change.after = revision_of(bytes);
-  if (auto replaced = replace(current, bytes, mode, answer); !replaced) {
-    return fail(replaced.error());
+  change.after = content.revision();
+  const auto notes = staged != nullptr ? m_writer.write_staged(current, *staged, content, mode)
+                                       : m_writer.write(current, content, mode);
+  if (!notes) {
+    return fail(notes.error());
   }
-  answer.size = bytes.size();
+  answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
+  if (content.size() > k_most_revised_bytes) {
+    change.id.clear();
+    answer.notes.push_back(
+        fmt::format("over {} a file is too large to be changed by these tools, so this cannot be undone",
+                    human_bytes(k_most_revised_bytes)));
+  }
+  answer.size = content.size();
   record(request, std::move(change), answer);
   return answer;
 }
@@ -337,7 +160,7 @@ void FileChanger::record(const ChangeRequest& request, FileChange change, Change
   }
 }
 
-Encoding FileChanger::encoding_for(const NewContent& content, const Current& current) {
+Encoding FileChanger::encoding_for(const NewContent& content, const CurrentFile& current) {
   const bool has_one = current.content.page && current.content.size > 0;
   return content.encoding.value_or(has_one ? current.content.page->encoding : Encoding::utf8);
 }
@@ -353,14 +176,19 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
   }
   ChangeAnswer answer;
   if (!content.is_text) {
-    return commit(request, *current, content.bytes, content.mode, std::move(answer));
+    return commit(request, *current, NewBytes(content.bytes), content.mode, std::move(answer));
   }
   answer.encoding = encoding_for(content, *current);
   if (answer.encoding == Encoding::utf8) {
-    return commit(request, *current, content.bytes, content.mode, std::move(answer));
+    return commit(request, *current, NewBytes(content.bytes), content.mode, std::move(answer));
   }
-  const auto bytes = encode(content.bytes, answer.encoding);
-  return bytes ? commit(request, *current, *bytes, content.mode, std::move(answer)) : fail(bytes.error());
+  std::string_view text = content.bytes;
+  constexpr std::string_view k_mark = "\xEF\xBB\xBF";
+  if (answer.encoding != Encoding::latin1 && text.starts_with(k_mark)) {
+    text.remove_prefix(k_mark.size());  // the encoding has one of its own
+  }
+  const auto bytes = encode(text, answer.encoding);
+  return bytes ? commit(request, *current, NewBytes(*bytes), content.mode, std::move(answer)) : fail(bytes.error());
 }
 
 Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
@@ -402,7 +230,7 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
   if (is_stale) {
     answer.since = changes_since(*expected, *current).value_or(Diff{});
   }
-  return commit(request, *current, *bytes, std::nullopt, std::move(answer));
+  return commit(request, *current, NewBytes(*bytes), std::nullopt, std::move(answer));
 }
 
 Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeRequest& request,
@@ -426,25 +254,34 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
   if (found->before.empty()) {
     return remove(request, *current);
   }
-  const auto content = m_store.get(found->before, k_most_revised_bytes);
+  const auto kept = m_writer.store().open_content(found->before);
+  const auto content = kept ? NewBytes::of_file(kept->get()) : fail(kept.error());
   if (!content) {
     return fail(content.error());
   }
+  if (content->revision() != found->before) {
+    return fail("content_damaged", "the earlier content is damaged", "Write the file anew");
+  }
+  EncodingDetector detector;
+  (void)read_pieces(kept->get(), [&](std::string_view piece) {
+    detector.feed(piece);
+    return Result<void>();
+  });
   ChangeAnswer answer;
-  const auto encoding = detect_encoding(*content);
-  const auto before = encoding && content->size() <= k_most_diffed_bytes ? decode(*content, *encoding) : fail("", "");
+  answer.encoding = detector.result().value_or(Encoding::utf8);
+  const auto bytes = detector.result() ? m_writer.store().get(found->before, k_most_diffed_bytes) : fail("", "");
+  const auto before = bytes ? decode(*bytes, answer.encoding) : fail(bytes.error());
   const auto now = current->content.whole && current->content.page
                        ? decode(*current->content.whole, current->content.page->encoding)
                        : Result<std::string>("");
   if (before && now) {
     answer.diff = unified_diff(*now, *before, current->place.path);
   }
-  answer.encoding = encoding.value_or(Encoding::utf8);
   return commit(request, *current, *content, found->mode, std::move(answer));
 }
 
 /// Undoes the making of a file.
-Result<ChangeAnswer> FileChanger::remove(const ChangeRequest& request, const Current& current) {
+Result<ChangeAnswer> FileChanger::remove(const ChangeRequest& request, const CurrentFile& current) {
   ChangeAnswer answer;
   FileChange change = keep_before(current, answer);
   if (::unlinkat(current.place.directory.get(), current.place.name.c_str(), 0) != 0) {

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "agent/files/content_store.hpp"
+#include "agent/files/current_file.hpp"
 #include "agent/files/diff.hpp"
 #include "agent/files/edit.hpp"
 #include "agent/files/encoding.hpp"
 #include "agent/files/file_history.hpp"
 #include "agent/files/file_space.hpp"
+#include "agent/files/file_writer.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/text_page.hpp"
 #include "agent/files/write_journal.hpp"
@@ -60,7 +62,8 @@ class FileChanger {
   Result<ChangeAnswer> undo(const FileSpace& space, const ChangeRequest& request,
                             const std::optional<std::string>& change);
 
-  /// A content too large for one message: it is gathered beside the file, and takes its place with `write_staged`.
+  /// A content too large for one message: it is gathered in a file of its own, and becomes the file's with
+  /// `write_staged`.
   Result<void> stage(const FileSpace& space, const std::string& path, std::string_view bytes, bool first);
   /// `content` tells what it is, and has no bytes itself.
   Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
@@ -70,45 +73,33 @@ class FileChanger {
   void note_seen(const std::string& owner, const std::string& path, const FileContent& content);
 
  private:
-  /// A file as it is before a change, locked against other changes of this kind.
-  struct Current {
-    std::optional<ResolvedFile> file;  ///< none: there is none
-    FilePlace place;
-    FileContent content;
-  };
+  /// A content on its way, in a temporary file with a journal of its own, so that the writer's speaks of the rest.
   struct Staged {
-    FilePlace place;
+    std::string path;  ///< of the file that it is for
+    WriteJournal journal;
+    FilePlace place;  ///< beside that, or the state directory
     std::optional<TemporaryFile> file;
   };
 
-  explicit FileChanger(int state_fd, ContentStore store);
-  Result<WriteJournal*> journal();
-  enum class Absent { is_an_error, is_fine, is_to_be_made };
-  static Result<Current> look_up(const FileSpace& space, const std::string& path, Absent absent);
+  FileChanger(int state_fd, ContentStore store);
+  [[nodiscard]] Result<std::unique_ptr<Staged>> begin_staging(const FileSpace& space, const std::string& path) const;
   /// How a text shall be stored: as is asked for, or as the file is.
-  static Encoding encoding_for(const NewContent& content, const Current& current);
+  static Encoding encoding_for(const NewContent& content, const CurrentFile& current);
   /// The revision that the owner goes by; error `not_read` if there is none.
-  Result<std::string> expected_revision(const ChangeRequest& request, const Current& current) const;
-  Result<void> expect_unchanged(const ChangeRequest& request, const Current& current) const;
-  [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const Current& current) const;
-  /// Keeps a content that an owner knows, if it is not long.
-  void remember(std::string_view content);
-  [[nodiscard]] Error changed_since_read(const std::string& revision, const Current& current) const;
+  Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current) const;
+  Result<void> expect_unchanged(const ChangeRequest& request, const CurrentFile& current) const;
+  [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const CurrentFile& current) const;
+  [[nodiscard]] Error changed_since_read(const std::string& revision, const CurrentFile& current) const;
   /// Keeps what is there, for undoing; returns the change as it will be recorded.
-  FileChange keep_before(const Current& current, ChangeAnswer& answer);
-  Result<void> replace(const Current& current, std::string_view bytes, const std::optional<mode_t>& mode,
-                       ChangeAnswer& answer);
-  Result<void> write_in_place(const Current& current, std::string_view bytes, const std::optional<mode_t>& mode,
-                              ChangeAnswer& answer);
-  Result<ChangeAnswer> commit(const ChangeRequest& request, const Current& current, std::string_view bytes,
-                              const std::optional<mode_t>& mode, ChangeAnswer answer);
+  FileChange keep_before(const CurrentFile& current, ChangeAnswer& answer);
+  Result<ChangeAnswer> commit(const ChangeRequest& request, const CurrentFile& current, const NewBytes& content,
+                              const std::optional<mode_t>& mode, ChangeAnswer answer, TemporaryFile* staged = nullptr);
   void record(const ChangeRequest& request, FileChange change, ChangeAnswer& answer);
-  Result<ChangeAnswer> remove(const ChangeRequest& request, const Current& current);
+  Result<ChangeAnswer> remove(const ChangeRequest& request, const CurrentFile& current);
 
   int m_state_fd;
-  ContentStore m_store;
+  FileWriter m_writer;
   FileHistory m_history;
-  std::unique_ptr<WriteJournal> m_journal;  // made when it is first needed
   std::unique_ptr<Staged> m_staged;
 };
 

@@ -4,6 +4,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "util/file.hpp"
+
 namespace dockbridge::agent {
 
 namespace {
@@ -16,6 +18,15 @@ std::string text_of(XXH128_hash_t hash) {
 
 std::string revision_of(std::string_view bytes) {
   return text_of(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+Result<std::string> revision_of_file(int fd) {
+  RevisionHash hash;
+  const auto read = read_pieces(fd, [&](std::string_view piece) {
+    hash.feed(piece);
+    return Result<void>();
+  });
+  return read ? Result<std::string>(hash.revision()) : fail(read.error());
 }
 
 bool is_revision(std::string_view text) {

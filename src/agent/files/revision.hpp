@@ -4,11 +4,15 @@
 #include <string>
 #include <string_view>
 
+#include "util/error.hpp"
+
 namespace dockbridge::agent {
 
 /// What names a content: 32 hexadecimal digits, the same for the same bytes. Guards against accidents, not against
 /// forgers: who can write to the container's files needs no forgery.
 std::string revision_of(std::string_view bytes);
+/// Of what is in a file, from its start to its end.
+Result<std::string> revision_of_file(int fd);
 bool is_revision(std::string_view text);
 inline constexpr std::size_t k_revision_length = 32;
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/files/binary_kind.hpp"
 #include "agent/files/file_changer.hpp"
 #include "agent/files/searching.hpp"
 #include "agent/files/text_page.hpp"

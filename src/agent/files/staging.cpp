@@ -1,10 +1,10 @@
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <climits>
 #include <utility>
 
 #include "agent/files/file_changer.hpp"
-#include "agent/files/revision.hpp"
 #include "util/file.hpp"
 #include "util/text.hpp"
 
@@ -12,52 +12,63 @@ namespace dockbridge::agent {
 
 namespace {
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
-/// The revision of what is in a file, from its start to its end.
-Result<std::string> revision_of_file(int fd) {
-  RevisionHash hash;
-  std::string piece(256 * 1024, '\0');
-  for (off_t at = 0;;) {
-    const ssize_t got = ::pread(fd, piece.data(), piece.size(), at);
-    if (got < 0) {
-      return fail(errno_error("read"));
-    }
-    if (got == 0) {
-      return hash.revision();
-    }
-    hash.feed({piece.data(), static_cast<std::size_t>(got)});
-    at += got;
+/// Where a content is gathered whose file is in a directory that takes no other.
+Result<FilePlace> place_in(int state_fd) {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", state_fd).c_str(), path.data(), path.size());
+  Fd directory(::openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (length < 0 || !directory) {
+    return fail(errno_error("the state directory"));
   }
+  path.resize(static_cast<std::size_t>(length));
+  return FilePlace{std::move(directory), "", path + "/"};
 }
 
 }  // namespace
 
-Result<void> FileChanger::stage(const FileSpace& space, const std::string& path, std::string_view bytes, bool first) {
-  if (first) {
-    abandon_staged();
-    auto file = space.find(path);
-    if (file) {
-      if (auto regular = expect_regular(*file); !regular) {
-        return regular;
-      }
-    } else if (file.error().code != "no_such_file") {
-      return fail(file.error());
-    }
-    auto place = file ? space.place_of(*file) : space.place_for(path, true);
-    const auto journal_of_writes = place ? journal() : fail(place.error());
-    if (!journal_of_writes) {
-      return fail(journal_of_writes.error());
-    }
-    auto staged = std::make_unique<Staged>(Staged{std::move(*place), std::nullopt});
-    auto temporary = TemporaryFile::create(staged->place, **journal_of_writes);
+Result<std::unique_ptr<FileChanger::Staged>> FileChanger::begin_staging(const FileSpace& space,
+                                                                        const std::string& path) const {
+  auto file = space.find(path);
+  if (!file && file.error().code != "no_such_file") {
+    return fail(file.error());
+  }
+  if (auto regular = file ? expect_regular(*file) : Result<void>(); !regular) {
+    return fail(regular.error());
+  }
+  auto place = file ? space.place_of(*file) : space.place_for(path, true);
+  auto journal = place ? WriteJournal::open(m_state_fd) : fail(place.error());
+  if (!journal) {
+    return fail(journal.error());
+  }
+  auto staged = std::make_unique<Staged>(Staged{place->path, std::move(*journal), std::move(*place), std::nullopt});
+  const auto create = [&]() -> Result<void> {
+    auto temporary = TemporaryFile::create(staged->place, staged->journal);
     if (!temporary) {
       return fail(temporary.error());
     }
     staged->file.emplace(std::move(*temporary));
-    m_staged = std::move(staged);
+    return {};
+  };
+  auto created = create();
+  if (!created && file && TemporaryFile::has_no_place(created.error())) {
+    auto other = place_in(m_state_fd);
+    if (!other) {
+      return fail(other.error());
+    }
+    staged->place = std::move(*other);
+    created = create();
+  }
+  return created ? Result<std::unique_ptr<Staged>>(std::move(staged)) : fail(created.error());
+}
+
+Result<void> FileChanger::stage(const FileSpace& space, const std::string& path, std::string_view bytes, bool first) {
+  if (first) {
+    abandon_staged();
+    auto staged = begin_staging(space, path);
+    if (!staged) {
+      return fail(staged.error());
+    }
+    m_staged = std::move(*staged);
   }
   if (!m_staged) {
     return fail("nothing_staged", "there is no content that this could be added to", "Begin again");
@@ -82,38 +93,21 @@ Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const Cha
   if (auto unchanged = expect_unchanged(request, *current); !unchanged) {
     return fail(unchanged.error());
   }
-  if (current->place.path != staged->place.path) {
-    return fail("file_changed", fmt::format("'{}' leads elsewhere than before", shown(request.path)), "Begin again");
+  if (current->place.path != staged->path) {
+    return fail("file_changed", fmt::format("'{}' leads elsewhere than before", printable_line(request.path, 300)),
+                "Begin again");
   }
   const bool as_it_is = !content.is_text || encoding_for(content, *current) == Encoding::utf8;
   if (!as_it_is) {
     return fail("too_large", "so long a text can be stored only as UTF-8 here",
                 "Give encoding: utf-8, or base64 of the bytes as they shall be");
   }
-  const ResolvedFile* before = current->file ? &*current->file : nullptr;
-  ChangeAnswer answer;
-  FileChange change = keep_before(*current, answer);
-  auto revision = revision_of_file(staged->file->fd());
-  if (!revision) {
-    return fail(revision.error());
+  const auto bytes = NewBytes::of_file(staged->file->fd());
+  if (!bytes) {
+    return fail(bytes.error());
   }
-  for (const std::string& lost : staged->file->resemble(before, content.mode)) {
-    answer.notes.push_back("could not be kept: " + lost);
-  }
-  if (before != nullptr && before->info.st_nlink > 1) {
-    answer.notes.push_back(
-        fmt::format("the file had {} names (hard links); the others keep the earlier content", before->info.st_nlink));
-  }
-  if (auto published = staged->file->publish(before); !published) {
-    return fail(published.error().code == "is_busy"
-                    ? Error{"too_large", "a file that is mounted by itself cannot be replaced by so large a content",
-                            "Write it with a command"}
-                    : published.error());
-  }
-  answer.size = static_cast<std::uint64_t>(::lseek(staged->file->fd(), 0, SEEK_END));
-  change.after = std::move(*revision);
-  record(request, std::move(change), answer);
-  return answer;
+  const bool is_beside = staged->place.path == staged->path;
+  return commit(request, *current, *bytes, content.mode, {}, is_beside ? &*staged->file : nullptr);
 }
 
 }  // namespace dockbridge::agent

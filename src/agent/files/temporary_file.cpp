@@ -57,6 +57,11 @@ Error touched(const std::string& path) {
           "Read it again, then repeat the change"};
 }
 
+bool is_there(const Fd& directory) {
+  struct stat info {};
+  return ::fstat(directory.get(), &info) == 0 && info.st_nlink > 0;
+}
+
 /// The names of the extended attributes of a file that could not be given to another.
 std::string copy_attributes(int from, int to) {
   std::string names(k_most_attribute_bytes, '\0');
@@ -107,7 +112,8 @@ Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal
   if (!file) {
     const int number = errno;
     journal.done();
-    return fail(file_error(place.path, number));
+    // Pseudo file systems say so of every new name.
+    return fail(file_error(place.path, number == ENOENT && is_there(place.directory) ? EACCES : number));
   }
   return TemporaryFile(place, journal, std::move(name), std::move(file));
 }

@@ -23,6 +23,8 @@ class TemporaryFile {
   TemporaryFile& operator=(TemporaryFile&&) = delete;
 
   static bool is_name_of_one(std::string_view name);
+  /// Whether `create` failed because no file can be made in that directory.
+  static bool has_no_place(const Error& error) { return error.code == "no_permission" || error.code == "read_only"; }
 
   Result<void> append(std::string_view bytes);
   [[nodiscard]] int fd() const { return m_file.get(); }

@@ -122,22 +122,18 @@ Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, cons
   return bytes;
 }
 
-Result<void> decode_whole(FileContent& content, const PageRequest& request) {
+void decode_whole(FileContent& content, const PageRequest& request) {
   const auto encoding = detect_encoding(*content.whole);
   if (!encoding) {
-    return {};
+    return;
   }
-  Result<std::string> decoded;
   const bool as_it_is = *encoding == Encoding::utf8;
-  if (!as_it_is) {
-    decoded = decode(*content.whole, *encoding);
-    if (!decoded) {
-      return fail(decoded.error());
-    }
+  const auto decoded = as_it_is ? Result<std::string>() : decode(*content.whole, *encoding);
+  if (!decoded) {
+    return;  // it begins like a text, and is none
   }
   content.page = page_of(as_it_is ? *content.whole : *decoded, request);
   content.page->encoding = *encoding;
-  return {};
 }
 
 /// Reads a large file piece by piece: as far as is needed, or to its end if it shall have a revision.
@@ -182,12 +178,8 @@ class LargeFile {
       }
     }
     const auto encoding = detector.result();
-    if (!encoding) {
-      return {};
-    }
-    if (*encoding == Encoding::utf16_le || *encoding == Encoding::utf16_be) {
-      return fail("too_large", fmt::format("the file is in UTF-16 and has {}", human_bytes(m_size)),
-                  "Convert it with iconv in the container, or read a part of it with execute_command");
+    if (!encoding || *encoding == Encoding::utf16_le || *encoding == Encoding::utf16_be) {
+      return {};  // not text, or not to be read in pieces
     }
     m_encoding = *encoding;
     const bool from_end = m_request.offset < 0 && !whole;
@@ -354,9 +346,7 @@ Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& re
     content.size = bytes->size();
     content.revision = revision_of(*bytes);
     content.whole = std::move(*bytes);
-    if (auto decoded = decode_whole(content, request); !decoded) {
-      return fail(decoded.error().within(printable_line(file.path, 300)));
-    }
+    decode_whole(content, request);
     return content;
   }
   content.size = std::max<std::uint64_t>(content.size, bytes->size());

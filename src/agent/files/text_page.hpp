@@ -42,7 +42,7 @@ struct FileContent {
   std::uint64_t size = 0;
   std::string revision;              ///< empty: too large to have one
   std::string start;                 ///< its first bytes
-  std::optional<TextPage> page;      ///< none: not text
+  std::optional<TextPage> page;      ///< none: not text, or UTF-16 that is broken or too large to be shown
   std::optional<std::string> whole;  ///< the bytes, if they were few enough to be held
 };
 

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "agent/files/in_place.hpp"
 #include "agent/files/revision.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "util/clock.hpp"
@@ -24,7 +24,6 @@ namespace {
 constexpr const char* k_what = "the state directory's journal of writes";
 constexpr std::string_view k_prefix = "writing_";
 constexpr std::size_t k_most_bytes = 64 * 1024;
-constexpr std::size_t k_most_restored = 256ULL * 1024 * 1024;
 constexpr char k_temporary = 'T';
 constexpr char k_in_place = 'P';
 
@@ -44,28 +43,18 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
   }
 }
 
-/// Whether a file was on its way from one content to the other: the start of the new one, then what was there before.
-bool is_mixture(std::string_view now, std::string_view before, std::string_view after) {
-  const auto new_part =
-      static_cast<std::size_t>(std::mismatch(now.begin(), now.end(), after.begin(), after.end()).first - now.begin());
-  const auto old_part = static_cast<std::size_t>(
-      std::mismatch(now.rbegin(), now.rend(), before.rbegin(), before.rend()).first - now.rbegin());
-  return now.size() == std::max(before.size(), new_part) && new_part + old_part >= now.size();
-}
-
 void put_back(const std::string& path, const std::string& revision, const std::string& newer,
               const ContentStore& store) {
-  const auto before = store.get(revision, k_most_restored);
-  const auto after = before ? store.get(newer, k_most_restored) : fail(before.error());
-  const auto now = after ? read_file_at(AT_FDCWD, path, k_most_restored) : fail(after.error());
+  const auto before = store.open_content(revision);
+  const auto after = before ? store.open_content(newer) : fail(before.error());
+  const Fd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  const bool is_there = file && ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
+  const bool are_whole =
+      after && revision_of_file(before->get()) == revision && revision_of_file(after->get()) == newer;
   // What others have made of it since is theirs.
-  if (!now || *now == *after || !is_mixture(*now, *before, *after)) {
-    return;
-  }
-  const Fd file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  if (file && write_all(file.get(), *before)) {
-    [[maybe_unused]] const int cut = ::ftruncate(file.get(), static_cast<off_t>(before->size()));
-    ::fsync(file.get());
+  if (are_whole && is_there && is_mixture(file.get(), before->get(), after->get())) {
+    (void)write_over(file.get(), before->get(), path);
   }
 }
 

@@ -418,6 +418,14 @@ TEST_CASE("an address for HTTP may leave out the host, and names it in brackets 
   }
 }
 
+TEST_CASE("a message on stdio may bring the largest file, one over HTTP less, unless it is said how long it may be") {
+  CHECK(Machine().options().max_message_bytes >= 134ULL * 1024 * 1024);  // 100 MiB in base64
+  CHECK(Machine().options().http.max_message_bytes == 16ULL * 1024 * 1024);
+  const Options given = Machine().options({"--max-message", "32"});
+  CHECK(given.max_message_bytes == 32ULL * 1024 * 1024);
+  CHECK(given.http.max_message_bytes == 32ULL * 1024 * 1024);
+}
+
 TEST_CASE("a token comes from the environment and never from a flag") {
   Machine machine;
   machine.environment["DOCKBRIDGE_TOKEN"] = "secret";

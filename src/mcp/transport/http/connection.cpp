@@ -216,7 +216,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     std::string body = m_input.substr(m_taken, length);
     m_taken += length;
     if (m_input.size() == m_taken && m_input.capacity() > k_flush_bytes) {
-      m_input = {};
+      m_input = std::string();
       m_taken = 0;
     }
     return body;

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/files/file_space.hpp"
+#include "agent/files/text_page.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::agent {
+
+/// A file as it is before a change, locked against other changes of this kind while this lives. Others are noticed, not
+/// kept out.
+struct CurrentFile {
+  std::optional<ResolvedFile> file;  ///< none: there is none
+  FilePlace place;
+  FileContent content;
+
+  [[nodiscard]] const ResolvedFile* before() const { return file ? &*file : nullptr; }
+};
+
+/// What it means that there is no such file.
+enum class Absent { is_an_error, is_fine, is_to_be_made };
+
+/// Errors for what is no file, may not be written, is too large to be changed by the tools, or locked by another for
+/// seconds.
+Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent);
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,106 @@
+#include "agent/files/in_place.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "agent/files/file_space.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr off_t k_piece_bytes = 256 * 1024;
+
+off_t size_of(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 ? info.st_size : 0;
+}
+
+/// The bytes from `at` on, fewer than asked for at the end of the file or where it cannot be read.
+std::string_view read_piece(int fd, off_t at, std::string& buffer, off_t wanted) {
+  buffer.resize(static_cast<std::size_t>(wanted));
+  std::size_t filled = 0;
+  while (filled < buffer.size()) {
+    const ssize_t got = ::pread(fd, buffer.data() + filled, buffer.size() - filled, at + static_cast<off_t>(filled));
+    if (got == 0 || (got < 0 && errno != EINTR)) {
+      break;
+    }
+    filled += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  }
+  return std::string_view(buffer).substr(0, filled);
+}
+
+/// How many bytes two files have in common at their start.
+off_t common_start(int a, int b) {
+  std::string piece_of_a;
+  std::string piece_of_b;
+  for (off_t at = 0;;) {
+    const std::string_view here = read_piece(a, at, piece_of_a, k_piece_bytes);
+    const std::string_view there = read_piece(b, at, piece_of_b, k_piece_bytes);
+    const auto differ = std::mismatch(here.begin(), here.end(), there.begin(), there.end()).first;
+    at += differ - here.begin();
+    if (here.empty() || differ != here.end()) {
+      return at;
+    }
+  }
+}
+
+/// And at their end.
+off_t common_end(int a, int b) {
+  std::string piece_of_a;
+  std::string piece_of_b;
+  const off_t most = std::min(size_of(a), size_of(b));
+  for (off_t common = 0;;) {
+    const off_t length = std::min(most - common, k_piece_bytes);
+    const std::string_view here = read_piece(a, size_of(a) - common - length, piece_of_a, length);
+    const std::string_view there = read_piece(b, size_of(b) - common - length, piece_of_b, length);
+    const auto differ = std::mismatch(here.rbegin(), here.rend(), there.rbegin(), there.rend()).first;
+    common += differ - here.rbegin();
+    if (here.empty() || differ != here.rend()) {
+      return common;
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> write_over(int file, int content, const std::string& path) {
+  const off_t size = size_of(content);
+  // Room first: afterwards there is no way back.
+  if (size > 0 && ::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+    return fail(file_error(path, errno));
+  }
+  std::string buffer;
+  for (off_t at = 0; at < size;) {
+    std::string_view piece = read_piece(content, at, buffer, std::min(size - at, k_piece_bytes));
+    if (piece.empty()) {
+      return fail(file_error(path, EIO));
+    }
+    while (!piece.empty()) {
+      const ssize_t written = ::pwrite(file, piece.data(), piece.size(), at);
+      if (written < 0 && errno != EINTR) {
+        return fail(file_error(path, errno));
+      }
+      piece.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+      at += std::max<ssize_t>(written, 0);
+    }
+  }
+  if (::ftruncate(file, size) != 0 || ::fsync(file) != 0) {
+    return fail(file_error(path, errno));
+  }
+  return {};
+}
+
+bool is_mixture(int file, int before, int after) {
+  const off_t size = size_of(file);
+  const off_t new_part = common_start(file, after);
+  const bool is_new = new_part == size && size == size_of(after);
+  return !is_new && size == std::max(size_of(before), new_part) && new_part + common_end(file, before) >= size;
+}
+
+}  // namespace dockbridge::agent

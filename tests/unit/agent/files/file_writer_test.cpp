@@ -1,0 +1,223 @@
+#include <doctest/doctest.h>
+#include <sys/xattr.h>
+
+#include "unit/agent/files/changing_world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+TEST_CASE("a new file is made with its directories, exactly as given") {
+  ChangingWorld world;
+  for (const std::string& content :
+       {std::string(), std::string("x"), std::string("no newline at the end"), std::string("any\0bytes\xFF\r\n", 13)}) {
+    const std::string name = "a/b/" + std::to_string(content.size());
+    const auto answer = world.write(name, binary(content));
+    REQUIRE(answer);
+    CHECK(world.content(name) == content);
+    CHECK(answer->before.empty());
+    CHECK(answer->revision == revision_of(content));
+    CHECK(answer->size == content.size());
+    CHECK(answer->path == world.at(name));
+  }
+  CHECK(world.is_tidy());
+}
+
+TEST_CASE("names with line ends, quotes, spaces, dashes and invalid UTF-8 are only names") {
+  ChangingWorld world;
+  for (const std::string& name :
+       {std::string("a\nb"), std::string("\"'`$(x)"), std::string(" "), std::string("-rf"), std::string("\xFF\xFE"),
+        std::string("\t\\n"), std::string(255, 'n'), std::string("x (deleted)")}) {
+    REQUIRE(world.write(name, "one\n"));
+    REQUIRE(world.edit(name, {{"one", "two"}}));
+    CHECK(world.content(name) == "two\n");
+    REQUIRE(world.undo(name));
+    CHECK(world.content(name) == "one\n");
+  }
+}
+
+TEST_CASE("text is written in the encoding that the file has, unless another is asked for") {
+  ChangingWorld world;
+  world.put("file", "caf\xE9\n");
+  world.read("file");
+  REQUIRE(world.write("file", "thé\n"));
+  CHECK(world.content("file") == "th\xE9\n");
+  CHECK(code_of(world.write("file", "日本\n")) == "not_encodable");
+  CHECK(world.content("file") == "th\xE9\n");
+  REQUIRE(world.write("file", text("日本\n", {}, Encoding::utf8)));
+  CHECK(world.content("file") == "日本\n");
+  REQUIRE(world.write("new", text("é", {}, Encoding::utf16_le)));
+  CHECK(world.content("new") == "\xFF\xFE\xE9" + std::string(1, '\0'));
+  REQUIRE(world.write("new", binary(std::string_view("\0x", 2))));
+  CHECK(world.content("new") == std::string("\0x", 2));
+}
+
+TEST_CASE("a byte order mark that the text brings along is not stored twice") {
+  ChangingWorld world;
+  const std::string mark = "\xEF\xBB\xBF";
+  REQUIRE(world.write("new", mark + "x"));
+  CHECK(world.content("new") == mark + "x");
+  REQUIRE(world.write("new", mark + "y"));
+  CHECK(world.content("new") == mark + "y");
+  REQUIRE(world.write("new", "z"));
+  CHECK(world.content("new") == mark + "z");
+  REQUIRE(world.write("wide", text(mark + "x", {}, Encoding::utf16_le)));
+  CHECK(world.content("wide") == std::string("\xFF\xFEx\0", 4));
+}
+
+TEST_CASE(
+    "what begins like UTF-16 and is none, or is too large to be shown, is written and brought back like any bytes") {
+  ChangingWorld world;
+  for (const std::string& bytes : {std::string("\xFF\xFE\x41"), std::string("\xFE\xFF\xD8\0", 4),
+                                   "\xFF\xFE" + std::string(17UL * 1024 * 1024, 'x')}) {
+    world.put("file", bytes);
+    world.read("file");
+    CHECK(code_of(world.edit("file", {{"A", "B"}})) == (bytes.size() < 10 ? "is_binary" : "too_large"));
+    REQUIRE(world.write("file", binary("new")));
+    REQUIRE(world.undo("file"));
+    CHECK(world.content("file") == bytes);
+  }
+}
+
+TEST_CASE("a directory, a pipe, a socket or a device is not written, and not waited for") {
+  ChangingWorld world;
+  REQUIRE(::mkfifo(world.at("pipe").c_str(), 0600) == 0);
+  CHECK(code_of(world.write("", "x")) == "is_a_directory");
+  CHECK(code_of(world.write("pipe", "x")) == "not_a_file");
+  CHECK(code_of(world.edit("pipe", {{"a", "b"}})) == "not_a_file");
+  CHECK(code_of(world.undo("pipe")) == "not_a_file");
+  CHECK(code_of(world.write_in_pieces("pipe", {"x"})) == "not_a_file");
+  fs::create_symlink("/dev/null", world.at("null"));
+  CHECK(code_of(world.write("null", "x")) == "not_a_file");
+}
+
+TEST_CASE("a symbolic link stays one, and what it leads to is written") {
+  ChangingWorld world;
+  fs::create_directory(world.at("dir"));
+  world.put("dir/target", "old");
+  fs::create_symlink("dir/target", world.at("link"));
+  world.read("link");
+  const auto answer = world.write("link", "new");
+  REQUIRE(answer);
+  CHECK(answer->path == world.at("dir/target"));
+  CHECK(fs::is_symlink(world.at("link")));
+  CHECK(world.content("dir/target") == "new");
+  CHECK(world.write("dir/target", "newer"));  // read by the one name, written by the other
+}
+
+TEST_CASE("mode and extended attributes are kept") {
+  ChangingWorld world;
+  world.put("file", "old");
+  const std::string path = world.at("file");
+  REQUIRE(::chmod(path.c_str(), 04751) == 0);
+  REQUIRE(::setxattr(path.c_str(), "user.note", "hello", 5, 0) == 0);
+  world.read("file");
+  const auto answer = world.write("file", "new");
+  REQUIRE(answer);
+  CHECK(answer->notes.empty());
+  const struct stat after = status_of(path);
+  CHECK((after.st_mode & 07777) == 04751);
+  std::string value(10, '\0');
+  CHECK(::getxattr(path.c_str(), "user.note", value.data(), value.size()) == 5);
+  CHECK(value.substr(0, 5) == "hello");
+}
+
+TEST_CASE("a file with several names is written in place, and that is said") {
+  ChangingWorld world;
+  world.put("file", "the old content");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  const auto answer = world.write("file", "new");
+  REQUIRE(answer);
+  CHECK(notes(answer, "in place"));
+  CHECK(notes(answer, "2 names"));
+  CHECK(world.content("other") == "new");
+  CHECK(status_of(world.at("file")).st_ino == status_of(world.at("other")).st_ino);
+  REQUIRE(world.undo("file"));
+  CHECK(world.content("other") == "the old content");
+}
+
+TEST_CASE("a file with several names is not written in place when its old content cannot be kept") {
+  ChangingWorld world;
+  world.put("file", "old");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.expected = revision_of("old");
+  fs::remove_all(world.state() / "contents");
+  const auto answer = world.write("file", "new");
+  CHECK(!answer);
+  CHECK(world.content("file") == "old");
+}
+
+TEST_CASE("a content that comes in pieces is seen as a whole or not at all") {
+  ChangingWorld world;
+  REQUIRE(world.changer().stage(world.space(), world.at("dir/file"), "one ", true));
+  REQUIRE(world.changer().stage(world.space(), world.at("dir/file"), "two", false));
+  CHECK(!fs::exists(world.at("dir/file")));
+  world.changer().abandon_staged();
+  CHECK(world.is_tidy());
+  CHECK(code_of(world.changer().stage(world.space(), world.at("dir/file"), "x", false)) == "nothing_staged");
+  const auto answer = world.write_in_pieces("dir/file", {"one ", "two"});
+  REQUIRE(answer);
+  CHECK(world.content("dir/file") == "one two");
+  CHECK(answer->revision == revision_of("one two"));
+  CHECK(answer->size == 7);
+  CHECK(world.is_tidy());
+  world.put("dir/file", "theirs");
+  CHECK(code_of(world.write_in_pieces("dir/file", {"mine"})) == "file_changed");
+  CHECK(world.content("dir/file") == "theirs");
+  CHECK(world.is_tidy());
+}
+
+TEST_CASE("a content that comes in pieces is written in place where the file has several names") {
+  ChangingWorld world;
+  world.put("file", "the old content");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  const auto answer = world.write_in_pieces("file", {"new ", "content, which is longer"});
+  REQUIRE(answer);
+  CHECK(notes(answer, "in place"));
+  CHECK(notes(answer, "2 names"));
+  CHECK(answer->revision == revision_of("new content, which is longer"));
+  CHECK(world.content("other") == "new content, which is longer");
+  CHECK(status_of(world.at("file")).st_ino == status_of(world.at("other")).st_ino);
+  CHECK(world.is_tidy());
+  REQUIRE(world.undo("file"));
+  CHECK(world.content("other") == "the old content");
+}
+
+TEST_CASE("a content in pieces whose old one cannot be kept is not written in place") {
+  ChangingWorld world;
+  world.put("file", "old");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.expected = revision_of("old");
+  fs::remove_all(world.state() / "contents");
+  CHECK(code_of(world.write_in_pieces("file", {"new"})) == "no_backup");
+  CHECK(world.content("file") == "old");
+  CHECK(world.is_tidy());
+}
+
+TEST_CASE("a large file and brought back without being held in memory") {
+  ChangingWorld world;
+  const std::string large(17 * 1024 * 1024, 'x');
+  REQUIRE(world.write_in_pieces("file", {large, "end\n"}));
+  const auto answer = world.write("file", "small");
+  REQUIRE(answer);
+  CHECK(answer->before == revision_of(large + "end\n"));
+  REQUIRE(world.undo("file"));
+  CHECK(world.content("file") == large + "end\n");
+  CHECK(code_of(world.edit("file", {{"end", "END"}})) == "too_large");
+}
+
+TEST_CASE("a staged text is not stored as UTF-8 where the file, or whoever asks, wants something else") {
+  ChangingWorld world;
+  world.put("file", std::string("\xFF\xFEo\0l\0d\0", 8));
+  const std::string revision = agent::revision_of(world.content("file"));
+  REQUIRE(world.changer().stage(world.space(), world.at("file"), "new", true));
+  const agent::ChangeRequest request{world.at("file"), "me", revision};
+  CHECK(code_of(world.changer().write_staged(world.space(), request, {})) == "too_large");
+  CHECK(world.content("file").size() == 8);
+  REQUIRE(world.changer().stage(world.space(), world.at("file"), "new", true));
+  agent::NewContent as_utf8;
+  as_utf8.encoding = agent::Encoding::utf8;
+  REQUIRE(world.changer().write_staged(world.space(), request, as_utf8));
+  CHECK(world.content("file") == "new");
+}
