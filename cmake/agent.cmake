@@ -37,6 +37,8 @@ add_executable(dockbridge-agent
   src/agent/keeper/orders.cpp
   src/agent/session/keepers.cpp
   src/agent/keeper/process_tree.cpp
+  src/agent/keeper/taken_inputs.cpp
+  src/agent/session/once.cpp
   src/agent/session/operations.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp
