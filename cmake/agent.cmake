@@ -38,6 +38,8 @@ add_executable(dockbridge-agent
   src/agent/keeper/out_of_memory.cpp
   src/agent/session/keepers.cpp
   src/agent/keeper/process_tree.cpp
+  src/agent/keeper/taken_inputs.cpp
+  src/agent/session/once.cpp
   src/agent/session/operations.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp

@@ -54,6 +54,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/connection.cpp
   src/sandbox/processes.cpp
   src/sandbox/files.cpp
+  src/sandbox/input.cpp
   src/sandbox/sandbox.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp

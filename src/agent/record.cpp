@@ -42,6 +42,15 @@ Error damaged(const char* what) {
   return {"record_damaged", std::string("the record of the process ") + what};
 }
 
+std::vector<TakenInput> read_taken(const json& fields) {
+  std::vector<TakenInput> taken;
+  for (const json& entry : fields.value("taken", json::array())) {
+    taken.push_back({entry.at(0).get<std::string>(), entry.at(1).get<std::string>(), entry.at(2).get<std::uint64_t>(),
+                     entry.at(3).get<std::uint64_t>(), entry.at(4).get<std::uint64_t>()});
+  }
+  return taken;
+}
+
 Result<Status> read_status(const json& fields) {
   const int end = fields.value("end", 0);
   const int cause = fields.value("cause", 0);
@@ -54,7 +63,8 @@ Result<Status> read_status(const json& fields) {
                 {fields.value("endedAtMs", std::int64_t{}), fields.value("endedUptimeMs", std::int64_t{}),
                  fields.value("boot", "")},
                 fields.value("closed", false),
-                wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{})};
+                wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{}),
+                read_taken(fields)};
 }
 
 /// Calls `visitor` with each line that has an id, and with that.
@@ -91,9 +101,11 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
                    fields.value("owner", ""),
                    fields.value("rationale", ""),
                    {fields.value("startedAtMs", std::int64_t{}), fields.value("startedUptimeMs", std::int64_t{}),
-                    fields.value("boot", "")}};
+                    fields.value("boot", "")},
+                   fields.value("call", "")};
     if (fields.contains("pid")) {
-      record.kept = {fields.value("pid", std::int64_t{}), fields.value("keeper", "")};
+      record.kept = {fields.value("pid", std::int64_t{}), fields.value("keeper", ""),
+                     fields.value("control", std::uint8_t{1})};
     }
     if (fields.contains("end")) {
       auto status = read_status(fields);
@@ -111,30 +123,33 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
 }  // namespace
 
 Result<void> append(int journal, const std::string& process, const Meta& meta) {
-  return append_line(journal, process,
-                     {{"v", k_record_version},
-                      {"command", meta.command},
-                      {"cwd", meta.cwd},
-                      {"owner", meta.owner},
-                      {"rationale", meta.rationale},
-                      {"startedAtMs", meta.started.unix_ms},
-                      {"startedUptimeMs", meta.started.uptime_ms},
-                      {"boot", meta.started.boot}});
+  json fields = {{"v", k_record_version},
+                 {"command", meta.command},
+                 {"cwd", meta.cwd},
+                 {"owner", meta.owner},
+                 {"rationale", meta.rationale},
+                 {"startedAtMs", meta.started.unix_ms},
+                 {"startedUptimeMs", meta.started.uptime_ms},
+                 {"boot", meta.started.boot}};
+  if (!meta.call.empty()) {
+    fields["call"] = meta.call;
+  }
+  return append_line(journal, process, std::move(fields));
 }
 
 Result<void> append(int journal, const std::string& process, const Kept& kept) {
-  return append_line(journal, process, {{"pid", kept.pid}, {"keeper", kept.keeper}});
+  return append_line(journal, process, {{"pid", kept.pid}, {"keeper", kept.keeper}, {"control", kept.control}});
 }
 
 Result<void> append(int journal, const std::string& process, const Status& status) {
-  return append_line(journal, process,
-                     {{"end", static_cast<int>(status.end)},
-                      {"endCode", status.end_code},
-                      {"cause", static_cast<int>(status.cause)},
-                      {"endedAtMs", status.ended.unix_ms},
-                      {"endedUptimeMs", status.ended.uptime_ms},
-                      {"closed", status.closed},
-                      {"used", wire::to_json(status.used)}});
+  json fields = {{"end", static_cast<int>(status.end)},     {"endCode", status.end_code},
+                 {"cause", static_cast<int>(status.cause)}, {"endedAtMs", status.ended.unix_ms},
+                 {"endedUptimeMs", status.ended.uptime_ms}, {"closed", status.closed},
+                 {"used", wire::to_json(status.used)}};
+  for (const TakenInput& taken : status.taken) {
+    fields["taken"].push_back({taken.key, taken.call, taken.units, taken.seen_out, taken.seen_err});
+  }
+  return append_line(journal, process, std::move(fields));
 }
 
 void visit_records(std::string_view journal, const RecordVisitor& visitor) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/moment.hpp"
 #include "util/error.hpp"
@@ -28,12 +29,23 @@ struct Meta {
   std::string owner;
   std::string rationale;
   Moment started;
+  std::string call{};  ///< the digest of the call, if that had an idempotency key; the id then ends with the key's
 };
 
 /// The second: the command runs.
 struct Kept {
   std::int64_t pid = 0;
-  std::string keeper;  ///< the name of its keeper's socket
+  std::string keeper;        ///< the name of its keeper's socket
+  std::uint8_t control = 1;  ///< the version of its keeper's protocol
+};
+
+/// What a process was given under an idempotency key, counted in units: bytes, the end of the input, keys, signals.
+struct TakenInput {
+  std::string key;  ///< digests, as in Meta
+  std::string call;
+  std::uint64_t units = 0;
+  std::uint64_t seen_out = 0;  ///< how much output the sender knew of when it began
+  std::uint64_t seen_err = 0;
 };
 
 /// The third when the command has ended, and once more when nothing of it is left.
@@ -44,6 +56,7 @@ struct Status {
   Moment ended;
   bool closed = false;  ///< nothing the command started is left
   wire::Usage used{};
+  std::vector<TakenInput> taken{};  ///< the latest
 };
 
 struct Record {

@@ -199,7 +199,7 @@ void ToolCall::refuse() {
 }
 
 void ToolCall::make() {
-  const CallContext known = context();
+  CallContext known = context();
   const json key = meta_field(m_request.params, k_meta_idempotency_key);
   const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
   ToolResult result = keyed ? run_once(known, key.get<std::string>()) : run(known);
@@ -242,12 +242,13 @@ ToolResult ToolCall::run(const CallContext& context) {
   }
 }
 
-ToolResult ToolCall::run_once(const CallContext& context, const std::string& key) {
+ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
   if (key.size() > k_max_key_bytes) {
     return error_result({"bad_idempotency_key", fmt::format("an idempotency key has at most {} bytes", k_max_key_bytes),
                          "Use a shorter one"});
   }
   const std::string what = m_tool.name + dump(m_arguments);
+  context.once = once_mark(context.owner, key, what);
   while (m_interruption->reason() == StopReason::none) {
     const Once::Entered entered = hub().once.enter(context.owner, key, what);
     if (entered.conflict) {
@@ -256,7 +257,7 @@ ToolResult ToolCall::run_once(const CallContext& context, const std::string& key
     }
     if (entered.first) {
       ToolResult result = run(context);
-      if (m_interruption->reason() == StopReason::none) {
+      if (m_interruption->reason() == StopReason::none && !result.may_be_repeated) {
         entered.attempt->finish(result);
       } else {
         entered.attempt->give_up();

@@ -73,7 +73,7 @@ class ToolCall : public Call {
 
  private:
   ToolResult run(const CallContext& context);
-  ToolResult run_once(const CallContext& context, const std::string& key);
+  ToolResult run_once(CallContext& context, const std::string& key);
   void answer(ToolResult result);
 
   const Tool& m_tool;

@@ -1,13 +1,36 @@
 #include "mcp/once.hpp"
 
+#include <openssl/evp.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "util/encoding.hpp"
+
 namespace dockbridge::mcp {
 
 namespace {
 
 constexpr std::size_t k_max_attempts = 1000;
 constexpr milliseconds k_lifetime{3'600'000};
+constexpr std::size_t k_digest_bytes = 16;
+
+/// The first half of SHA-256.
+std::string digest(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("no digest could be made");
+  }
+  return to_hex({reinterpret_cast<const char*>(bytes.data()), k_digest_bytes});
+}
 
 }  // namespace
+
+OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what) {
+  // The length keeps owner and key apart, whatever is in them.
+  return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
+}
 
 Once::Entered Once::enter(const std::string& owner, const std::string& key, const std::string& what) {
   const std::lock_guard lock(m_mutex);

@@ -14,8 +14,12 @@
 
 namespace dockbridge::mcp {
 
+/// The mark of a call, which is the same in every server.
+OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what);
+
 /// Makes a call that is repeated under the same key happen once: whoever comes second waits for the first's result or
-/// gets it from memory. Keys belong to owners and are kept for an hour, at most so many. Any thread may call.
+/// gets it from memory. Keys belong to owners and are kept for an hour, at most so many. What has to hold beyond this
+/// program's life is for tools to see to, by the mark. Any thread may call.
 class Once {
  public:
   class Attempt;

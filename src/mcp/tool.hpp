@@ -14,6 +14,13 @@ namespace dockbridge::mcp {
 
 class StateSeal;
 
+/// What a call with an idempotency key is known by where it is to be done once. Digests of 32 hexadecimal digits:
+/// nothing that a client chose becomes part of a name, and no owner can meet another's key.
+struct OnceMark {
+  std::string key;   ///< of the owner and the key
+  std::string call;  ///< of the tool and its arguments
+};
+
 /// What a tool, prompt or resource knows about the call it serves. The functions may be called by the thread that
 /// makes the call, or by one that this waits for, until it returns; never by two at a time. An empty one means that the
 /// client has not asked for it or could not take it.
@@ -37,6 +44,7 @@ struct CallContext {
   json input_responses = json::object();  ///< what the client brings when it is asked by a result
   std::string request_state{};            ///< what that result gave it to bring back
   const StateSeal* seal = nullptr;        ///< for the request state
+  std::optional<OnceMark> once{};         ///< if the call has an idempotency key
 };
 
 /// What is asked of the client by a result (stateless revision): it calls again with the answers.
@@ -60,6 +68,8 @@ struct ToolResult {
   std::vector<json> more_content{};               ///< content blocks after the text; without a text, all there is
   std::optional<InputRequired> input_required{};  ///< instead of all the above
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
+  /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
+  bool may_be_repeated = false;
 };
 
 struct ToolAnnotations {

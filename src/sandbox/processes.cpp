@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
 #include "wire/frame.hpp"
@@ -12,26 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr milliseconds k_answer_patience{15'000};
 /// How long a process that is just being started is asked for, and how often. More than the agent takes it for one.
 constexpr milliseconds k_start_patience{6'000};
 constexpr milliseconds k_start_interval{50};
 /// Output up to this size rides along with the answer to start and wait.
 constexpr std::size_t k_carry_bytes = 64 * 1024;
-constexpr std::size_t k_input_chunk_bytes = 32 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
-
-Error violation() {
-  return {"protocol_violation", "the agent's answer is not well formed"};
-}
-
-std::optional<Offsets> offsets_from(const json& value) {
-  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
-    return std::nullopt;
-  }
-  return Offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
-}
 
 json to_json(const Until& until) {
   json fields = json::object();
@@ -151,19 +139,34 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   return snapshot;
 }
 
+/// Asks again as long as the process is just being started by somebody else.
+template <typename Ask>
+auto once_started(const std::stop_token& stop, const Ask& ask) {
+  const auto patience = Deadline::after(k_start_patience);
+  auto answer = ask();
+  while (!answer && answer.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
+    std::this_thread::sleep_for(k_start_interval);
+    answer = ask();
+  }
+  return answer;
+}
+
 }  // namespace
 
-Result<std::string> Sandbox::new_process_id(const std::stop_token& stop) {
+Result<std::string> Sandbox::new_process_id(const std::stop_token& stop, const std::optional<std::string>& key) {
   const auto current = session(stop);
   if (!current) {
     return fail(current.error());
   }
-  return fmt::format("proc_{}_{}", current->run.generation(), random_token(k_token_length));
+  return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_token_length));
 }
 
-Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process) {
+Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake) {
   auto snapshot = snapshot_of(std::move(frame));
-  if (snapshot && snapshot->state.id == process) {
+  const auto is_meant = [&](const std::string& id) {
+    return id == process || (or_namesake && id.ends_with(process.substr(process.rfind('_'))));
+  };
+  if (snapshot && is_meant(snapshot->state.id)) {
     explain_loss(snapshot->state);
     return snapshot;
   }
@@ -200,6 +203,10 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
   if (request.user) {
     head["user"] = *request.user;
   }
+  const bool keyed = !request.call.empty();
+  if (keyed) {
+    head["call"] = request.call;
+  }
   const std::string body = request.command + environment + request.input.value_or("");
   const auto before = session(stop);
   if (!before) {
@@ -213,18 +220,18 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
     if (auto same = expect_run(before->run, stop); !same) {
       return fail(same.error());
     }
-    auto found = wait(request.id, timeout, until, stop);
-    const auto patience = Deadline::after(k_start_patience);
-    while (!found && found.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
-      std::this_thread::sleep_for(k_start_interval);
-      found = wait(request.id, timeout, until, stop);
-    }
-    if (found || found.error().code != "no_such_process") {
-      return found;
+    if (!keyed) {
+      auto found = once_started(stop, [&] { return wait(request.id, timeout, until, stop); });
+      if (found || found.error().code != "no_such_process") {
+        return found;
+      }
     }
     answer = ask(head, body, timeout + k_answer_patience, stop);
   }
-  return answer ? checked_snapshot(std::move(*answer), request.id) : fail(answer.error());
+  if (!answer && keyed && answer.error().code == "keeper_busy") {
+    answer = once_started(stop, [&] { return ask(head, body, timeout + k_answer_patience, stop); });
+  }
+  return answer ? checked_snapshot(std::move(*answer), request.id, keyed) : fail(answer.error());
 }
 
 Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const Until& until,
@@ -297,43 +304,6 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
     list.processes.push_back(std::move(*state));
   }
   return list;
-}
-
-Result<std::size_t> Sandbox::send_input(const std::string& process, std::string_view bytes, bool then_end) {
-  std::size_t accepted = 0;
-  do {
-    const auto chunk = bytes.substr(0, k_input_chunk_bytes);
-    const bool last = chunk.size() == bytes.size();
-    auto answer = call_process(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, k_answer_patience, {});
-    if (!answer && answer.error().code == "keeper_busy" && accepted > 0) {
-      break;  // the rest was not taken, and the caller is told how much was
-    }
-    if (!answer) {
-      return fail(answer.error());
-    }
-    const auto taken = answer->head.find("accepted");
-    if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > chunk.size()) {
-      return drop_session(violation());
-    }
-    accepted += taken->get<std::size_t>();
-    if (*taken < chunk.size()) {
-      break;
-    }
-    bytes.remove_prefix(chunk.size());
-  } while (!bytes.empty());
-  return accepted;
-}
-
-Result<std::size_t> Sandbox::press_keys(const std::string& process, const std::vector<std::string>& keys) {
-  const auto answer = call_process(process, {{"op", "keys"}, {"keys", keys}}, {}, k_answer_patience, {});
-  if (!answer) {
-    return fail(answer.error());
-  }
-  const auto taken = answer->head.find("accepted");
-  if (taken == answer->head.end() || !taken->is_number_unsigned() || *taken > keys.size()) {
-    return drop_session(violation());
-  }
-  return taken->get<std::size_t>();
 }
 
 Result<Screen> Sandbox::screen(const std::string& process) {

@@ -175,8 +175,9 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
                 "Ids look like proc_123_abc and come from execute_command; check_process without one lists them");
   }
   head["process"] = process;
-  // What was done twice would be seen.
-  const bool repeatable = head.at("op") != "input" && head.at("op") != "keys" && head.at("op") != "signal";
+  // What was done twice would be seen, unless the process itself takes it once.
+  const std::string& op = head.at("op").get_ref<const std::string&>();
+  const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
   const auto before = session(stop);
   if (!before) {
     return fail(before.error());

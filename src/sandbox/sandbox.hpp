@@ -38,10 +38,27 @@ struct StartRequest {
   std::optional<std::string> user;             ///< none: the container's own
   std::string owner;
   std::string rationale;
+  /// The digest of a call with an idempotency key: if its process is there, that is followed. Empty: it has none.
+  std::string call{};
 };
 
 /// Bytes of stdout and of stderr.
 using Offsets = std::pair<std::uint64_t, std::uint64_t>;
+
+/// A part of what is sent to a process by a call with an idempotency key. The process takes each unit (a byte, the end
+/// of the input, a key, a signal) once, however often it is sent.
+struct Once {
+  std::string key;       ///< digests of 32 hexadecimal digits: of the owner and the key
+  std::string call;      ///< of what is asked for under it
+  std::uint64_t at = 0;  ///< the units before these
+  Offsets seen{};        ///< how much output the caller knew of when it began
+};
+
+/// What a process took.
+struct Taken {
+  std::size_t count = 0;           ///< bytes, keys or signals
+  std::optional<Offsets> earlier;  ///< it was taken before, by a call that knew of so much output
+};
 
 /// What a wait returns at, beside the end of the process and of the time.
 struct Until {
@@ -132,7 +149,8 @@ class Sandbox {
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
 
-  Result<std::string> new_process_id(const std::stop_token& stop = {});
+  /// With the digest of an idempotency key, always the same one in a run of the container.
+  Result<std::string> new_process_id(const std::stop_token& stop = {}, const std::optional<std::string>& key = {});
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
   Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until,
                          const std::stop_token& stop);
@@ -144,13 +162,18 @@ class Sandbox {
   /// The newest of an owner's processes, at most so many.
   Result<ProcessList> list(const std::string& owner, std::size_t most);
   /// How many bytes the process has room for; fewer than given if it does not read its input.
-  Result<std::size_t> send_input(const std::string& process, std::string_view bytes, bool then_end);
+  Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
+                           std::optional<Once> once = {});
   /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
-  Result<std::size_t> press_keys(const std::string& process, const std::vector<std::string>& keys);
+  Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
+                           const std::optional<Once>& once = {});
+  /// How many units the process has taken under this key, if any; also after its end.
+  Result<std::optional<Taken>> taken(const std::string& process, const Once& once);
   Result<Screen> screen(const std::string& process);
   Result<void> resize(const std::string& process, wire::TerminalSize size);
   /// To every process of the tree.
   Result<void> signal(const std::string& process, int number);
+  Result<Taken> signal(const std::string& process, int number, const Once& once);
   /// TERM to the whole tree, KILL after `grace`.
   Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace);
 
@@ -173,9 +196,13 @@ class Sandbox {
   void forget(const std::shared_ptr<Connection>& connection);
   /// Of a process that was lost: whether its container's run is over.
   void explain_loss(wire::ProcessState& state);
-  Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process);
+  /// Of this process; of a start with a key also of one with the same key from another run of the container.
+  Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const std::stop_token& stop);
+  /// A request that gives the process at most so many bytes, keys or signals.
+  Result<Taken> give(const std::string& process, nlohmann::json head, std::string_view body, std::size_t most,
+                     const std::optional<Once>& once);
   /// A request whose answer says nothing.
   Result<void> order(const std::string& process, const nlohmann::json& head);
 

@@ -135,6 +135,7 @@ Order read_order(const ToolCall& call) {
       arguments.integer("outputLimit", 1, std::numeric_limits<std::int32_t>::max()).value_or(0));
   order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_largest_nice).value_or(0));
   order.start.owner = call.context.owner;
+  order.start.call = call.context.once ? call.context.once->call : "";
   order.background = arguments.flag("background", false);
   order.view = read_view_arguments(arguments);
   order.inactivity =
@@ -243,13 +244,14 @@ ToolResult tell_lost_sight(const Error& error, const std::string& process) {
   return result;
 }
 
-ToolResult execute(const ToolCall& call) {
+ToolResult run_and_tell(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
   const mcp::Interruption& interruption = call.context.interruption;
-  auto id = call.sandbox.new_process_id(interruption.token());
+  const auto& once = call.context.once;
+  auto id = call.sandbox.new_process_id(interruption.token(), once ? std::optional(once->key) : std::nullopt);
   if (!id) {
     return mcp::error_result(id.error());
   }
@@ -268,6 +270,12 @@ ToolResult execute(const ToolCall& call) {
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view);
   return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background)) : tell_lost_sight(view.error(), *id);
+}
+
+ToolResult execute(const ToolCall& call) {
+  ToolResult result = run_and_tell(call);
+  result.may_be_repeated = result.is_error;
+  return result;
 }
 
 }  // namespace

@@ -14,8 +14,11 @@ namespace {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
+using sandbox::Offsets;
+using sandbox::Once;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
+using sandbox::Taken;
 
 /// How long an answer to the input is waited for, and how long a pause ends it.
 constexpr std::size_t k_most_keys = 100;
@@ -56,24 +59,20 @@ ordered_json output_schema() {
 
 /// Waits until the process has printed something and then paused, waits for more input, has ended, or the moment is
 /// over. Keys take a while to arrive: until something was printed, a process that waits for input may not have them.
-Result<Snapshot> hear_answer(Sandbox& sandbox, const Snapshot& before, bool has_arrived, const std::stop_token& stop) {
+Result<Snapshot> hear_answer(Sandbox& sandbox, const wire::ProcessState& process, Offsets known, bool has_arrived,
+                             const std::stop_token& stop) {
   const auto deadline = Deadline::after(k_whole_answer);
-  Snapshot latest = before;
   milliseconds patience = k_first_answer;
   while (true) {
-    const sandbox::Until until{.known = sandbox::Offsets{latest.state.out.total, latest.state.err.total},
-                               .input = has_arrived};
-    auto snapshot = sandbox.wait(before.state.id, std::min(patience, deadline.remaining()), until, stop);
-    if (!snapshot) {
-      return fail(snapshot.error());
+    const sandbox::Until until{.known = known, .input = has_arrived};
+    auto snapshot = sandbox.wait(process.id, std::min(patience, deadline.remaining()), until, stop);
+    if (!snapshot || snapshot->happened != wire::Happened::grew || deadline.passed()) {
+      return snapshot;
     }
-    latest = std::move(*snapshot);
-    if (latest.happened != wire::Happened::grew || deadline.passed()) {
-      return latest;
-    }
+    known = {snapshot->state.out.total, snapshot->state.err.total};
     has_arrived = true;
     // On a terminal the first thing that is printed is what was typed.
-    patience = before.state.terminal ? k_pause_on_terminal : k_pause;
+    patience = process.terminal ? k_pause_on_terminal : k_pause;
   }
 }
 
@@ -113,42 +112,98 @@ Order read_order(const ToolCall& call) {
   return order;
 }
 
+Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std::optional<Once>& once) {
+  if (once) {
+    return sandbox.signal(process, SIGINT, *once);
+  }
+  const auto done = sandbox.signal(process, SIGINT);
+  return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
+}
+
 /// Without a terminal, two keys have a meaning all the same.
-Result<void> press_without_terminal(Sandbox& sandbox, const Order& order) {
+Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::optional<Once> once) {
+  Taken all;
   for (const std::string& key : order.keys) {
-    if (key == "ctrl-c") {
-      if (auto done = sandbox.signal(order.process, SIGINT); !done) {
-        return done;
-      }
-    } else if (key == "ctrl-d") {
-      if (auto done = sandbox.send_input(order.process, "", true); !done) {
-        return fail(done.error());
-      }
-    } else {
+    if (key != "ctrl-c" && key != "ctrl-d") {
       return fail("no_terminal", fmt::format("the process has no terminal to press '{}' on", key),
                   "Start the command with tty: true, or send text with input");
     }
+    const auto taken =
+        key == "ctrl-c" ? interrupt(sandbox, order.process, once) : sandbox.send_input(order.process, "", true, once);
+    if (!taken) {
+      return fail(taken.error());
+    }
+    all.earlier = all.earlier ? all.earlier : taken->earlier;
+    if (once) {
+      ++once->at;
+    }
   }
-  return {};
+  return all;
 }
 
-Result<void> press(Sandbox& sandbox, const Order& order, bool on_terminal) {
+Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, const std::optional<Once>& once) {
   if (order.keys.empty()) {
-    return {};
+    return Taken{};
   }
   if (!on_terminal) {
-    return press_without_terminal(sandbox, order);
+    return press_without_terminal(sandbox, order, once);
   }
-  const auto pressed = sandbox.press_keys(order.process, order.keys);
-  if (!pressed) {
-    return fail(pressed.error());
-  }
-  return *pressed == order.keys.size()
-             ? Result<void>()
+  auto pressed = sandbox.press_keys(order.process, order.keys, once);
+  return !pressed || pressed->count == order.keys.size()
+             ? std::move(pressed)
              : fail("keys_not_taken",
                     "the keys were not pressed: the process does not read its input, or its terminal "
                     "has no emulator left",
                     "Send text with input instead, or try again later");
+}
+
+/// Why the process cannot be given this, if so.
+std::optional<Error> obstacle(const wire::ProcessState& state, const Order& order) {
+  if (!state.running()) {
+    return Error{"process_ended", "the process has ended and takes no input: " + end_text(state),
+                 "check_process shows what it printed"};
+  }
+  if ((!order.input.empty() || order.eof) && !state.stdin_open) {
+    return Error{"stdin_closed", "the input of this process is closed",
+                 "Start the command again without stdin, and send no eof before the last input"};
+  }
+  return std::nullopt;
+}
+
+/// The input, and the keys after it. How many bytes of input were taken.
+Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once) {
+  Taken all;
+  if (!order.input.empty() || order.eof) {
+    auto taken = sandbox.send_input(order.process, order.input, order.eof, once);
+    if (!taken) {
+      return taken;
+    }
+    all = *taken;
+  }
+  if (once) {
+    once->at = order.input.size() + (order.eof ? 1 : 0);
+  }
+  const auto pressed = press(sandbox, order, on_terminal, once);
+  if (!pressed) {
+    return fail(pressed.error());
+  }
+  all.earlier = all.earlier ? all.earlier : pressed->earlier;
+  return all;
+}
+
+/// Under a key, what was taken before counts, also if the process could not take it any more.
+Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
+                        const std::optional<Once>& once) {
+  const auto unable = obstacle(state, order);
+  auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once);
+  if (given || !once || (!unable && given.error().code != "process_ended")) {
+    return given;
+  }
+  const auto before = sandbox.taken(order.process, *once);
+  if (!before) {
+    return before.error().code == "idempotency_conflict" ? fail(before.error()) : std::move(given);
+  }
+  return *before ? Taken{std::min((*before)->count, order.input.size()), (*before)->earlier} : std::move(given);
 }
 
 ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, std::size_t accepted) {
@@ -171,7 +226,7 @@ ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, 
   return result;
 }
 
-ToolResult send(const ToolCall& call) {
+ToolResult send_and_hear(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -181,10 +236,6 @@ ToolResult send(const ToolCall& call) {
   if (!before) {
     return mcp::error_result(before.error());
   }
-  if (!before->state.running()) {
-    return mcp::error_result({"process_ended", "the process has ended and takes no input: " + end_text(before->state),
-                              "check_process shows what it printed"});
-  }
   const bool on_terminal = before->state.terminal;
   if (order.newline) {
     order.input.push_back(on_terminal ? '\r' : '\n');  // what the enter key types
@@ -193,29 +244,30 @@ ToolResult send(const ToolCall& call) {
     order.keys.emplace_back("ctrl-d");  // behind the others
     order.eof = false;
   }
-  std::size_t accepted = 0;
-  if (!order.input.empty() || order.eof) {
-    if (!before->state.stdin_open) {
-      return mcp::error_result({"stdin_closed", "the input of this process is closed",
-                                "Start the command again without stdin, and send no eof before the last input"});
-    }
-    const auto taken = sandbox.send_input(order.process, order.input, order.eof);
-    if (!taken) {
-      return mcp::error_result(taken.error());
-    }
-    accepted = *taken;
+  const Offsets seen{before->state.out.total, before->state.err.total};
+  const auto& mark = call.context.once;
+  const auto once = mark ? std::optional(Once{mark->key, mark->call, 0, seen}) : std::nullopt;
+  const auto given = give_once(sandbox, order, before->state, once);
+  if (!given) {
+    return mcp::error_result(given.error());
   }
-  if (const auto pressed = press(sandbox, order, on_terminal); !pressed) {
-    return mcp::error_result(pressed.error());
-  }
-  const auto after = hear_answer(sandbox, *before, order.keys.empty(), call.context.interruption.token());
+  // A repetition tells what came back since it was sent for the first time.
+  const auto [out, err] = given->earlier.value_or(seen);
+  const auto after =
+      hear_answer(sandbox, before->state, {out, err}, order.keys.empty(), call.context.interruption.token());
   if (!after) {
     return mcp::error_result(after.error());
   }
-  order.view.output.since = Cursor{before->state.out.total, before->state.err.total};
+  order.view.output.since = Cursor{out, err};
   order.view.screen = order.view.screen.value_or(on_terminal && after->state.running());
   const auto view = look_at(sandbox, *after, order.view);
-  return view ? tell(*after, *view, order, accepted) : mcp::error_result(view.error());
+  return view ? tell(*after, *view, order, given->count) : mcp::error_result(view.error());
+}
+
+ToolResult send(const ToolCall& call) {
+  ToolResult result = send_and_hear(call);
+  result.may_be_repeated = result.is_error;
+  return result;
 }
 
 }  // namespace

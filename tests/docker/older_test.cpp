@@ -95,6 +95,9 @@ TEST_CASE("a process that an older dockbridge started is listed, read, fed, wait
     CHECK(fields_of(waits)["happened"] == "timeout");
     CHECK(error_of(check(*server, id, {{"screen", true}}))["code"] == "keeper_too_old");
   }
+  const json keyed = c.server.receive_answer(c.server.start_call("send_input", {{"processId", id}, {"input", "twice?"}},
+                                                                 {{"dockbridge/idempotencyKey", "k"}}))["result"];
+  CHECK(error_of(keyed)["code"] == "keeper_too_old");
   const int waiting = other.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "^got x"}}}});
   c.server.call("send_input", {{"processId", id}, {"input", "x"}});
   CHECK(fields_of(other.receive_answer(waiting)["result"])["happened"] == "pattern");

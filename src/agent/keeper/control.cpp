@@ -25,6 +25,15 @@ std::optional<StatePacket> state_in(const ControlPacket& packet) {
   return state;
 }
 
+std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet) {
+  OnceAnswer answer;
+  if (packet.payload.size() < sizeof answer) {
+    return std::nullopt;
+  }
+  std::memcpy(&answer, packet.payload.data(), sizeof answer);
+  return answer;
+}
+
 sockaddr_un socket_address(int directory_fd, const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@ namespace dockbridge::agent {
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
 // They are fixed little-endian structures: a keeper of one version talks to sessions of others.
 
-/// 2: watch_input, keys, screen, resize. 3: trim.
-inline constexpr std::uint8_t k_control_version = 3;
+/// 2: watch_input, keys, screen, resize. 3: trim. 4: once.
+inline constexpr std::uint8_t k_control_version = 4;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// What a keeper holds of input its process has not read yet.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -30,6 +31,7 @@ inline constexpr std::string_view k_keeper_gone = "keeper_gone";
 
 /// Session to keeper.
 enum class Order : std::uint8_t {
+  none = 0,          ///< never sent by itself; see OnceHeader
   query = 1,         ///< answer with the state now; value: 0 or k_heed_starvation
   watch_growth = 2,  ///< answer with the state, once, when there is more output than the last state told
   input = 3,         ///< payload goes to stdin; value: 1 = then end of input; answered by `accepted`
@@ -42,12 +44,13 @@ enum class Order : std::uint8_t {
   screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
   resize = 11,       ///< value: columns in the lower, rows in the upper half
   trim = 12,         ///< from now on store no more than value bytes of output
+  once = 13,         ///< payload: a OnceHeader, and what the order in it has; answered by `accepted` with a OnceAnswer
 };
 
 /// Keeper to session.
 enum class Answer : std::uint8_t {
   state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes; value: 0 or k_keeper_is_free
-  accepted = 2,      ///< value: how many bytes of input were taken
+  accepted = 2,      ///< value: how many bytes of input were taken, or keys, or signals
   start_failed = 3,  ///< payload: the reason; the keeper is free again
   screen = 4,        ///< the screen's file is written, or there is no terminal
 };
@@ -91,6 +94,37 @@ struct StatePacket {
 static_assert(sizeof(StatePacket) == 112);
 inline constexpr std::size_t k_least_state_bytes = 56;
 
+inline constexpr std::size_t k_digest_length = 32;
+
+/// An order that is obeyed once for each key, however often it comes. What is given under a key is counted in units,
+/// one after the other: bytes of input, its end, keys, signals.
+struct OnceHeader {
+  std::array<char, k_digest_length> key{};
+  std::array<char, k_digest_length> call{};
+  std::uint64_t at = 0;        ///< the units that go before this order's
+  std::uint64_t seen_out = 0;  ///< how much output the sender knew of when it began
+  std::uint64_t seen_err = 0;
+  std::uint8_t order = 0;  ///< input, keys or signal; none: just tell
+  std::array<std::uint8_t, 7> reserved{};
+};
+static_assert(sizeof(OnceHeader) == 96);
+
+/// Whether units were taken before under this key.
+enum class Before : std::uint8_t {
+  no,
+  yes,
+  another_call,  ///< the key was used for something else
+};
+
+struct OnceAnswer {
+  std::uint64_t units = 0;     ///< taken under this key until now, 0 if none
+  std::uint64_t seen_out = 0;  ///< of the order that was the first
+  std::uint64_t seen_err = 0;
+  std::uint8_t before = 0;
+  std::array<std::uint8_t, 7> reserved{};
+};
+static_assert(sizeof(OnceAnswer) == 32);
+
 struct ControlPacket {
   ControlHeader header;
   std::string payload;
@@ -100,6 +134,8 @@ enum class Received : std::uint8_t { packet, nothing, hangup };
 
 /// What a packet of type `state` says; what an older keeper has not sent reads as zeros. None if it is too short.
 std::optional<StatePacket> state_in(const ControlPacket& packet);
+/// What `accepted` says to an order that is obeyed once; none if it answers another.
+std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet);
 
 /// The address of a socket in a directory, by way of its descriptor: the path itself may be too long for an address.
 sockaddr_un socket_address(int directory_fd, const std::string& name);

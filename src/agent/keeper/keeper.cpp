@@ -91,7 +91,8 @@ Result<void> Keeper::start(Streams streams) {
   if (m_assignment.max_runtime.count() > 0) {
     m_runtime_ends = Clock::now() + m_assignment.max_runtime;
   }
-  if (auto written = append(m_assignment.journal.get(), m_assignment.process, Kept{m_pid, m_surroundings.socket});
+  if (auto written = append(m_assignment.journal.get(), m_assignment.process,
+                            Kept{m_pid, m_surroundings.socket, k_control_version});
       !written) {
     kill_all();
     return fail("state_not_writable", written.error().message, "Free some disk space in the container");
@@ -286,6 +287,7 @@ void Keeper::record_end(bool closed) {
     m_status.cause = wire::Cause::memory;
   }
   m_status.used = m_reaped;
+  m_status.taken = m_taken.all();
   if (m_terminal) {
     m_terminal->store_at_end();
     answer_screen_requests();

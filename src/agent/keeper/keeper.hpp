@@ -13,6 +13,7 @@
 #include "agent/keeper/input_wait.hpp"
 #include "agent/keeper/starvation.hpp"
 #include "agent/keeper/streams.hpp"
+#include "agent/keeper/taken_inputs.hpp"
 #include "agent/keeper/terminal.hpp"
 #include "agent/record.hpp"
 #include "util/clock.hpp"
@@ -66,8 +67,15 @@ class Keeper {
   void write_input();
   void accept_link();
   bool obey(Link& link, const ControlPacket& packet);
-  void take_input(Link& link, const ControlPacket& packet);
-  void press_keys(Link& link, std::string_view names);
+  /// What was taken of an order: bytes, keys or signals, and whether the input ends behind them.
+  struct Given {
+    std::size_t count = 0;
+    bool then_end = false;
+  };
+  Given feed(std::string_view bytes, bool then_end);
+  std::size_t press_keys(std::string_view names);
+  Given give(Order order, std::uint32_t value, std::string_view payload);
+  bool obey_once(const Link& link, const ControlPacket& packet);
   void hear_screen();
   void answer_screen_requests();
   [[nodiscard]] std::size_t room_for_input() const;
@@ -91,6 +99,7 @@ class Keeper {
   Fd m_stdin_pipe;  // or what is typed on the terminal
   std::string m_pending_input;
   bool m_stdin_ends = false;
+  TakenInputs m_taken;
   std::vector<Link> m_links;
 
   pid_t m_pid = 0;

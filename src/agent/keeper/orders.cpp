@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "agent/keeper/keeper.hpp"
 #include "agent/keeper/process_tree.hpp"
@@ -17,6 +18,28 @@ constexpr char k_end_of_input_key = 4;
 constexpr std::size_t k_keys_room = k_max_control_payload;
 /// Packets of keys, while the emulator is behind.
 constexpr std::size_t k_most_keys_under_way = 64;
+
+void accept(int socket, std::size_t count, std::string_view payload = {}) {
+  send_control(socket, static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(count), payload);
+}
+
+std::size_t count_keys(std::string_view names) {
+  return names.empty() ? 0 : 1 + static_cast<std::size_t>(std::count(names.begin(), names.end(), ' '));
+}
+
+/// How many bytes, keys or signals an order brings; none if it is not one that can be obeyed once.
+std::optional<std::size_t> count_in(Order order, std::string_view payload) {
+  if (order == Order::none) {
+    return 0;
+  }
+  if (order == Order::input) {
+    return payload.size();
+  }
+  if (order == Order::keys) {
+    return count_keys(payload);
+  }
+  return order == Order::signal ? std::optional<std::size_t>(1) : std::nullopt;
+}
 
 }  // namespace
 
@@ -35,6 +58,7 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
     return link.attached;
   }
   switch (static_cast<Order>(packet.header.type)) {
+    case Order::none:
     case Order::start:
     case Order::attach:
       return false;
@@ -53,11 +77,13 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
       }
       return true;
     case Order::input:
-      take_input(link, packet);
+      accept(link.socket.get(), feed(packet.payload, (packet.header.value & 1U) != 0).count);
       return true;
     case Order::keys:
-      press_keys(link, packet.payload);
+      accept(link.socket.get(), press_keys(packet.payload));
       return true;
+    case Order::once:
+      return obey_once(link, packet);
     case Order::screen:
       link.awaits_screen = true;
       if (m_terminal && m_terminal->has_screen()) {
@@ -90,36 +116,73 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
   return false;
 }
 
-void Keeper::take_input(Link& link, const ControlPacket& packet) {
-  std::size_t accepted = 0;
-  if (m_stdin_pipe && !m_stdin_ends) {
-    accepted = std::min(packet.payload.size(), room_for_input());
-    std::string text = packet.payload.substr(0, accepted);
-    const bool then_end = (packet.header.value & 1U) != 0 && accepted == packet.payload.size();
-    if (then_end && m_terminal) {
-      // The first one only hands over a line that was not finished.
-      const bool in_line = !packet.payload.empty() && packet.payload.back() != '\n' && packet.payload.back() != '\r';
-      text.append(in_line ? 2 : 1, k_end_of_input_key);
-    } else {
-      m_stdin_ends = then_end;
-    }
-    m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
-    note_activity();
-    write_input();
+Keeper::Given Keeper::feed(std::string_view bytes, bool then_end) {
+  if (!m_stdin_pipe || m_stdin_ends) {
+    return {};
   }
-  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(accepted));
+  const std::size_t accepted = std::min(bytes.size(), room_for_input());
+  std::string text(bytes.substr(0, accepted));
+  then_end = then_end && accepted == bytes.size();
+  if (then_end && m_terminal) {
+    // The first one only hands over a line that was not finished.
+    const bool in_line = !bytes.empty() && bytes.back() != '\n' && bytes.back() != '\r';
+    text.append(in_line ? 2 : 1, k_end_of_input_key);
+  } else {
+    m_stdin_ends = then_end;
+  }
+  m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
+  note_activity();
+  write_input();
+  return {accepted, then_end};
 }
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
-void Keeper::press_keys(Link& link, std::string_view names) {
+std::size_t Keeper::press_keys(std::string_view names) {
   const bool taken = m_terminal && m_terminal->has_screen() && m_stdin_pipe && !names.empty() &&
                      room_for_input() > k_keys_room && m_terminal->keys_under_way() < k_most_keys_under_way;
-  if (taken) {
-    m_terminal->press(names);
-    note_activity();
+  if (!taken) {
+    return 0;
   }
-  const auto count = taken ? 1 + std::count(names.begin(), names.end(), ' ') : 0;
-  send_control(link.socket.get(), static_cast<std::uint8_t>(Answer::accepted), static_cast<std::uint32_t>(count));
+  m_terminal->press(names);
+  note_activity();
+  return count_keys(names);
+}
+
+Keeper::Given Keeper::give(Order order, std::uint32_t value, std::string_view payload) {
+  if (order == Order::input) {
+    return feed(payload, (value & 1U) != 0);
+  }
+  if (order == Order::keys) {
+    return {press_keys(payload), false};
+  }
+  signal_descendants(static_cast<int>(value));
+  return {1, false};
+}
+
+/// False for a peer that breaks the protocol. What has been taken under the key is not given again, and a command that
+/// has ended is given nothing.
+bool Keeper::obey_once(const Link& link, const ControlPacket& packet) {
+  OnceHeader step;
+  if (packet.payload.size() < sizeof step) {
+    return false;
+  }
+  std::memcpy(&step, packet.payload.data(), sizeof step);
+  const auto payload = std::string_view(packet.payload).substr(sizeof step);
+  const auto order = static_cast<Order>(step.order);
+  const auto sent = count_in(order, payload);
+  if (!sent) {
+    return false;
+  }
+  const bool then_end = order == Order::input && (packet.header.value & 1U) != 0;
+  const auto found = m_taken.find(step, *sent + (then_end ? 1 : 0));
+  Given given{std::min<std::size_t>(found.units, *sent), false};
+  if (found.before == Before::no && order != Order::none && m_phase == wire::Phase::running) {
+    given = give(order, packet.header.value, payload);
+    m_taken.add(step, given.count + (given.then_end ? 1 : 0));
+  }
+  const OnceAnswer answer = m_taken.answer(step, found.before);
+  accept(link.socket.get(), given.count, {reinterpret_cast<const char*>(&answer), sizeof answer});
+  return true;
 }
 
 void Keeper::hear_screen() {

@@ -47,8 +47,8 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
     return socket.error().code == k_keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt)
                                                 : fail(socket.error());
   }
-  KeeperLink link(std::move(*socket), 1);      // until it says more
-  (void)link.send(Order::attach, 0, process);  // if it is gone, the link says so when it is read
+  KeeperLink link(std::move(*socket), record.kept->control);  // until it says so itself
+  (void)link.send(Order::attach, 0, process);                 // if it is gone, the link says so when it is read
   return std::optional(std::move(link));
 }
 
@@ -92,28 +92,32 @@ Result<void> KeeperLink::input(std::string_view bytes, bool then_end) {
   return send(Order::input, then_end ? 1 : 0, bytes);
 }
 
-Result<void> KeeperLink::send_new(Order order, std::uint32_t value, std::string_view payload) {
-  constexpr std::uint8_t k_since = 2;
-  return m_version >= k_since
+Result<void> KeeperLink::send_new(std::uint8_t since, Order order, std::uint32_t value, std::string_view payload) {
+  return m_version >= since
              ? send(order, value, payload)
              : fail("keeper_too_old", "the process was started by an older dockbridge that cannot do this",
                     "Start the command again");
 }
 
 Result<void> KeeperLink::watch_input(bool wanted) {
-  return send_new(Order::watch_input, wanted ? 1 : 0);
+  return send_new(2, Order::watch_input, wanted ? 1 : 0);
 }
 
 Result<void> KeeperLink::keys(std::string_view names) {
-  return send_new(Order::keys, 0, names);
+  return send_new(2, Order::keys, 0, names);
 }
 
 Result<void> KeeperLink::screen() {
-  return send_new(Order::screen, 0);
+  return send_new(2, Order::screen, 0);
 }
 
 Result<void> KeeperLink::resize(wire::TerminalSize size) {
-  return send_new(Order::resize, packed_size(size));
+  return send_new(2, Order::resize, packed_size(size));
+}
+
+Result<void> KeeperLink::once(const OnceHeader& step, std::uint32_t value, std::string_view payload) {
+  std::string whole(reinterpret_cast<const char*>(&step), sizeof step);
+  return send_new(4, Order::once, value, whole.append(payload));
 }
 
 Result<void> KeeperLink::signal(int number) {

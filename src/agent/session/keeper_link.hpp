@@ -49,11 +49,12 @@ class KeeperLink {
   Result<void> keys(std::string_view names);
   Result<void> screen();
   Result<void> resize(wire::TerminalSize size);
+  /// Input, keys or a signal, as `step` says, with the value and payload of that order.
+  Result<void> once(const OnceHeader& step, std::uint32_t value, std::string_view payload);
 
  private:
   Result<void> send(Order order, std::uint32_t value, std::string_view payload = {});
-
-  Result<void> send_new(Order order, std::uint32_t value, std::string_view payload = {});
+  Result<void> send_new(std::uint8_t since, Order order, std::uint32_t value, std::string_view payload = {});
 
   Fd m_socket;
   std::uint8_t m_version;  // of the keeper, as far as it has said so

@@ -93,10 +93,15 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       return;
     }
     case Answer::accepted:
-      if (!process.input_requests.empty()) {
-        answer(process.input_requests.front(), {{"accepted", packet.header.value}});
-        process.input_requests.pop_front();
+      if (process.input_requests.empty()) {
+        return;
       }
+      if (const auto found = once_answer_in(packet)) {
+        answer_once(process.input_requests.front(), packet.header.value, *found);
+      } else {
+        answer(process.input_requests.front(), {{"accepted", packet.header.value}});
+      }
+      process.input_requests.pop_front();
       return;
     case Answer::screen:
       for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {

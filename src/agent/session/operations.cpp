@@ -61,13 +61,16 @@ Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
 
 Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
   const auto process = live_process_of(frame.head);
-  if (!process) {
-    return fail(process.error());
+  const auto once = once_of(frame.head, Order::input);
+  if (!process || !once) {
+    return fail(!process ? process.error() : once.error());
   }
-  if (frame.body.size() > k_max_control_payload) {
+  if (frame.body.size() > k_max_control_payload - (*once ? sizeof(OnceHeader) : 0)) {
     return fail("bad_request", "too much input for one request");
   }
-  if (auto sent = (*process)->link->input(frame.body, frame.head.at("eof").get<bool>()); !sent) {
+  const bool then_end = frame.head.at("eof").get<bool>();
+  KeeperLink& link = *(*process)->link;
+  if (auto sent = *once ? link.once(**once, then_end ? 1 : 0, frame.body) : link.input(frame.body, then_end); !sent) {
     return sent;
   }
   (*process)->input_requests.push_back(request);
@@ -83,10 +86,19 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   if (!process) {
     return reach_survivors(request, frame.head, number, process.error());
   }
-  if (auto sent = (*process)->link->signal(number); !sent) {
+  const auto once = once_of(frame.head, Order::signal);
+  if (!once) {
+    return fail(once.error());
+  }
+  KeeperLink& link = *(*process)->link;
+  if (auto sent = *once ? link.once(**once, static_cast<std::uint32_t>(number), {}) : link.signal(number); !sent) {
     return sent;
   }
-  answer(request, json::object());
+  if (*once) {
+    (*process)->input_requests.push_back(request);
+  } else {
+    answer(request, json::object());
+  }
   return {};
 }
 
@@ -124,7 +136,12 @@ Result<void> Session::keys(std::uint64_t request, const wire::Frame& frame) {
   for (const json& name : frame.head.at("keys")) {
     names += (names.empty() ? "" : " ") + name.get<std::string>();
   }
-  if (auto sent = (*process)->link->keys(names); !sent) {
+  const auto once = once_of(frame.head, Order::keys);
+  if (!once) {
+    return fail(once.error());
+  }
+  KeeperLink& link = *(*process)->link;
+  if (auto sent = *once ? link.once(**once, 0, names) : link.keys(names); !sent) {
     return sent;
   }
   (*process)->input_requests.push_back(request);

@@ -132,13 +132,11 @@ void Session::handle_requests() {
 
 void Session::handle(const wire::Frame& frame) {
   static const std::map<std::string_view, Result<void> (Session::*)(std::uint64_t, const wire::Frame&)> k_operations = {
-      {"start", &Session::start},   {"wait", &Session::wait},
-      {"read", &Session::read},     {"grep", &Session::grep},
-      {"input", &Session::input},   {"keys", &Session::keys},
-      {"screen", &Session::screen}, {"resize", &Session::resize},
-      {"signal", &Session::signal}, {"end", &Session::end},
-      {"list", &Session::list},     {"ping", &Session::ping},
-      {"cancel", &Session::cancel}, {"file.watch", &Session::watch_file}};
+      {"start", &Session::start},   {"wait", &Session::wait},     {"read", &Session::read},
+      {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
+      {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
+      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping},
+      {"cancel", &Session::cancel}, {"taken", &Session::taken},   {"file.watch", &Session::watch_file}};
   const auto id = frame.head.find("id");
   const auto op = frame.head.find("op");
   if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {

@@ -87,6 +87,7 @@ class Session {
   // waiting.cpp
   static Result<Waiter> read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
+  Result<void> wait_for(Waiter waiter);
   Result<std::optional<wire::Happened>> happened_to(Waiter& waiter, const Process& process);
   /// Answers those whose event has come; to be called at every news of the process. Without news, only those whose
   /// search goes on.
@@ -98,6 +99,14 @@ class Session {
   void answer_wait(const Waiter& waiter, const Process& process, wire::Happened happened);
   /// Once its keeper is gone and nobody waits for it.
   void forget_if_done(const std::string& id);
+
+  // once.cpp: what is done once under an idempotency key
+  /// Answers a start whose process is there as a wait for that.
+  Result<void> join(std::uint64_t request, const std::string& id, const nlohmann::json& head);
+  /// `once` of a request, if it has one, for an order to the keeper.
+  static Result<std::optional<OnceHeader>> once_of(const nlohmann::json& head, Order order);
+  Result<void> taken(std::uint64_t request, const wire::Frame& frame);
+  void answer_once(std::uint64_t request, std::uint32_t accepted, const OnceAnswer& found);
 
   // operations.cpp: what the other requests do
   Result<void> read(std::uint64_t request, const wire::Frame& frame);

@@ -117,6 +117,7 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
   meta.owner = head.at("owner").get<std::string>();
   meta.rationale = utf8_prefix(head.at("rationale").get<std::string>(), k_command_preview_bytes);
   meta.started = now();
+  meta.call = head.value("call", "");
   return order;
 }
 
@@ -148,6 +149,10 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   if (!id) {
     return fail(id.error());
   }
+  const bool keyed = frame.head.contains("call");
+  if (const auto known = keyed ? m_state.namesake(*id) : std::nullopt) {
+    return join(request, *known, frame.head);
+  }
   auto waiter = read_waiter(request, *id, frame.head);
   auto order = waiter ? read_order(frame, m_shell) : fail(waiter.error());
   if (!order) {
@@ -169,6 +174,9 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
     order->assignment.terminal = *size;
   }
   auto journal = m_state.create(*id, order->meta);
+  if (!journal && keyed && journal.error().code == "process_exists") {
+    return join(request, *id, frame.head);  // another session was faster
+  }
   if (!journal) {
     return fail(journal.error());
   }

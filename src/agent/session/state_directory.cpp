@@ -151,6 +151,25 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
   return refuse(errno_error("journal"));
 }
 
+std::optional<std::string> StateDirectory::namesake(const std::string& process) const {
+  if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) == 0) {
+    return process;
+  }
+  const std::string ending = process.substr(process.rfind('_'));
+  for (std::string& name : names_in(m_fd.get())) {
+    if (name.ends_with(ending) && wire::is_process_id(name)) {
+      return std::move(name);
+    }
+  }
+  const auto ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  const std::size_t at = ids ? ids->find(ending + "\n") : std::string::npos;
+  if (at == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::size_t line = ids->rfind('\n', at) + 1;  // 0 if there is none
+  return ids->substr(line, at + ending.size() - line);
+}
+
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
     return is_expired(process) ? fail("process_expired", "process " + process + " ended a while ago and has expired",

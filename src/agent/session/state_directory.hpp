@@ -33,6 +33,9 @@ class StateDirectory {
   void let_go_of_journal();
   /// Makes a process known by its first line. Returns the journal, for its keeper to add to.
   Result<Fd> create(const std::string& process, const Meta& meta);
+  /// The process of that id or, if it was started in another run of the container, of one that ends like it; also if it
+  /// has expired. Ids of processes whose calls have the same idempotency key do.
+  [[nodiscard]] std::optional<std::string> namesake(const std::string& process) const;
   /// Error `process_expired` if there was one, `no_such_process` if not.
   [[nodiscard]] Result<Record> read(const std::string& process) const;
   /// Of all processes, in no order. Holds the records of one journal at a time.

@@ -54,16 +54,21 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
 Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
   const auto id = process_id_of(frame.head);
   auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
-  const auto process = waiter ? find(*id) : fail(waiter.error());
+  return waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
+}
+
+Result<void> Session::wait_for(Waiter waiter) {
+  const auto process = find(waiter.process);
   if (!process) {
     return fail(process.error());
   }
-  m_waiters.push_back(std::move(*waiter));
+  const std::string id = waiter.process;
+  m_waiters.push_back(std::move(waiter));
   if ((*process)->link) {
-    ask_keeper(*id);  // one that is gone hangs up, and one that is busy is asked again later
+    ask_keeper(id);  // one that is gone hangs up, and one that is busy is asked again later
   } else {
     serve_waiters(**process);
-    forget_if_done(*id);
+    forget_if_done(id);
   }
   return {};
 }

@@ -146,6 +146,33 @@ TEST_CASE("status reads back as it was written, whatever the end, and the last o
   }
 }
 
+TEST_CASE("what was done under idempotency keys is recorded, and nothing if there were none") {
+  const Journal journal;
+  Meta meta = k_meta;
+  REQUIRE(append(journal.fd(), k_process, meta));
+  REQUIRE(append(journal.fd(), k_process, Status()));
+  CHECK(journal.text().find("call") == std::string::npos);
+  CHECK(journal.text().find("taken") == std::string::npos);
+  CHECK(journal.record().meta.call == "");
+  CHECK(journal.record().status->taken.empty());
+
+  meta.call = "0123";
+  REQUIRE(append(journal.fd(), k_process, meta));
+  REQUIRE(append(journal.fd(), k_process, Kept{1, "keeper_1_1", 4}));
+  Status status;
+  status.taken = {{"key", "call", 1, 2, 3}, {"key2", "call2", 4, 5, 6}};
+  REQUIRE(append(journal.fd(), k_process, status));
+  CHECK(journal.record().meta.call == "0123");
+  CHECK(journal.record().kept->control == 4);
+  const auto taken = journal.record().status->taken;
+  REQUIRE(taken.size() == 2);
+  CHECK(taken[1].key == "key2");
+  CHECK(taken[1].call == "call2");
+  CHECK(taken[1].units == 4);
+  CHECK(taken[1].seen_out == 5);
+  CHECK(taken[1].seen_err == 6);
+}
+
 TEST_CASE("a line that is still being written does not count yet") {
   const auto record = find_record(k_first_line + R"({"id":"proc_1_a","pid":7,"keeper":"keeper_1_)", k_process);
   REQUIRE(record);
@@ -209,6 +236,7 @@ TEST_CASE("a record of version 1, as its first release wrote it, is read") {
   CHECK(record->meta.started.unix_ms == 1'700'000'000'000);
   CHECK(record->meta.started.boot == "");
   CHECK(record->kept->keeper == "keeper_7_1700000000001");
+  CHECK(record->kept->control == 1);
   REQUIRE(record->status);
   CHECK(record->status->end == EndKind::signal);
   CHECK(record->status->end_code == 15);
@@ -225,7 +253,7 @@ TEST_CASE("a damaged record is an error and not an ordinary end") {
     CHECK(error_of(line(first)) == "record_damaged");
   }
   for (const std::string later : {R"("pid":"7")", R"("pid":7,"keeper":1)", R"("end":1,"endCode":"0")", R"("end":4)",
-                                  R"("end":-1)", R"("end":1,"closed":1)"}) {
+                                  R"("end":-1)", R"("end":1,"closed":1)", R"("end":1,"taken":[["k"]])"}) {
     CAPTURE(later);
     CHECK(error_of(k_first_line + line(later)) == "record_damaged");
   }

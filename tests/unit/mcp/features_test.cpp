@@ -137,6 +137,18 @@ class House {
                const auto answers = context.ask({{"q", {{"method", "roots/list"}, {"params", json::object()}}}});
                return ToolResult{answers ? answers->dump() : answers.error().message, nullptr};
              }),
+        tool("mark",
+             [](const json&, const CallContext& context) {
+               return ToolResult{context.once ? context.once->key + " " + context.once->call : "none", nullptr};
+             }),
+        tool("fail",
+             [this](const json& arguments, const CallContext&) {
+               const std::lock_guard lock(m_mutex);
+               ++m_made;
+               ToolResult result = error_result({"it_failed", "it failed"});
+               result.may_be_repeated = arguments.value("mayBeRepeated", false);
+               return result;
+             }),
         tool("log", [](const json&, const CallContext& context) {
           if (context.log) {
             context.log(LogSeverity::debug, "fine");
@@ -230,7 +242,7 @@ TEST_CASE("resources are listed, read and completed; an unknown one is an error 
 TEST_CASE("a page beyond what was given out is refused") {
   House house;
   House::Client client(house, "alice");
-  for (const json& cursor : {json("5"), json("x"), json(""), json(1), json("-1")}) {
+  for (const json& cursor : {json("7"), json("x"), json(""), json(1), json("-1")}) {
     CHECK(client.stateless("tools/list", {{"cursor", cursor}})["error"]["code"] == k_invalid_params);
   }
 }
@@ -364,6 +376,47 @@ TEST_CASE("a call with an idempotency key is made once, also over another connec
         "idempotency_conflict");
   CHECK(text_of(bob.ask("tools/call", params(json::object()))["result"]) == "through");
   CHECK(house.made() == 2);
+}
+
+TEST_CASE("tools know a call under a key by its mark, which differs by owner, key and arguments") {
+  House house;
+  House::Client alice(house, "alice");
+  House::Client bob(house, "bob");
+  const auto mark = [](House::Client& client, const std::string& key, const json& arguments) {
+    json with_key = meta();
+    with_key[k_meta_idempotency_key] = key;
+    const std::string text =
+        text_of(client.ask("tools/call", {{"name", "mark"}, {"arguments", arguments}, {"_meta", with_key}})["result"]);
+    REQUIRE(text.size() == 65);
+    return std::pair(text.substr(0, 32), text.substr(33));
+  };
+  const auto first = mark(alice, "../k", {{"a", 1}, {"b", 2}});
+  CHECK(first.first.find_first_not_of("0123456789abcdef") == std::string::npos);
+  const auto other_key = mark(alice, "k2", {{"b", 2}, {"a", 1}});
+  CHECK(other_key.first != first.first);
+  CHECK(other_key.second == first.second);
+  const auto other_owner = mark(bob, "../k", {{"a", 2}});
+  CHECK(other_owner.first != first.first);
+  CHECK(other_owner.second != first.second);
+  CHECK(once_mark("a", "bc", "").key != once_mark("ab", "c", "").key);
+  CHECK(text_of(alice.stateless("tools/call", {{"name", "mark"}})["result"]) == "none");
+}
+
+TEST_CASE("an error is the answer to repetitions too, unless the tool itself does nothing twice") {
+  House house;
+  House::Client client(house, "alice");
+  const auto call = [&](const std::string& key, bool may_be_repeated) {
+    json with_key = meta();
+    with_key[k_meta_idempotency_key] = key;
+    const json params = {{"name", "fail"}, {"arguments", {{"mayBeRepeated", may_be_repeated}}}, {"_meta", with_key}};
+    CHECK(client.ask("tools/call", params)["result"]["isError"] == true);
+  };
+  call("one", false);
+  call("one", false);
+  CHECK(house.made() == 1);
+  call("two", true);
+  call("two", true);
+  CHECK(house.made() == 3);
 }
 
 TEST_CASE("a call that was cancelled under its key can be made again") {

@@ -259,7 +259,7 @@ TEST_CASE("long input goes in pieces, with the end after the last") {
   }
   const auto accepted = world.sandbox.send_input(k_process, input, true);
   REQUIRE(accepted);
-  CHECK(*accepted == input.size());
+  CHECK(accepted->count == input.size());
   std::string received;
   const auto pieces = world.container.requests("input");
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -274,7 +274,7 @@ TEST_CASE("the end of input alone is sent too") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 0}}); });
   const auto accepted = world.sandbox.send_input(k_process, "", true);
   REQUIRE(accepted);
-  CHECK(*accepted == 0);
+  CHECK(accepted->count == 0);
   CHECK(world.container.requests("input").at(0).head["eof"] == true);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("input that a process does not take is not sent further") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 1000}}); });
   const auto accepted = world.sandbox.send_input(k_process, std::string(100'000, 'x'), true);
   REQUIRE(accepted);
-  CHECK(*accepted == 1000);
+  CHECK(accepted->count == 1000);
   CHECK(world.container.count("input") == 1);
 }
 

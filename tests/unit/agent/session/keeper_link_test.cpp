@@ -42,9 +42,9 @@ struct Linked {
   std::optional<KeeperLink> link;
   Fd other;
 
-  Linked() {
+  explicit Linked(std::uint8_t control = 1) {
     Record record = recorded(k_now);
-    record.kept = {7, keeper.name()};
+    record.kept = {7, keeper.name(), control};
     auto found = KeeperLink::find(directory.fd(), k_process, record, k_now);
     REQUIRE(found);
     REQUIRE(*found);
@@ -110,6 +110,7 @@ TEST_CASE("a keeper of version 1 is understood, and is not asked for what it doe
   CHECK(l.link->screen().error().code == "keeper_too_old");
   CHECK(l.link->resize({80, 24}).error().code == "keeper_too_old");
   CHECK(l.link->watch_input(true).error().code == "keeper_too_old");
+  CHECK(l.link->once({}, 0, "text").error().code == "keeper_too_old");
   CHECK(l.link->query());
   CHECK(l.link->watch_growth());
   CHECK(l.link->input("text", false));
@@ -130,6 +131,24 @@ TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for wha
   ControlPacket packet;
   REQUIRE(l.link->receive(packet) == Received::packet);
   CHECK(l.link->keys("up"));
+}
+
+TEST_CASE("a keeper that has said its version in the record is asked for what it knows before it has spoken") {
+  Linked older(3);
+  CHECK(older.link->keys("up"));
+  CHECK(older.link->once({}, 0, "text").error().code == "keeper_too_old");
+  Linked l(4);
+  agent::OnceHeader step;
+  step.at = 5;
+  step.order = static_cast<std::uint8_t>(agent::Order::input);
+  REQUIRE(l.link->once(step, 1, "text"));
+  ControlPacket packet;
+  REQUIRE(agent::receive_control(l.other.get(), packet) == Received::packet);
+  CHECK(packet.header.type == static_cast<std::uint8_t>(agent::Order::once));
+  CHECK(packet.header.value == 1);
+  REQUIRE(packet.payload.size() == sizeof step + 4);
+  CHECK(std::memcmp(packet.payload.data(), &step, sizeof step) == 0);
+  CHECK(packet.payload.substr(sizeof step) == "text");
 }
 
 TEST_CASE("a state packet of a newer version is read as far as it is known, one that is too short is not") {

@@ -116,6 +116,27 @@ TEST_CASE("no id is used twice, whoever comes first") {
   CHECK(other.read("proc_1_a")->meta.command == "first");
 }
 
+TEST_CASE("a process of another run of the container is found by the end of its id, also when it has expired") {
+  const World world;
+  StateDirectory directory = world.open();
+  CHECK_FALSE(directory.namesake("proc_1_abc"));
+  add_finished(directory, "proc_1_abc", std::chrono::seconds(20));
+  add_finished(directory, "proc_1_xabc", std::chrono::seconds(20));
+  world.put("proc_3_def.out");
+  CHECK(directory.namesake("proc_1_abc") == "proc_1_abc");
+  CHECK(directory.namesake("proc_22_abc") == "proc_1_abc");
+  CHECK_FALSE(directory.namesake("proc_22_bc"));
+  CHECK_FALSE(directory.namesake("proc_22_def"));
+
+  add_finished(directory, "proc_1_last", std::chrono::seconds(20));
+  directory.prune({.age = std::chrono::seconds(10), .count = 100, .bytes = 1 << 20}, k_now);
+  REQUIRE_FALSE(world.has("proc_1_abc"));
+  for (const std::string ending : {"abc", "xabc", "last"}) {
+    CHECK(directory.namesake("proc_22_" + ending) == "proc_1_" + ending);
+  }
+  CHECK_FALSE(directory.namesake("proc_22_bc"));
+}
+
 TEST_CASE("the processes of all sessions are visited, each once") {
   const World world;
   StateDirectory one = world.open();

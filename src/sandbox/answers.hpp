@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sandbox/sandbox.hpp"
+#include "util/clock.hpp"
+#include "util/error.hpp"
+
+namespace dockbridge::sandbox {
+
+// What the requests about processes have in common in reading the agent's answers.
+
+/// How long an answer may take, beyond what the request itself waits for.
+inline constexpr milliseconds k_answer_patience{15'000};
+
+inline Error violation() {
+  return {"protocol_violation", "the agent's answer is not well formed"};
+}
+
+inline std::optional<Offsets> offsets_from(const nlohmann::json& value) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
+    return std::nullopt;
+  }
+  return Offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
+}
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,260 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "support/connected.hpp"
+#include "support/full.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+json with_key(const std::string& key) {
+  return {{"dockbridge/idempotencyKey", key}};
+}
+
+json call_once(Server& server, const std::string& key, const std::string& tool, const json& arguments) {
+  return server.receive_answer(server.start_call(tool, arguments, with_key(key)), seconds(60))["result"];
+}
+
+json execute_once(Server& server, const std::string& key, const std::string& command) {
+  return call_once(server, key, "execute_command", {{"command", command}});
+}
+
+json send_once(Server& server, const std::string& key, const std::string& process, json more) {
+  more["processId"] = process;
+  return call_once(server, key, "send_input", more);
+}
+
+/// What a client sees of a process that must not change from one repetition to the next.
+json essence(const json& result) {
+  json told = {{"isError", result["isError"]}};
+  for (const char* name : {"processId", "status", "exitCode", "stdout", "stderr", "pid", "accepted", "startedAt"}) {
+    told[name] = fields_of(result).value(name, json());
+  }
+  return told;
+}
+
+/// A server that is killed, not ended.
+class Mortal {
+ public:
+  explicit Mortal(const Container& container) : server({"-c", container.name()}) { server.initialize(); }
+  void kill() {
+    server.signal(SIGKILL);
+    server.wait_for_exit();
+  }
+  Server server;
+};
+
+/// Leaves a line each time it is run, and goes on until it is let go.
+const std::string k_slow =
+    "echo ran >> /app/runs; echo started; until [ -e /app/go ]; do sleep 0.05; done; echo done; exit 3";
+
+}  // namespace
+
+TEST_CASE("a command with a key runs once, over the kill of its server while it runs and after its end") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  {
+    Mortal first(container);
+    first.server.start_call("execute_command", {{"command", k_slow}}, with_key("build 7"));
+    eventually("it runs", [&] { return container.sh("cat /app/runs 2>&1 || true") == "ran"; });
+    first.kill();
+  }
+  Mortal second(container);
+  const int joined = second.server.start_call("execute_command", {{"command", k_slow}}, with_key("build 7"));
+  const json listed = fields_of(second.server.call("check_process", json::object()))["processes"];
+  CHECK(container.sh("touch /app/go") == "");
+  const json answer = second.server.receive_answer(joined)["result"];
+  CAPTURE(answer.dump());
+  CHECK(fields_of(answer)["stdout"] == "started\ndone\n");
+  CHECK(fields_of(answer)["exitCode"] == 3);
+  REQUIRE(listed.size() == 1);
+  CHECK(fields_of(answer)["processId"] == listed[0]["processId"]);
+  second.kill();
+
+  Mortal third(container);
+  CHECK(essence(execute_once(third.server, "build 7", k_slow)) == essence(answer));
+  CHECK(container.sh("cat /app/runs") == "ran");
+  CHECK(fields_of(execute_once(third.server, "build 8", k_slow))["processId"] != fields_of(answer)["processId"]);
+  CHECK(container.sh("cat /app/runs") == "ran\nran");
+}
+
+TEST_CASE("a key that was used for another command says so, also after a restart, and runs nothing") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  CHECK(fields_of(execute_once(first.server, "k", "echo one"))["stdout"] == "one\n");
+  first.kill();
+  Mortal second(container);
+  CHECK(error_of(execute_once(second.server, "k", "touch /app/other"))["code"] == "idempotency_conflict");
+  CHECK(container.sh("ls /app") == "");
+  CHECK(fields_of(execute_once(second.server, "k", "echo one"))["stdout"] == "one\n");
+}
+
+TEST_CASE("several servers that make the same call at the same moment start one process") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  std::vector<std::unique_ptr<Mortal>> servers;
+  for (int i = 0; i < 4; ++i) {
+    servers.push_back(std::make_unique<Mortal>(container));
+    servers.back()->server.execute("true");
+  }
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    const std::string command = fmt::format("echo ran >> /app/runs{0}; sleep 0.1; echo {0}", round);
+    std::vector<int> calls;
+    for (const auto& one : servers) {
+      calls.push_back(
+          one->server.start_call("execute_command", {{"command", command}}, with_key(fmt::format("k{}", round))));
+    }
+    std::vector<json> answers;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      answers.push_back(essence(servers[i]->server.receive_answer(calls[i])["result"]));
+      CHECK(answers[i] == answers[0]);
+    }
+    CHECK(answers[0]["stdout"] == fmt::format("{}\n", round));
+    CHECK(container.sh(fmt::format("cat /app/runs{}", round)) == "ran");
+  }
+}
+
+TEST_CASE("a command that could not be started can be called again under its key") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal only(container);
+  const json arguments = {{"command", "pwd"}, {"cwd", "/app/later"}};
+  CHECK(error_of(call_once(only.server, "k", "execute_command", arguments))["code"] == "bad_cwd");
+  CHECK(container.sh("mkdir /app/later") == "");
+  CHECK(fields_of(call_once(only.server, "k", "execute_command", arguments))["stdout"] == "/app/later\n");
+}
+
+TEST_CASE("a key holds over a restart of the container, and says so when what was kept of its command is gone") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const std::string command = "echo ran | tee -a /app/runs";
+  Mortal first(container);
+  const json answer = execute_once(first.server, "k", command);
+  first.kill();
+  run_ok({"docker", "restart", "--time", "0", container.name()});
+  {
+    Mortal second(container);
+    CHECK(essence(execute_once(second.server, "k", command)) == essence(answer));
+    second.server.execute("echo the latest");
+  }
+  Server third({"-c", container.name(), "--retention-count", "1"});
+  third.initialize();
+  eventually("it has expired", [&] {
+    const json gone = check(third, fields_of(answer)["processId"]);
+    return gone["isError"] == true && error_of(gone)["code"] == "process_expired";
+  });
+  CHECK(error_of(execute_once(third, "k", command))["code"] == "process_expired");
+  CHECK(container.sh("cat /app/runs") == "ran");
+}
+
+TEST_CASE("input with a key arrives once, over the kill of the server and the end of the process") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server, "while read -r x; do echo \"$x\" >> /app/lines; echo \"got $x\"; done; echo over; exit 4");
+  const json one = send_once(first.server, "1", id, {{"input", "one"}});
+  CHECK(fields_of(one)["stdout"] == "got one\n");
+  CHECK(fields_of(one)["accepted"] == 4);
+  first.kill();
+
+  Mortal second(container);
+  CHECK(essence(send_once(second.server, "1", id, {{"input", "one"}})) == essence(one));
+  CHECK(error_of(send_once(second.server, "1", id, {{"input", "other"}}))["code"] == "idempotency_conflict");
+  CHECK(fields_of(send_once(second.server, "2", id, {{"input", "two"}}))["stdout"] == "got two\n");
+  const json end = send_once(second.server, "3", id, {{"eof", true}});
+  CHECK(fields_of(end)["stdout"] == "over\n");
+  CHECK(fields_of(end)["exitCode"] == 4);
+  second.kill();
+
+  Mortal third(container);
+  CHECK(essence(send_once(third.server, "3", id, {{"eof", true}})) == essence(end));
+  const json again = send_once(third.server, "1", id, {{"input", "one"}});
+  CHECK(fields_of(again)["stdout"] == "got one\ngot two\nover\n");
+  CHECK(fields_of(again)["accepted"] == 4);
+  CHECK(error_of(send_once(third.server, "1", id, {{"input", "other"}}))["code"] == "idempotency_conflict");
+  CHECK(error_of(send_once(third.server, "4", id, {{"input", "four"}}))["code"] == "process_ended");
+  CHECK(container.sh("cat /app/lines") == "one\ntwo");
+}
+
+TEST_CASE("the end of input and an interrupt under a key are given once, also while the process goes on") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server, "trap 'echo interrupted' INT; cat; echo end of input; while :; do sleep 0.05; done");
+  const json end = send_once(first.server, "eof", id, {{"input", "last"}, {"eof", true}});
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}}))["happened"] == "pattern");
+  send_once(first.server, "int", id, {{"keys", {"ctrl-c"}}});
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}}))["happened"] == "pattern");
+  first.kill();
+
+  Mortal second(container);
+  const json again = send_once(second.server, "eof", id, {{"input", "last"}, {"eof", true}});
+  CHECK(again["isError"] == false);
+  CHECK(fields_of(again)["accepted"] == 5);
+  CHECK(send_once(second.server, "int", id, {{"keys", {"ctrl-c"}}})["isError"] == false);
+  CHECK(error_of(send_once(second.server, "new", id, {{"input", "more"}}))["code"] == "stdin_closed");
+  CHECK(fields_of(check(second.server, id))["stdout"] == "last\nend of input\ninterrupted\n");
+  control(second.server, id, "kill");
+}
+
+TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id =
+      start_in_background(first.server, "read -r x; read -r y; echo \"$x $y\" > /app/typed", {{"tty", true}});
+  const json typed = {{"input", "a"}, {"keys", {"b", "enter"}}};
+  send_once(first.server, "1", id, typed);
+  first.kill();
+  Mortal second(container);
+  CHECK(send_once(second.server, "1", id, typed)["isError"] == false);
+  CHECK(send_once(second.server, "2", id, typed)["isError"] == false);
+  CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["status"] == "completed");
+  CHECK(container.sh("cat /app/typed") == "ab ab");
+  second.kill();
+  Mortal third(container);
+  CHECK(send_once(third.server, "2", id, typed)["isError"] == false);
+}
+
+TEST_CASE("however often sessions and servers are killed meanwhile, what is repeated under its key is done once") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  std::minstd_rand random(5);
+  const std::string piece(100'000, 'x');
+  auto server = std::make_unique<Mortal>(container);
+  const std::string id = start_in_background(server->server, "cat > /app/lines; echo end");
+  std::string sent;
+  std::string runs;
+  const int rounds = full_run() ? 200 : 24;
+  for (int round = 0; round < rounds; ++round) {
+    CAPTURE(round);
+    const std::string key = fmt::format("k{}", round);
+    const bool is_input = round % 2 == 0;
+    const std::string line = fmt::format("{} {}", round, piece);
+    const std::string tool = is_input ? "send_input" : "execute_command";
+    const json arguments = is_input ? json{{"processId", id}, {"input", line}}
+                                    : json{{"command", fmt::format("echo {} >> /app/runs", round)}};
+    (is_input ? sent : runs) += (is_input ? line : std::to_string(round)) + "\n";
+    server->server.execute("true");
+    const auto sessions = container.pids_of(k_session);
+    const int call = server->server.start_call(tool, arguments, with_key(key));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));  // at any moment of the call
+    if (round % 4 < 2) {
+      server->kill();
+      server = std::make_unique<Mortal>(container);
+    } else {
+      for (const int pid : sessions) {
+        ::kill(pid, SIGKILL);
+      }
+      server->server.receive_answer(call, seconds(60));
+    }
+    json answer = call_once(server->server, key, tool, arguments);
+    CAPTURE(answer.dump().substr(0, 2000));
+    CHECK(answer["isError"] == false);
+  }
+  CHECK(fields_of(server->server.call("send_input", {{"processId", id}, {"eof", true}}))["stdout"] == "end\n");
+  CHECK(container.sh("cat /app/runs") + "\n" == runs);
+  CHECK(container.sh("cat /app/lines") + "\n" == sent);
+}
