@@ -31,11 +31,9 @@ int call(const Options& options, const std::string& name, const std::string& tex
     return 2;
   }
   const mcp::Interruption never;
-  // A terminal waits as long as it takes: progress goes to stderr.
-  const mcp::CallContext context{"call", "local", never, [](const std::string& message) {
-                                   fmt::print(stderr, "dockbridge: {}\n", message);
-                                   return false;  // the output itself comes at the end, on stdout
-                                 }};
+  // A terminal waits as long as it takes: that it does goes to stderr, the output itself at the end to stdout.
+  const mcp::CallContext context{"call", "local", never,
+                                 [](const std::string& message) { fmt::print(stderr, "dockbridge: {}\n", message); }};
   const mcp::ToolResult result = tool->call(*arguments, context);
   fmt::print(result.is_error ? stderr : stdout, "{}\n", result.text);
   return result.is_error ? 1 : 0;

@@ -78,7 +78,8 @@ CallContext Call::context() {
   const bool may_become_task =
       m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
   if (usable_token(m_progress_token) || may_become_task || m_task) {
-    context.report_progress = [this](const std::string& message) { return note_progress(message); };
+    context.report_progress = [this](const std::string& message) { note_progress(message); };
+    context.shows_progress = usable_token(m_progress_token);
   }
   if (may_become_task) {
     context.become_task = [this] { become_task(std::nullopt); };
@@ -121,22 +122,20 @@ CallContext Call::context() {
   return context;
 }
 
-bool Call::note_progress(const std::string& message) {
+void Call::note_progress(const std::string& message) {
   if (m_interruption->reason() != StopReason::none) {
-    return false;
+    return;
   }
   const bool long_enough = Clock::now() - m_began >= k_task_grace;
   if (m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task &&
       long_enough) {
     become_task(std::nullopt);
   }
-  if (!m_sink || !usable_token(m_progress_token)) {
-    return false;
+  if (m_sink && usable_token(m_progress_token)) {
+    m_sink->tell(
+        notification_message("notifications/progress",
+                             {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
   }
-  m_sink->tell(
-      notification_message("notifications/progress",
-                           {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
-  return true;
 }
 
 bool Call::become_task(std::optional<milliseconds> ttl) {
@@ -194,15 +193,21 @@ ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, 
 }
 
 void ToolCall::refuse() {
-  answer(error_result({"too_many_calls", "too many calls are running at once",
-                       "Wait for some of them, or start long commands with background: true"}));
+  answer(error_result({"too_many_calls", "too many calls are running at once, or they have brought too much together",
+                       "Wait for some of them; start long commands with background: true, and send large contents one "
+                       "after the other"}));
 }
 
 void ToolCall::make() {
   CallContext known = context();
   const json key = meta_field(m_request.params, k_meta_idempotency_key);
   const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
-  ToolResult result = keyed ? run_once(known, key.get<std::string>()) : run(known);
+  ToolResult result;
+  try {
+    result = keyed ? run_once(known, key.get<std::string>()) : run(known);
+  } catch (const std::exception& error) {
+    result = failed(error, known);
+  }
   const auto took = Clock::now() - m_began;
   const std::string outcome = outcome_of(result, m_interruption->reason());
   hub().metrics.count_call(m_tool.name, outcome, took);
@@ -236,10 +241,14 @@ ToolResult ToolCall::run(const CallContext& context) {
   try {
     return m_tool.call(m_arguments, context);
   } catch (const std::exception& error) {
-    hub().log.error("a tool failed",
-                    {{"tool", m_tool.name}, {"request", context.correlation_id}, {"error", error.what()}});
-    return error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
+    return failed(error, context);
   }
+}
+
+ToolResult ToolCall::failed(const std::exception& error, const CallContext& context) {
+  hub().log.error("a tool failed",
+                  {{"tool", m_tool.name}, {"request", context.correlation_id}, {"error", error.what()}});
+  return error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
 }
 
 ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
@@ -247,10 +256,9 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
     return error_result({"bad_idempotency_key", fmt::format("an idempotency key has at most {} bytes", k_max_key_bytes),
                          "Use a shorter one"});
   }
-  const std::string what = m_tool.name + dump(m_arguments);
-  context.once = once_mark(context.owner, key, what);
+  context.once = once_mark(context.owner, key, m_tool.name + dump(m_arguments));
   while (m_interruption->reason() == StopReason::none) {
-    const Once::Entered entered = hub().once.enter(context.owner, key, what);
+    const Once::Entered entered = hub().once.enter(context.owner, key, context.once->call);
     if (entered.conflict) {
       return error_result({"idempotency_conflict", "this idempotency key was used for another call",
                            "Use a new key for each call that is not a repetition"});

@@ -35,8 +35,7 @@ class Call {
   void release_id();
   void finish(json result);
   void fail(const ProtocolError& error);
-  /// Whether the client was told.
-  bool note_progress(const std::string& message);
+  void note_progress(const std::string& message);
   /// Answers with a task; false if there may be no more of them.
   bool become_task(std::optional<milliseconds> ttl);
 
@@ -74,6 +73,7 @@ class ToolCall : public Call {
  private:
   ToolResult run(const CallContext& context);
   ToolResult run_once(CallContext& context, const std::string& key);
+  ToolResult failed(const std::exception& error, const CallContext& context);
   void answer(ToolResult result);
 
   const Tool& m_tool;

@@ -28,8 +28,8 @@ struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< whose handles these are
   const Interruption& interruption;
-  /// Tells the client how it goes. False if it wants no messages: what it is told then only keeps the call alive.
-  std::function<bool(const std::string& message)> report_progress;
+  /// Tells the client how it goes.
+  std::function<void(const std::string& message)> report_progress;
   /// Tells the client what it may want to log.
   std::function<void(LogSeverity severity, const json& data)> log{};
   /// Asks the client for several things at once, such as {"name": {"method": "elicitation/create", "params": …}}, and
@@ -44,7 +44,8 @@ struct CallContext {
   json input_responses = json::object();  ///< what the client brings when it is asked by a result
   std::string request_state{};            ///< what that result gave it to bring back
   const StateSeal* seal = nullptr;        ///< for the request state
-  std::optional<OnceMark> once{};         ///< if the call has an idempotency key
+  bool shows_progress = false;     ///< somebody reads what report_progress says; else it only tells that the call lives
+  std::optional<OnceMark> once{};  ///< if the call has an idempotency key
 };
 
 /// What is asked of the client by a result (stateless revision): it calls again with the answers.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
 
@@ -18,10 +19,6 @@ constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
 /// A content up to this size travels in one message.
 constexpr std::size_t k_most_at_once = 16ULL * 1024 * 1024;
 constexpr int k_findings_depth = 8;
-
-Error violation() {
-  return {"protocol_violation", "the agent's answer is not well formed"};
-}
 
 /// What `read` makes of an answer, or a violation if the answer is not what was agreed on.
 template <typename Frame, typename Read>

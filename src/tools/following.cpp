@@ -42,7 +42,7 @@ milliseconds Following::slice() const {
   if (!m_call.context.report_progress) {
     return left;
   }
-  if (!m_is_heard) {
+  if (!m_call.context.shows_progress) {
     return std::min(left, k_heartbeat_interval);
   }
   return std::min(left, m_until.known ? k_heartbeat_interval - k_output_interval : k_output_interval);
@@ -80,16 +80,15 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
 
 void Following::tell(const Snapshot& snapshot) {
   const sandbox::Offsets now{snapshot.state.out.total, snapshot.state.err.total};
-  const bool listened = m_until.known.has_value() || !m_is_heard;
+  const bool listened = m_until.known.has_value() || !m_call.context.shows_progress;
   m_until.known.reset();
   if (now == m_seen && !listened) {
     m_until.known = now;  // the pause after the last report is over, and nothing has come meanwhile
     return;
   }
-  const std::string message = now != m_seen && m_is_heard ? news(snapshot) : "";
+  const std::string message = now != m_seen && m_call.context.shows_progress ? news(snapshot) : "";
   m_seen = now;
-  m_is_heard =
-      m_call.context.report_progress(message.empty() ? heartbeat(snapshot.state, Clock::now() - m_began) : message);
+  m_call.context.report_progress(message.empty() ? heartbeat(snapshot.state, Clock::now() - m_began) : message);
 }
 
 std::string Following::news(const Snapshot& snapshot) {

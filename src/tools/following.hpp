@@ -34,7 +34,6 @@ class Following {
   Deadline m_deadline;
   Cursor m_told;              // up to here
   sandbox::Offsets m_seen{};  // how much output there was at the last look
-  bool m_is_heard = true;     // somebody reads what is told
 };
 
 }  // namespace dockbridge::tools

@@ -114,7 +114,10 @@ Order read_order(const ToolCall& call) {
 
 Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std::optional<Once>& once) {
   if (once) {
-    return sandbox.signal(process, SIGINT, *once);
+    auto taken = sandbox.signal(process, SIGINT, *once);
+    return !taken || taken->count > 0 ? std::move(taken)
+                                      : fail("process_ended", "the process ended before it was interrupted",
+                                             "check_process tells how it ended and what it printed");
   }
   const auto done = sandbox.signal(process, SIGINT);
   return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
@@ -179,6 +182,9 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
       return taken;
     }
     all = *taken;
+    if (all.count < order.input.size()) {
+      return all;  // what comes behind the rest waits for it
+    }
   }
   if (once) {
     once->at = order.input.size() + (order.eof ? 1 : 0);

@@ -412,9 +412,11 @@ TEST_CASE("dockbridge call prints the result and its exit status tells success")
   const auto call = [&](const std::string& tool, const std::string& arguments) {
     return run({program_path(), "-c", container.name(), "call", tool, arguments});
   };
-  const Finished good = call("execute_command", R"({"command":"echo hi","rationale":"x"})");
+  const Finished good = call("execute_command", R"({"command":"echo only once; sleep 2.5","rationale":"x"})");
   CHECK(good.exit_code == 0);
-  CHECK(good.out == "hi\n\nExit code: 0\n");
+  CHECK(good.out == "only once\n\nExit code: 0\n");
+  CHECK(good.err.find("running for") != std::string::npos);
+  CHECK(good.err.find("only once") == std::string::npos);
   CHECK(call("execute_command", R"({"command":"true"})").exit_code == 1);
   CHECK(call("no_such_tool", "{}").exit_code == 2);
   CHECK(call("execute_command", "not json").exit_code == 2);

@@ -86,7 +86,7 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
     (void)content.keep_in(m_store);  // while the disk is at work; for showing what others will have changed
   }
   auto published = publish(current, *temporary, mode);
-  if (!published && published.error().code == "is_busy") {
+  if (current.file && !published && published.error().code == "is_busy") {
     temporary.reset();  // before the journal speaks of something else
     return write_in_place(current, k_mounted, content, mode);
   }
@@ -99,8 +99,9 @@ Result<FileWriter::Notes> FileWriter::write_staged(const CurrentFile& current, T
     return write_in_place(current, *reason, content, mode);
   }
   auto published = publish(current, staged, mode);
-  return !published && published.error().code == "is_busy" ? write_in_place(current, k_mounted, content, mode)
-                                                           : std::move(published);
+  return current.file && !published && published.error().code == "is_busy"
+             ? write_in_place(current, k_mounted, content, mode)
+             : std::move(published);
 }
 
 Result<FileWriter::Notes> FileWriter::publish(const CurrentFile& current, TemporaryFile& file,

@@ -90,7 +90,8 @@ Result<void> write_over(int file, int content, const std::string& path) {
       at += std::max<ssize_t>(written, 0);
     }
   }
-  if (::ftruncate(file, size) != 0 || ::fsync(file) != 0) {
+  // What is not on a disk, such as a file of /proc, need not be synced and says so.
+  if (::ftruncate(file, size) != 0 || (::fsync(file) != 0 && errno != EINVAL)) {
     return fail(file_error(path, errno));
   }
   return {};

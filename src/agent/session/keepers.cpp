@@ -120,6 +120,8 @@ void Session::leave_out_frozen_time(StatePacket& state) const {
   const milliseconds idle(std::min<std::uint64_t>(state.idle_ms, k_longest_idle.count()));
   const auto frozen = static_cast<std::uint64_t>(m_loop.frozen().between(at - idle, at).count());
   state.idle_ms -= std::min(state.idle_ms, frozen);
+  state.starved_ms -= std::min(state.starved_ms, frozen);
+  state.starved_ms = std::min(state.starved_ms, state.idle_ms);
 }
 
 void Session::on_start_failed(std::string id, std::string_view reason) {

@@ -62,13 +62,16 @@ Result<std::optional<OnceHeader>> Session::once_of(const json& head, Order order
 /// The keeper knows while it lives, and has recorded it at the end.
 Result<void> Session::taken(std::uint64_t request, const wire::Frame& frame) {
   const auto id = process_id_of(frame.head);
-  const auto process = id ? find(*id) : fail(id.error());
-  const auto once = process ? once_of(frame.head, Order::none) : fail(process.error());
-  if (!once) {
-    return fail(once.error());
+  const auto once = once_of(frame.head, Order::none);
+  if (!id || !once) {
+    return fail(!id ? id.error() : once.error());
   }
   if (!*once) {
     return fail("bad_request", "there is no key");
+  }
+  const auto process = find(*id);
+  if (!process) {
+    return fail(process.error());
   }
   if ((*process)->link) {
     if (auto sent = (*process)->link->once(**once, 0, {}); !sent) {

@@ -84,7 +84,9 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   }
   const auto process = live_process_of(frame.head);
   if (!process) {
-    return reach_survivors(request, frame.head, number, process.error());
+    // Nobody is left who could tell whether it was sent before.
+    return frame.head.contains("once") ? fail(process.error())
+                                       : reach_survivors(request, frame.head, number, process.error());
   }
   const auto once = once_of(frame.head, Order::signal);
   if (!once) {

@@ -17,6 +17,8 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr std::size_t k_most_environment = 4 * 1024 * 1024;
+/// Descriptors at a time, of the thousand or so that a process may have.
+constexpr std::size_t k_most_handles = 256;
 
 bool belongs_to(pid_t pid, const std::string& process) {
   const auto environment = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
@@ -51,18 +53,21 @@ std::size_t count_survivors(const std::string& process) {
 }
 
 std::size_t signal_survivors(const std::string& process, int signal) {
-  std::map<pid_t, Fd> handles;
-  for (const pid_t pid : survivors_of(process)) {
-    handles.emplace(pid, static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  }
-  // Looked at once more, now that no pid can become another's.
-  const auto still = survivors_of(process);
-  for (const auto& [pid, handle] : handles) {
-    if (handle && still.contains(pid)) {
-      ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0);
+  std::size_t signalled = 0;
+  const auto found = survivors_of(process);
+  for (auto next = found.begin(); next != found.end();) {
+    std::map<pid_t, Fd> handles;
+    for (; next != found.end() && handles.size() < k_most_handles; ++next) {
+      handles.emplace(*next, static_cast<int>(::syscall(SYS_pidfd_open, *next, 0)));
+    }
+    // Looked at once more, now that no pid can become another's.
+    const auto still = survivors_of(process);
+    for (const auto& [pid, handle] : handles) {
+      const bool is_meant = handle && still.contains(pid);
+      signalled += is_meant && ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0 ? 1 : 0;
     }
   }
-  return still.size();
+  return signalled;
 }
 
 }  // namespace dockbridge::agent

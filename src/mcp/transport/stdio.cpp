@@ -93,8 +93,8 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
     lines.feed(
         {buffer.data(), static_cast<std::size_t>(got)},
         [&](std::string_view line) {
+          const auto claim = std::make_shared<Claim>(under_way, line.size());
           for (const auto& call : conversation->receive(line)) {
-            const auto claim = std::make_shared<Claim>(under_way, line.size());
             if (claim->total() > k_most_under_way * max_message || !pool.submit([claim, call] { call->make(); })) {
               call->refuse();
             }
