@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -73,7 +74,7 @@ WriteJournal::~WriteJournal() {
 }
 
 Result<WriteJournal> WriteJournal::open(int state_fd) {
-  static int count = 0;
+  static std::atomic<int> count{0};
   while (true) {
     std::string name = fmt::format("{}{}_{}_{}", k_prefix, ::getpid(), unix_milliseconds_now(), ++count);
     Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
