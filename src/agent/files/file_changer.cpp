@@ -1,5 +1,6 @@
 #include "agent/files/file_changer.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -49,14 +50,30 @@ Result<FileChanger> FileChanger::open(int state_fd) {
   return FileChanger(state_fd, std::move(*store));
 }
 
-void FileChanger::note_seen(const std::string& owner, const std::string& path, const FileContent& content) {
-  if (content.revision.empty()) {
+void FileChanger::note_seen(const std::string& owner, const std::string& path, const std::string& revision,
+                            std::optional<std::string> whole) {
+  settle();
+  if (revision.empty()) {
     return;
   }
-  m_history.note_seen(owner, path, content.revision);
-  if (content.whole && content.whole->size() <= ContentStore::k_most_remembered_bytes) {
+  m_history.note_seen(owner, path, revision);
+  if (whole) {
+    remember(revision, std::move(*whole));
+  }
+}
+
+void FileChanger::remember(const std::string& revision, std::string content) {
+  if (content.size() <= ContentStore::k_most_remembered_bytes) {
+    m_unsettled.revision = revision;
+    m_unsettled.content = std::move(content);
+  }
+}
+
+void FileChanger::settle() {
+  const Unsettled unsettled = std::exchange(m_unsettled, {});
+  if (!unsettled.revision.empty()) {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
-    (void)m_writer.store().put(content.revision, *content.whole);
+    (void)m_writer.store().put(unsettled.revision, unsettled.content);
   }
 }
 
@@ -139,6 +156,12 @@ Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Cur
     return fail(notes.error());
   }
   answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
+  if (const auto bytes = content.bytes()) {
+    remember(content.revision(), std::string(*bytes));
+  }
+  if (current.file) {
+    m_unsettled.replaced.reset(::fcntl(current.file->handle.get(), F_DUPFD_CLOEXEC, 0));
+  }
   if (content.size() > k_most_revised_bytes) {
     change.id.clear();
     answer.notes.push_back(
@@ -167,6 +190,7 @@ Encoding FileChanger::encoding_for(const NewContent& content, const CurrentFile&
 
 Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequest& request,
                                         const NewContent& content) {
+  settle();
   const auto current = look_up(space, request.path, Absent::is_to_be_made);
   if (!current) {
     return fail(current.error());
@@ -193,6 +217,7 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
 
 Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
                                        std::span<const Edit> edits) {
+  settle();
   const auto current = look_up(space, request.path, Absent::is_an_error);
   if (!current) {
     return fail(current.error());
@@ -235,6 +260,7 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
 
 Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeRequest& request,
                                        const std::optional<std::string>& change) {
+  settle();
   const auto current = look_up(space, request.path, Absent::is_fine);
   if (!current) {
     return fail(current.error());

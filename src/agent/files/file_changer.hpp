@@ -19,6 +19,7 @@
 #include "agent/files/text_page.hpp"
 #include "agent/files/write_journal.hpp"
 #include "util/error.hpp"
+#include "util/fd.hpp"
 
 namespace dockbridge::agent {
 
@@ -69,8 +70,13 @@ class FileChanger {
   Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   void abandon_staged();
 
-  /// `owner` has been shown this content.
-  void note_seen(const std::string& owner, const std::string& path, const FileContent& content);
+  /// `owner` has been shown the content with this revision (empty: it has none), which is `whole` if that is known.
+  void note_seen(const std::string& owner, const std::string& path, const std::string& revision,
+                 std::optional<std::string> whole);
+
+  /// Does what nobody has to wait for: to be called when an answer is out. What was left to be done is done before the
+  /// next request at the latest.
+  void settle();
 
  private:
   /// A content on its way, in a temporary file with a journal of its own, so that the writer's speaks of the rest.
@@ -81,7 +87,15 @@ class FileChanger {
     std::optional<TemporaryFile> file;
   };
 
+  /// What is left to be done of the latest request.
+  struct Unsettled {
+    std::string revision;  ///< of a content that has yet to be remembered, so that later changes by others can be shown
+    std::string content;
+    Fd replaced;  ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
+  };
+
   FileChanger(int state_fd, ContentStore store);
+  void remember(const std::string& revision, std::string content);
   [[nodiscard]] Result<std::unique_ptr<Staged>> begin_staging(const FileSpace& space, const std::string& path) const;
   /// How a text shall be stored: as is asked for, or as the file is.
   static Encoding encoding_for(const NewContent& content, const CurrentFile& current);
@@ -101,6 +115,7 @@ class FileChanger {
   FileWriter m_writer;
   FileHistory m_history;
   std::unique_ptr<Staged> m_staged;
+  Unsettled m_unsettled;
 };
 
 }  // namespace dockbridge::agent

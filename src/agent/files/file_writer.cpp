@@ -82,9 +82,6 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
   if (auto written = content.append_to(*temporary); !written) {
     return fail(written.error());
   }
-  if (content.size() <= ContentStore::k_most_remembered_bytes) {
-    (void)content.keep_in(m_store);  // while the disk is at work; for showing what others will have changed
-  }
   auto published = publish(current, *temporary, mode);
   if (current.file && !published && published.error().code == "is_busy") {
     temporary.reset();  // before the journal speaks of something else

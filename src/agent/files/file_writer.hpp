@@ -26,6 +26,10 @@ class NewBytes {
 
   [[nodiscard]] const std::string& revision() const { return m_revision; }
   [[nodiscard]] std::uint64_t size() const { return m_size; }
+  /// None: they are not in memory.
+  [[nodiscard]] std::optional<std::string_view> bytes() const {
+    return m_fd < 0 ? std::optional(m_bytes) : std::nullopt;
+  }
   [[nodiscard]] Result<void> append_to(TemporaryFile& file) const;
   [[nodiscard]] Result<void> keep_in(ContentStore& store) const;
 

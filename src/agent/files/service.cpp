@@ -77,6 +77,9 @@ class Service {
  public:
   explicit Service(FileChanger changer) : m_changer(std::move(changer)) {}
 
+  /// To be called when an answer is out.
+  void settle() { m_changer.settle(); }
+
   Result<Answer> handle(const wire::Frame& frame) {
     static const std::map<std::string_view, Result<Answer> (Service::*)(const wire::Frame&)> k_operations = {
         {"file.read", &Service::read},   {"file.bytes", &Service::bytes},     {"file.write", &Service::write},
@@ -107,7 +110,7 @@ class Service {
     if (!content) {
       return fail(content.error());
     }
-    m_changer.note_seen(head.at("owner").get<std::string>(), file->path, *content);
+    m_changer.note_seen(head.at("owner").get<std::string>(), file->path, content->revision, std::move(content->whole));
     Answer answer{describe(*file)};
     answer.head["size"] = content->size;
     answer.head["revision"] = content->revision;
@@ -283,6 +286,7 @@ int serve_files(const Fd& stream, const char* state_path) {
       if (!write_all(stream.get(), answer)) {
         return 0;
       }
+      service.settle();
       if ((*frame)->body.size() + answer.size() > k_kept_bytes) {
         ::malloc_trim(0);
       }

@@ -82,6 +82,7 @@ void FileChanger::abandon_staged() {
 
 Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const ChangeRequest& request,
                                                const NewContent& content) {
+  settle();
   const auto staged = std::exchange(m_staged, nullptr);
   if (!staged) {
     return fail("nothing_staged", "there is no content that could be written", "Begin again");

@@ -55,9 +55,9 @@ class ChangingWorld {
   void read(const std::string& name) {
     const auto file = m_space->find(at(name));
     REQUIRE(file);
-    const auto read = agent::read_content(*file, {});
+    auto read = agent::read_content(*file, {});
     REQUIRE(read);
-    m_changer->note_seen(owner, file->path, *read);
+    m_changer->note_seen(owner, file->path, read->revision, std::move(read->whole));
   }
   Result<ChangeAnswer> write(const std::string& name, const NewContent& content) {
     return m_changer->write(*m_space, {at(name), owner, expected}, content);

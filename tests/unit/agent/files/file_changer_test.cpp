@@ -54,6 +54,26 @@ TEST_CASE("a file that has changed since is not overwritten, and the difference 
   CHECK(world.is_tidy());
 }
 
+TEST_CASE("what was written is remembered once the change is settled; without it a conflict is noticed all the same") {
+  ChangingWorld world;
+  const auto overwrite_after_others = [&](bool settled) {
+    REQUIRE(world.write("a", "mine\n"));
+    if (settled) {
+      world.changer().settle();
+    }
+    world.start_anew();
+    world.put("a", "theirs\n");
+    return world.write("a", "mine again\n");
+  };
+  auto refused = overwrite_after_others(false);
+  CHECK(code_of(refused) == "file_changed");
+  CHECK_FALSE(says(refused.error(), "-mine"));
+  fs::remove(world.at("a"));
+  refused = overwrite_after_others(true);
+  CHECK(code_of(refused) == "file_changed");
+  CHECK(says(refused.error(), "-mine\n+theirs"));
+}
+
 TEST_CASE("it is the content that counts, not the time of a change") {
   ChangingWorld world;
   world.put("file", "same");
