@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -210,6 +211,10 @@ Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name)
   reader.m_file.reset(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!reader.m_file && errno != ENOENT) {
     return fail(errno_error("open the stored output"));
+  }
+  struct stat info {};
+  if (reader.m_file && ::fstat(reader.m_file.get(), &info) == 0 && info.st_size == 0) {
+    reader.m_file.reset();  // its writer has made it and not come to the header yet, or never will
   }
   return reader;
 }

@@ -56,7 +56,7 @@ class SpoolWriter {
 /// Reads a spool while its writer may be writing, also long after the writer is gone.
 class SpoolReader {
  public:
-  /// A spool that does not exist reads as an empty stream.
+  /// A spool that does not exist, or is only just being made, reads as an empty stream.
   static Result<SpoolReader> open(int directory_fd, const std::string& name);
 
   [[nodiscard]] bool exists() const { return static_cast<bool>(m_file); }

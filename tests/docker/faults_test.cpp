@@ -9,68 +9,11 @@
 #include <random>
 
 #include "support/connected.hpp"
-#include "support/full.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
 
 namespace {
-
-constexpr int k_lines = 30'000;
-
-/// Numbers on stdout and on stderr, in bursts, so that output is under way all the time.
-const std::string k_talker = fmt::format(
-    "i=0; while [ $i -lt {} ]; do i=$((i+1)); echo $i; [ $((i % 3)) = 0 ] && echo e$i >&2; [ $((i % 500)) = 0 ] && "
-    "sleep "
-    "0.01; done; exit 3",
-    k_lines);
-
-std::string expected_stdout() {
-  std::string text;
-  for (int i = 1; i <= k_lines; ++i) {
-    text += std::to_string(i) + "\n";
-  }
-  return text;
-}
-
-std::string expected_stderr() {
-  std::string text;
-  for (int i = 3; i <= k_lines; i += 3) {
-    text += fmt::format("e{}\n", i);
-  }
-  return text;
-}
-
-/// All the output, read from cursor to cursor.
-struct Heard {
-  std::string out;
-  std::string err;
-  json last;
-};
-
-Heard read_all(Server& server, const std::string& process) {
-  Heard heard;
-  std::string cursor = "0:0";
-  while (true) {
-    heard.last =
-        fields_of(check(server, process, {{"since", cursor}, {"maxOutput", 400000}, {"raw", true}, {"timeout", 60}}));
-    // What is left for the next call is announced on a line of its own.
-    for (const auto& [name, to] : {std::pair("stdout", &heard.out), std::pair("stderr", &heard.err)}) {
-      std::string text = heard.last[name];
-      if (const auto note = text.find("\n[");
-          note != std::string::npos && text.find("more bytes of") != std::string::npos) {
-        text.resize(note + 1);
-      } else if (text.starts_with("[") && text.find("more bytes of") != std::string::npos) {
-        text.clear();
-      }
-      *to += text;
-    }
-    if (heard.last["cursor"] == cursor) {
-      return heard;
-    }
-    cursor = heard.last["cursor"];
-  }
-}
 
 /// A client in a process of its own, with a server of its own, that makes many calls with long answers and is then
 /// stopped before it has read one of them.
@@ -134,38 +77,6 @@ class StoppedClient {
 };
 
 }  // namespace
-
-TEST_CASE("kill -9 of the server and of the session at random moments loses no byte of output") {
-  const Container container("dockbridge-test:slim", {"--init"});
-  std::minstd_rand random(20);
-  const int rounds = full_run() ? 200 : 20;
-  for (int round = 0; round < rounds; ++round) {
-    CAPTURE(round);
-    std::string id;
-    {
-      Server first({"-c", container.name()});
-      first.initialize();
-      id = start_in_background(first, k_talker);
-      const auto line = 1 + random() % k_lines;
-      const json there =
-          check(first, id, {{"waitFor", {{"pattern", fmt::format("^{}$", line)}}}, {"tail", 1}, {"timeout", 60}});
-      CHECK(fields_of(there)["happened"] == "pattern");
-      if (random() % 2 == 0) {
-        first.signal(SIGKILL);
-      } else {
-        for (const int pid : container.pids_of(k_session)) {
-          ::kill(pid, SIGKILL);
-        }
-      }
-    }
-    Server second({"-c", container.name()});
-    second.initialize();
-    const Heard heard = read_all(second, id);
-    CHECK(heard.last["exitCode"] == 3);
-    CHECK(heard.out == expected_stdout());
-    CHECK(heard.err == expected_stderr());
-  }
-}
 
 TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is told exactly") {
   constexpr std::uint64_t k_kept_at_either_end = 16 * 1024 * 1024;

@@ -1,6 +1,5 @@
 #include "agent/keeper/input_wait.hpp"
 
-#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,12 +12,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -186,7 +183,7 @@ bool read_call(std::string_view text, Blocked& call) {
   return read.ec == std::errc();
 }
 
-void look_at_thread(const ProcessEntry& process, const char* thread, const InputSource& source, Sight& sight) {
+void look_at_thread(const ProcessEntry& process, pid_t thread, const InputSource& source, Sight& sight) {
   const Fd file(::open(fmt::format("/proc/{}/task/{}/syscall", process.pid, thread).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 256> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
@@ -218,12 +215,8 @@ Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
     sight.is_hidden = ::access(fmt::format("/proc/{}/task", process.pid).c_str(), F_OK) == 0;
     return sight;
   }
-  const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(fmt::format("/proc/{}/task", process.pid).c_str()),
-                                                    ::closedir);
-  while (const dirent* thread = threads ? ::readdir(threads.get()) : nullptr) {
-    if (std::isdigit(static_cast<unsigned char>(thread->d_name[0])) != 0) {
-      look_at_thread(process, thread->d_name, source, sight);
-    }
+  for (const pid_t thread : threads_of(process.pid)) {
+    look_at_thread(process, thread, source, sight);
   }
   return sight;
 }

@@ -60,6 +60,21 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
   return true;
 }
 
+/// Of what a folder holds, all that a number names.
+std::vector<pid_t> numbers_in(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string_view name = item->d_name;
+    pid_t number = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (read.ec == std::errc() && read.ptr == name.data() + name.size()) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
 /// Whether the kernel lists the children of each thread; else every process has to be looked at.
 bool has_children_lists() {
   static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
@@ -86,12 +101,8 @@ void add_children(const std::string& list, std::vector<ProcessEntry>& children) 
 
 std::vector<ProcessEntry> children_of(pid_t pid) {
   std::vector<ProcessEntry> children;
-  const std::string threads = fmt::format("/proc/{}/task", pid);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(threads.c_str()), ::closedir);
-  while (const dirent* thread = directory ? ::readdir(directory.get()) : nullptr) {
-    if (thread->d_name[0] != '.') {
-      add_children(fmt::format("{}/{}/children", threads, thread->d_name), children);
-    }
+  for (const pid_t thread : threads_of(pid)) {
+    add_children(fmt::format("/proc/{}/task/{}/children", pid, thread), children);
   }
   return children;
 }
@@ -118,15 +129,15 @@ void signal_one(pid_t pid, pid_t ancestor, int signal) {
 
 }  // namespace
 
+std::vector<pid_t> threads_of(pid_t process) {
+  return numbers_in(fmt::format("/proc/{}/task", process));
+}
+
 std::vector<ProcessEntry> all_processes() {
   std::vector<ProcessEntry> entries;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  while (const dirent* item = proc ? ::readdir(proc.get()) : nullptr) {
-    const std::string_view name = item->d_name;
-    pid_t pid = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+  for (const pid_t pid : numbers_in("/proc")) {
     ProcessEntry entry;
-    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size() && read_entry(pid, entry)) {
+    if (read_entry(pid, entry)) {
       entries.push_back(entry);
     }
   }

@@ -22,6 +22,9 @@ struct ProcessEntry {
 /// A terminal in the form in which /proc tells a process's own.
 unsigned terminal_number(dev_t device);
 
+/// The threads of a process; none if it is gone.
+std::vector<pid_t> threads_of(pid_t process);
+
 /// All processes of the container, as far as /proc shows them.
 std::vector<ProcessEntry> all_processes();
 

@@ -1,6 +1,5 @@
 #include "agent/keeper/starvation.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
 #include <string_view>
 
 #include "util/fd.hpp"
@@ -37,16 +35,9 @@ std::optional<std::chrono::nanoseconds> waited(const std::string& schedstat) {
 CpuWaits cpu_waits(const std::vector<ProcessEntry>& processes) {
   CpuWaits waits;
   for (const ProcessEntry& process : processes) {
-    const std::string folder = fmt::format("/proc/{}/task", process.pid);
-    const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir(folder.c_str()), ::closedir);
-    while (const dirent* thread = threads ? ::readdir(threads.get()) : nullptr) {
-      const std::string_view name = thread->d_name;
-      pid_t id = 0;
-      if (std::from_chars(name.data(), name.data() + name.size(), id).ec != std::errc()) {
-        continue;
-      }
-      if (const auto time = waited(fmt::format("{}/{}/schedstat", folder, name))) {
-        waits[id] = *time;
+    for (const pid_t thread : threads_of(process.pid)) {
+      if (const auto time = waited(fmt::format("/proc/{}/task/{}/schedstat", process.pid, thread))) {
+        waits[thread] = *time;
       }
     }
   }

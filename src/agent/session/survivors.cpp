@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "agent/keeper/process_tree.hpp"
 #include "util/fd.hpp"
@@ -28,19 +29,24 @@ bool belongs_to(pid_t pid, const std::string& process) {
          (std::string(1, '\0') + *environment).find(std::string(1, '\0') + entry + '\0') != std::string::npos;
 }
 
-/// Those that have the variable, and everything below them, which may have thrown its environment away.
-std::set<pid_t> survivors_of(const std::string& process) {
+/// Those that have the variable, then everything below them, which may have thrown its environment away: each behind
+/// the one that it is known by.
+std::vector<pid_t> survivors_of(const std::string& process) {
   const auto all = all_processes();
-  std::set<pid_t> found;
-  for (const ProcessEntry& entry : all) {
-    if (!entry.is_dead() && belongs_to(entry.pid, process)) {
-      found.insert(entry.pid);
+  std::vector<pid_t> found;
+  std::set<pid_t> known;
+  const auto add = [&](const ProcessEntry& entry, bool belongs) {
+    if (belongs && known.insert(entry.pid).second) {
+      found.push_back(entry.pid);
     }
+  };
+  for (const ProcessEntry& entry : all) {
+    add(entry, !entry.is_dead() && belongs_to(entry.pid, process));
   }
-  for (bool more = true; more;) {
-    more = false;
+  for (std::size_t before = 0; before < found.size();) {
+    before = found.size();
     for (const ProcessEntry& entry : all) {
-      more = (!entry.is_dead() && found.contains(entry.parent) && found.insert(entry.pid).second) || more;
+      add(entry, !entry.is_dead() && known.contains(entry.parent));
     }
   }
   return found;
@@ -54,17 +60,18 @@ std::size_t count_survivors(const std::string& process) {
 
 std::size_t signal_survivors(const std::string& process, int signal) {
   std::size_t signalled = 0;
-  const auto found = survivors_of(process);
-  for (auto next = found.begin(); next != found.end();) {
+  // From the back: who is known by another is signalled before that one is gone.
+  auto left = survivors_of(process);
+  while (!left.empty()) {
     std::map<pid_t, Fd> handles;
-    for (; next != found.end() && handles.size() < k_most_handles; ++next) {
-      handles.emplace(*next, static_cast<int>(::syscall(SYS_pidfd_open, *next, 0)));
+    for (; !left.empty() && handles.size() < k_most_handles; left.pop_back()) {
+      handles.emplace(left.back(), static_cast<int>(::syscall(SYS_pidfd_open, left.back(), 0)));
     }
     // Looked at once more, now that no pid can become another's.
-    const auto still = survivors_of(process);
-    for (const auto& [pid, handle] : handles) {
-      const bool is_meant = handle && still.contains(pid);
-      signalled += is_meant && ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0 ? 1 : 0;
+    for (const pid_t pid : survivors_of(process)) {
+      const auto handle = handles.find(pid);
+      const bool is_meant = handle != handles.end() && handle->second;
+      signalled += is_meant && ::syscall(SYS_pidfd_send_signal, handle->second.get(), signal, nullptr, 0) == 0 ? 1 : 0;
     }
   }
   return signalled;
