@@ -150,9 +150,9 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     }
     bool body_read = false;
     const bool has_body = request.count("Content-Length") > 0 || request.count("Transfer-Encoding") > 0;
-    request.read_body = [&]() -> Result<std::string> {
+    request.read_body = [&](const Request::Room& room) -> Result<std::string> {
       body_read = true;
-      return read_body(request);
+      return read_body(request, room);
     };
     Response response = m_shared.handler(request);
     m_shared.metrics.count_http_request(response.status);
@@ -186,7 +186,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     return next->empty() || (sink.write(next->data(), next->size()) && flush());
   }
 
-  Result<std::string> read_body(const Request& request) {
+  Result<std::string> read_body(const Request& request, const Request::Room& room) {
     const auto given = request.header("Content-Length");
     std::size_t length = 0;
     const char* end = given ? given->data() + given->size() : nullptr;
@@ -198,13 +198,12 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       m_close = true;
       return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
     }
+    if (!room(length)) {
+      m_close = true;
+      return fail("busy", "the requests that run have brought too much; send large ones one after the other");
+    }
     if (!flush()) {  // the client may wait to be told to go on
       return fail("too_slow", "the client is gone");
-    }
-    const Claim claim(m_shared.body_bytes, length);
-    if (claim.total() > m_shared.limits.bodies_bytes) {
-      m_close = true;
-      return fail("busy", "too many large requests at once");
     }
     const auto deadline = Deadline::after(m_shared.limits.body_time);
     while (m_input.size() - m_taken < length) {
@@ -255,22 +254,6 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     port = 0;
   }
   socket_t socket() const override { return 0; }
-
-  /// Counts bytes in the memory of all connections while it lives.
-  class Claim {
-   public:
-    Claim(std::atomic<std::size_t>& sum, std::size_t bytes)
-        : m_sum(sum), m_bytes(bytes), m_total(sum.fetch_add(bytes) + bytes) {}
-    ~Claim() { m_sum.fetch_sub(m_bytes); }
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
-    [[nodiscard]] std::size_t total() const { return m_total; }
-
-   private:
-    std::atomic<std::size_t>& m_sum;
-    std::size_t m_bytes;
-    std::size_t m_total;
-  };
 
   Socket& m_socket;
   Shared m_shared;
