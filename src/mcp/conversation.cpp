@@ -91,7 +91,11 @@ Conversation::Calls Conversation::receive_batch(json batch, const std::shared_pt
   }
   std::vector<Message> messages;
   for (json& entry : batch) {
-    messages.push_back(to_message(std::move(entry)));
+    Message message = to_message(std::move(entry));
+    if (const auto* request = std::get_if<Request>(&message); request != nullptr && request->method == "initialize") {
+      message = Malformed{request->id, k_invalid_request, "initialize cannot be part of a batch"};
+    }
+    messages.push_back(std::move(message));
   }
   const auto answered = std::count_if(messages.begin(), messages.end(), [](const Message& message) {
     return std::holds_alternative<Request>(message) || std::holds_alternative<Malformed>(message);

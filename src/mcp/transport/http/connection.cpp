@@ -73,9 +73,19 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     set_keep_alive_timeout(std::chrono::duration_cast<seconds>(shared.limits.idle_time).count());
     set_keep_alive_max_count(1'000'000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      m_asked = true;
       respond(request, response);
       return HandlerResponse::Handled;
     });
+    // The library answers by itself what it cannot read, and would take what follows, such as the body, for a request.
+    set_error_handler(httplib::Server::Handler([this](const httplib::Request&, httplib::Response& response) {
+      if (!m_asked) {
+        m_close = true;
+        m_shared.metrics.count_refusal(std::to_string(response.status));
+        m_shared.metrics.count_http_request(response.status);
+        response.set_header("Connection", "close");
+      }
+    }));
     // The library would send what() to the client.
     set_exception_handler([this](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
       m_close = true;
@@ -86,6 +96,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   void serve() {
     while (await_head() && !m_close) {
       bool closed = false;
+      m_asked = false;
       const bool served = process_request(*this, false, closed, [](httplib::Request& request) {
         request.headers.erase("Accept-Encoding");  // answers are not compressed,
         request.ranges.clear();                    // nor cut
@@ -190,11 +201,12 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     const auto given = request.header("Content-Length");
     std::size_t length = 0;
     const char* end = given ? given->data() + given->size() : nullptr;
-    if (!given || given->empty() || std::from_chars(given->data(), end, length).ptr != end) {
+    const auto read = given ? std::from_chars(given->data(), end, length) : std::from_chars_result{};
+    if (!given || given->empty() || read.ptr != end) {
       m_close = true;
       return fail("bad_length", "the request needs one Content-Length");
     }
-    if (length > m_shared.limits.body_bytes) {
+    if (read.ec != std::errc() || length > m_shared.limits.body_bytes) {
       m_close = true;
       return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
     }
@@ -263,6 +275,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   std::size_t m_taken = 0;  // of the input
   std::string m_output;
   bool m_broken = false;
+  bool m_asked = false;  // whether the request got to the handler
   bool m_close = false;
 };
 

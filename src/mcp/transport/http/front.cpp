@@ -31,8 +31,13 @@ bool is_loopback(const std::string& address) {
 }
 
 bool is_json(const Request& request) {
+  constexpr std::string_view k_json = "application/json";
   const std::string type = request.header("Content-Type").value_or("");
-  return type == "application/json" || type.starts_with("application/json;");
+  const bool begins_so = type.size() >= k_json.size() &&
+                         std::equal(k_json.begin(), k_json.end(), type.begin(),
+                                    [](char wanted, unsigned char given) { return wanted == std::tolower(given); });
+  const std::size_t rest = begins_so ? type.find_first_not_of(" \t", k_json.size()) : 0;
+  return begins_so && (rest == std::string::npos || type[rest] == ';');
 }
 
 json envelope_version(const json& message) {

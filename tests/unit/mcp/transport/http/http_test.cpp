@@ -87,6 +87,10 @@ TEST_CASE("http: other paths and methods") {
   CHECK(server.connect().request("OPTIONS", "/mcp", {}).header("Access-Control-Allow-Origin").empty());
   CHECK(server.connect().request("GET", "/mcp", stateless_headers("x")).status == 405);
   CHECK(server.post({"Content-Type: text/plain"}, "{}").status == 415);
+  CHECK(server.post({"Content-Type: application/jsonp"}, "{}").status == 415);
+  for (const char* type : {"Application/JSON", "application/json;charset=utf-8", "application/json ; charset=utf-8"}) {
+    CHECK(server.post({std::string("Content-Type: ") + type}, "{").status == 400);
+  }
   CHECK(server.post({"Content-Type: application/json", "Accept: text/html"}, "{}").status == 406);
   CHECK(server.post(plain_headers(), "{").status == 400);
 }

@@ -1,6 +1,7 @@
 // Who is not let in, and what is too much.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -136,11 +137,45 @@ TEST_CASE("http: what the library would let through is refused") {
     CHECK(connection.receive().status == 431);
     CHECK(connection.ended());
   }
+  SUBCASE("a length beyond all numbers") {
+    HttpConnection connection = server.connect();
+    connection.send(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 99999999999999999999999\r\n\r\n{}");
+    CHECK(connection.receive().status == 413);
+    CHECK(connection.ended());
+  }
   SUBCASE("an endless request line") {
     HttpConnection connection = server.connect();
     connection.send("GET /" + std::string(3000, 'x'));
     CHECK(connection.receive().status == 431);
   }
+}
+
+TEST_CASE("http: what follows a request that cannot be read is not taken for another") {
+  Running server;
+  const std::string hidden =
+      "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+      "Mcp-Method: tools/call\r\nMcp-Name: gate\r\nContent-Length: " +
+      std::to_string(call_body("gate").size()) + "\r\n\r\n" + call_body("gate");
+  const std::string rest =
+      "Host: localhost\r\nOrigin: http://evil.example\r\nContent-Length: " + std::to_string(hidden.size()) +
+      "\r\n\r\n" + hidden;
+  for (const auto& [begin, status] :
+       {std::pair("POST /" + std::string(9000, 'x') + " HTTP/1.1\r\n", 414),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\nRange: bytes=x\r\n"), 416),
+        std::pair(std::string("P{}T /mcp HTTP/1.1\r\n"), 400), std::pair(std::string("POST /mcp HTTP/9.9\r\n"), 400)}) {
+    CAPTURE(status);
+    const int before = metric(server, fmt::format("dockbridge_refusals_total{{reason=\"{}\"}}", status));
+    HttpConnection connection = server.connect();
+    connection.send(begin + rest);
+    const HttpAnswer answer = connection.receive();
+    CHECK(answer.status == status);
+    CHECK(answer.header("Connection") == "close");
+    CHECK(connection.ended());
+    CHECK(metric(server, fmt::format("dockbridge_refusals_total{{reason=\"{}\"}}", status)) == before + 1);
+  }
+  CHECK(server.gate.arrived() == 0);
 }
 
 TEST_CASE("http: a head or a body that does not come in time is given up") {
