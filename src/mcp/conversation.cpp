@@ -244,6 +244,11 @@ Result<json> Conversation::ask(const json& requests, ReplySink& sink, const std:
   return error ? Result<json>(fail(*error)) : Result<json>(std::move(answers));
 }
 
+bool Conversation::may_read(const std::string& uri) const {
+  const std::string tool = m_server.resources() != nullptr ? m_server.resources()->tool_for(uri) : "";
+  return m_server.resources() != nullptr && (tool.empty() || m_caller.may_use(tool));
+}
+
 bool Conversation::is_running(const json& id) {
   const std::lock_guard lock(m_mutex);
   return m_calls.contains(id) || m_listening.contains(id);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <set>
 
 #include "mcp/call.hpp"
 #include "unit/mcp/doubles.hpp"
@@ -30,6 +31,7 @@ class OneResource : public ResourceProvider {
                                                               return std::vector{typed + "1", typed + "2"};
                                                             }}}}};
   }
+  [[nodiscard]] std::string tool_for(const std::string&) const override { return "mark"; }
   Result<json> read(const std::string& uri, const CallContext&) override {
     if (uri != "test://one") {
       return fail("resource_not_found", "no such resource");
@@ -46,10 +48,10 @@ class House {
  public:
   class Client {
    public:
-    Client(House& house, const std::string& owner)
+    Client(House& house, const std::string& owner, const std::optional<std::set<std::string>>& tools = std::nullopt)
         : m_house(house),
           m_conversation(Conversation::begin(
-              house.hub, {owner},
+              house.hub, {owner, tools},
               std::make_shared<DirectSink>([this](const json& message) { m_inbox.put(message); }))) {}
     ~Client() {
       m_conversation->detach_calls();
@@ -302,6 +304,26 @@ TEST_CASE("who listens is told what it asked for, under the id of its request, u
   client.send(notification_message("notifications/cancelled", {{"requestId", "sub"}}));
   house.hub.bulletin.publish({Notice::Kind::tools_changed});
   CHECK(client.stateless("server/discover").contains("result"));
+}
+
+TEST_CASE("who may not use a tool may not read, watch or complete what it would tell") {
+  House house;
+  for (const bool may : {true, false}) {
+    CAPTURE(may);
+    House::Client client(house, "alice", std::set<std::string>{may ? "mark" : "log"});
+    const json listened =
+        client.stateless("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", {"test://one"}}}}});
+    CHECK(listened["params"]["notifications"].contains("resourceSubscriptions") == may);
+    client.initialize();
+    const json read = client.ask("resources/read", {{"uri", "test://one"}});
+    CHECK(read.contains("result") == may);
+    CHECK((may || read["error"]["code"] == k_handshake_resource_not_found));
+    CHECK(client.ask("resources/subscribe", {{"uri", "test://one"}}).contains("result") == may);
+    const json completed = client.ask(
+        "completion/complete",
+        {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}}, {"argument", {{"name", "n"}, {"value", "a"}}}});
+    CHECK(completed["result"]["completion"]["values"].size() == (may ? 2 : 0));
+  }
 }
 
 TEST_CASE("a subscribed resource is told of until it is unsubscribed") {

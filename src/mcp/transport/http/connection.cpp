@@ -20,6 +20,26 @@ bool same_name(std::string_view one, std::string_view other) {
          });
 }
 
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? ""
+                                         : std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
+}
+
+/// The lines after the first, each a name and a value.
+std::vector<std::pair<std::string, std::string>> headers_of(std::string_view head) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (std::size_t end = head.find("\r\n"); end != std::string_view::npos;) {
+    head.remove_prefix(end + 2);
+    end = head.find("\r\n");
+    const std::string_view line = head.substr(0, end);
+    if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
+      headers.emplace_back(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    }
+  }
+  return headers;
+}
+
 }  // namespace
 
 std::string refusal(int status, const char* reason, const char* retry_after) {
@@ -117,6 +137,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     while (true) {
       const std::size_t end = m_input.find("\r\n\r\n", searched);
       if (end != std::string::npos && end <= m_shared.limits.header_bytes) {
+        m_head_bytes = end;
         return true;
       }
       if (m_input.size() > m_shared.limits.header_bytes) {
@@ -152,13 +173,9 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
 
   void respond(const httplib::Request& from, httplib::Response& to) {
-    Request request{from.method, from.path, {}, m_client, {}};
-    for (const auto& [name, value] : from.headers) {
-      // Put there by the library beside what the client may have sent under the same name.
-      if (name != "REMOTE_ADDR" && name != "REMOTE_PORT" && name != "LOCAL_ADDR" && name != "LOCAL_PORT") {
-        request.headers.emplace_back(name, value);
-      }
-    }
+    // The headers as they were sent: the library decodes %XX in them, and adds some of its own.
+    Request request{
+        from.method, from.path, headers_of(std::string_view(m_input).substr(0, m_head_bytes)), m_client, {}};
     bool body_read = false;
     const bool has_body = request.count("Content-Length") > 0 || request.count("Transfer-Encoding") > 0;
     request.read_body = [&](const Request::Room& room) -> Result<std::string> {
@@ -272,7 +289,8 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   std::shared_ptr<Wakeup> m_wakeup = std::make_shared<Wakeup>();
   Client m_client;
   std::string m_input;
-  std::size_t m_taken = 0;  // of the input
+  std::size_t m_taken = 0;       // of the input
+  std::size_t m_head_bytes = 0;  // without the empty line
   std::string m_output;
   bool m_broken = false;
   bool m_asked = false;  // whether the request got to the handler

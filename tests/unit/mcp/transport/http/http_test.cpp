@@ -55,6 +55,16 @@ TEST_CASE("http: a name may come encoded, and an unknown method is 404") {
   CHECK(unknown.json()["error"]["code"] == k_method_not_found);
 }
 
+TEST_CASE("http: headers are taken as they are, signs that mean something in addresses too") {
+  const Running server;
+  for (const char* name : {"a%2Fb", "a+b", "%41", "=?base64?YSUyRmI=?="}) {
+    CAPTURE(name);
+    const std::string meant = std::string(name).starts_with("=?") ? "a%2Fb" : name;
+    const HttpAnswer answer = server.post(stateless_headers("tools/call", name), call_body(meant));
+    CHECK(answer.json()["error"]["code"] == k_invalid_params);  // there is no such tool, but the header is right
+  }
+}
+
 TEST_CASE("http: a session begins with initialize and ends with DELETE") {
   const Running server;
   const std::string id = server.initialize();
