@@ -62,18 +62,16 @@ class ProcessCensus {
   std::vector<std::string> m_owners;
 };
 
-std::string metric(const char* name, const char* type, const char* help) {
-  return fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
-}
-
 std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& census) {
-  std::string text = metric("dockbridge_processes", "gauge", "Processes in the container by phase.");
+  std::string text = mcp::metric_head("dockbridge_processes", "gauge", "Processes in the container by phase.");
   for (const auto& [phase, number] : census.take().value_or(ProcessCensus::Count{})) {
     text += fmt::format("dockbridge_processes{{phase=\"{}\"}} {}\n", phase, number);
   }
-  text += metric("dockbridge_agent_reconnects_total", "counter", "Connections to the agent that replaced a lost one.");
+  text += mcp::metric_head("dockbridge_agent_reconnects_total", "counter",
+                           "Connections to the agent that replaced a lost one.");
   text += fmt::format("dockbridge_agent_reconnects_total {}\n", sandbox.reconnections());
-  text += metric("dockbridge_agent_round_trip_seconds", "gauge", "How long the agent took to answer a ping just now.");
+  text += mcp::metric_head("dockbridge_agent_round_trip_seconds", "gauge",
+                           "How long the agent took to answer a ping just now.");
   const auto took = sandbox.is_connected() ? std::optional(sandbox.round_trip()) : std::nullopt;
   if (took && *took) {
     text += fmt::format("dockbridge_agent_round_trip_seconds {}\n", std::chrono::duration<double>(**took).count());

@@ -91,7 +91,11 @@ Conversation::Calls Conversation::receive_batch(json batch, const std::shared_pt
   }
   std::vector<Message> messages;
   for (json& entry : batch) {
-    messages.push_back(to_message(std::move(entry)));
+    Message message = to_message(std::move(entry));
+    if (const auto* request = std::get_if<Request>(&message); request != nullptr && request->method == "initialize") {
+      message = Malformed{request->id, k_invalid_request, "initialize cannot be part of a batch"};
+    }
+    messages.push_back(std::move(message));
   }
   const auto answered = std::count_if(messages.begin(), messages.end(), [](const Message& message) {
     return std::holds_alternative<Request>(message) || std::holds_alternative<Malformed>(message);
@@ -238,6 +242,11 @@ Result<json> Conversation::ask(const json& requests, ReplySink& sink, const std:
     return fail("client_silent", "the client did not answer what it was asked");
   }
   return error ? Result<json>(fail(*error)) : Result<json>(std::move(answers));
+}
+
+bool Conversation::may_read(const std::string& uri) const {
+  const std::string tool = m_server.resources() != nullptr ? m_server.resources()->tool_for(uri) : "";
+  return m_server.resources() != nullptr && (tool.empty() || m_caller.may_use(tool));
 }
 
 bool Conversation::is_running(const json& id) {

@@ -124,6 +124,8 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
 
   /// The task that a request names; none, and answered, if this client has none such.
   std::shared_ptr<Task> named_task(const Request& request, const Peer& peer, Reply& reply);
+  /// Whether this client may read, watch and complete a resource; false if there are none.
+  [[nodiscard]] bool may_read(const std::string& uri) const;
   bool is_running(const json& id);
   void follow_task(const std::string& id);
   /// Handshake era: requests of ours, and the client's answers to them.

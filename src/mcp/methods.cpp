@@ -216,7 +216,8 @@ std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& 
   return std::make_shared<PlainCall>(
       shared_from_this(), std::move(request), peer, std::move(reply),
       [this, uri = *uri, revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
-        auto contents = m_server.resources()->read(uri, context);
+        auto contents = may_read(uri) ? m_server.resources()->read(uri, context)
+                                      : fail("resource_not_found", "there is no such resource for this token");
         if (contents) {
           return m_server.read_result(std::move(*contents), revision);
         }
@@ -246,7 +247,7 @@ std::shared_ptr<Call> Conversation::complete(Request& request, const Peer& peer,
   } else if (m_server.resources() != nullptr) {
     const std::string uri = text_param(*ref, "uri").value_or("");
     for (const ResourceTemplate& known : m_server.resources()->templates()) {
-      if (known.uri_template == uri && known.complete.contains(name)) {
+      if (known.uri_template == uri && known.complete.contains(name) && may_read(uri)) {
         completer = known.complete.at(name);
       }
     }

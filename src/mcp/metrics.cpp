@@ -4,13 +4,9 @@
 
 namespace dockbridge::mcp {
 
-namespace {
-
-std::string head(const char* name, const char* type, const char* help) {
+std::string metric_head(const char* name, const char* type, const char* help) {
   return fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
-
-}  // namespace
 
 void Metrics::count_call(const std::string& tool, const std::string& outcome, Clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
@@ -47,11 +43,11 @@ void Metrics::add_source(std::function<std::string()> source) {
 
 std::string Metrics::text() const {
   std::unique_lock lock(m_mutex);
-  std::string text = head("dockbridge_calls_total", "counter", "Tool calls by tool and outcome.");
+  std::string text = metric_head("dockbridge_calls_total", "counter", "Tool calls by tool and outcome.");
   for (const auto& [key, count] : m_calls) {
     text += fmt::format("dockbridge_calls_total{{tool=\"{}\",outcome=\"{}\"}} {}\n", key.first, key.second, count);
   }
-  text += head("dockbridge_call_seconds", "histogram", "How long tool calls took.");
+  text += metric_head("dockbridge_call_seconds", "histogram", "How long tool calls took.");
   for (const auto& [tool, latency] : m_latencies) {
     for (std::size_t i = 0; i < k_bounds_seconds.size(); ++i) {
       text += fmt::format("dockbridge_call_seconds_bucket{{tool=\"{}\",le=\"{}\"}} {}\n", tool, k_bounds_seconds[i],
@@ -61,15 +57,15 @@ std::string Metrics::text() const {
     text += fmt::format("dockbridge_call_seconds_sum{{tool=\"{}\"}} {}\n", tool, latency.seconds);
     text += fmt::format("dockbridge_call_seconds_count{{tool=\"{}\"}} {}\n", tool, latency.count);
   }
-  text += head("dockbridge_refusals_total", "counter", "Requests that were not let in, by reason.");
+  text += metric_head("dockbridge_refusals_total", "counter", "Requests that were not let in, by reason.");
   for (const auto& [reason, count] : m_refusals) {
     text += fmt::format("dockbridge_refusals_total{{reason=\"{}\"}} {}\n", reason, count);
   }
-  text += head("dockbridge_http_requests_total", "counter", "HTTP requests by status.");
+  text += metric_head("dockbridge_http_requests_total", "counter", "HTTP requests by status.");
   for (const auto& [status, count] : m_http_requests) {
     text += fmt::format("dockbridge_http_requests_total{{status=\"{}\"}} {}\n", status, count);
   }
-  text += head("dockbridge_http_bytes_total", "counter", "Bytes over HTTP.");
+  text += metric_head("dockbridge_http_bytes_total", "counter", "Bytes over HTTP.");
   text += fmt::format("dockbridge_http_bytes_total{{direction=\"received\"}} {}\n", m_received.load());
   text += fmt::format("dockbridge_http_bytes_total{{direction=\"sent\"}} {}\n", m_sent.load());
   const auto sources = m_sources;

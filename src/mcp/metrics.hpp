@@ -14,6 +14,9 @@
 
 namespace dockbridge::mcp {
 
+/// The lines before the values of one metric, in Prometheus text.
+std::string metric_head(const char* name, const char* type, const char* help);
+
 /// Counts what happens and tells it as Prometheus text. Any thread may call.
 class Metrics {
  public:

@@ -35,6 +35,8 @@ class ResourceProvider {
   /// Answered at once, without any look into the container.
   [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
   [[nodiscard]] virtual std::vector<ResourceTemplate> templates() const = 0;
+  /// The tool that tells the same as a resource or template: who may not use it may not read this. Empty: all may.
+  [[nodiscard]] virtual std::string tool_for(const std::string& /*uri*/) const { return ""; }
   /// The contents, each {uri, mimeType, text or blob}. The error `resource_not_found` if there is no such resource.
   virtual Result<json> read(const std::string& uri, const CallContext& context) = 0;
   /// Somebody wants to know when it changes, for as long as the returned thing lives; null if that cannot be told.

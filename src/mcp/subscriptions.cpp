@@ -68,7 +68,7 @@ struct Filter {
 
 std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*peer*/, Reply reply) {
   const auto uri = text_param(request.params, "uri");
-  auto watch = uri && m_server.resources() != nullptr ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
+  auto watch = uri && may_read(*uri) ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
   if (!watch) {
     reply.error(k_invalid_params, "there is no resource of this 'uri' whose changes could be told");
     return nullptr;
@@ -133,7 +133,7 @@ std::shared_ptr<Call> Conversation::listen(Request& request, const Peer& peer, R
   }
   std::vector<std::shared_ptr<void>> watches;
   for (const std::string& uri : texts(*asked, "resourceSubscriptions", k_max_watched)) {
-    auto watch = m_server.resources() != nullptr ? m_server.resources()->watch(uri, m_caller.owner) : nullptr;
+    auto watch = may_read(uri) ? m_server.resources()->watch(uri, m_caller.owner) : nullptr;
     if (watch) {
       watches.push_back(std::move(watch));
       filter.uris.insert(uri);

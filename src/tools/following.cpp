@@ -12,9 +12,6 @@ namespace {
 using sandbox::Snapshot;
 using wire::Happened;
 
-/// Output is told no more often than this, and that there is none no more often than that.
-constexpr milliseconds k_output_interval{500};
-constexpr milliseconds k_heartbeat_interval{2000};
 constexpr std::size_t k_most_told_bytes = 2000;
 
 std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {
@@ -30,8 +27,8 @@ milliseconds longest_wait(const ToolCall& call) {
                                       : std::min(call.settings.max_wait, call.settings.client_timeout);
 }
 
-Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience)
-    : m_call(call), m_until(std::move(until)), m_deadline(Deadline::after(patience)) {
+Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace)
+    : m_call(call), m_until(std::move(until)), m_deadline(Deadline::after(patience)), m_pace(pace) {
   if (m_until.idle && call.settings.load_stretch > 1) {
     m_until.longest_idle = std::chrono::duration_cast<milliseconds>(*m_until.idle * call.settings.load_stretch);
   }
@@ -43,9 +40,9 @@ milliseconds Following::slice() const {
     return left;
   }
   if (!m_call.context.shows_progress) {
-    return std::min(left, k_heartbeat_interval);
+    return std::min(left, m_pace.heartbeat);
   }
-  return std::min(left, m_until.known ? k_heartbeat_interval - k_output_interval : k_output_interval);
+  return std::min(left, m_until.known ? m_pace.heartbeat - m_pace.output : m_pace.output);
 }
 
 Result<Snapshot> Following::start(const sandbox::StartRequest& request) {

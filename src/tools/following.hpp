@@ -15,7 +15,15 @@ milliseconds longest_wait(const ToolCall& call);
 /// output that is new, as it comes but only so often, and that it is still there while there is none.
 class Following {
  public:
-  Following(const ToolCall& call, sandbox::Until until, milliseconds patience);
+  /// How often output is told at most, and that there is none.
+  struct Pace {
+    milliseconds output{500};
+    milliseconds heartbeat{2000};
+  };
+
+  Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace);
+  Following(const ToolCall& call, sandbox::Until until, milliseconds patience)
+      : Following(call, std::move(until), patience, Pace{}) {}
 
   /// Starts the process and follows it.
   Result<sandbox::Snapshot> start(const sandbox::StartRequest& request);
@@ -32,6 +40,7 @@ class Following {
   sandbox::Until m_until;  // `known` is set while new output is to be told at once
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;
+  Pace m_pace;
   Cursor m_told;              // up to here
   sandbox::Offsets m_seen{};  // how much output there was at the last look
 };

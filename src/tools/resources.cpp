@@ -23,6 +23,8 @@ constexpr const char* k_processes = "dockbridge://processes";
 constexpr const char* k_stdout = "dockbridge://process/{processId}/stdout";
 constexpr const char* k_stderr = "dockbridge://process/{processId}/stderr";
 constexpr const char* k_file = "dockbridge://file/{path}";
+constexpr std::string_view k_process_prefix = "dockbridge://process/";
+constexpr std::string_view k_file_prefix = "dockbridge://file/";
 constexpr std::uint64_t k_largest_blob_bytes = 3'500'000;
 constexpr std::size_t k_piece_bytes = 1024 * 1024;
 constexpr std::size_t k_max_output_bytes = 256 * 1024;
@@ -37,12 +39,11 @@ struct OutputUri {
 };
 
 std::optional<OutputUri> parse_output_uri(const std::string& uri) {
-  constexpr std::string_view k_prefix = "dockbridge://process/";
-  const std::size_t slash = uri.find('/', k_prefix.size());
-  if (!uri.starts_with(k_prefix) || slash == std::string::npos) {
+  const std::size_t slash = uri.find('/', k_process_prefix.size());
+  if (!uri.starts_with(k_process_prefix) || slash == std::string::npos) {
     return std::nullopt;
   }
-  const std::string process = uri.substr(k_prefix.size(), slash - k_prefix.size());
+  const std::string process = uri.substr(k_process_prefix.size(), slash - k_process_prefix.size());
   const std::string stream = uri.substr(slash + 1);
   if (!wire::is_process_id(process) || (stream != "stdout" && stream != "stderr")) {
     return std::nullopt;
@@ -52,11 +53,10 @@ std::optional<OutputUri> parse_output_uri(const std::string& uri) {
 
 /// The path in the URI of a file, which is absolute and percent-encoded.
 std::optional<std::string> parse_file_uri(const std::string& uri) {
-  constexpr std::string_view k_prefix = "dockbridge://file/";
-  if (!uri.starts_with(k_prefix)) {
+  if (!uri.starts_with(k_file_prefix)) {
     return std::nullopt;
   }
-  auto path = from_percent_encoding(std::string_view(uri).substr(k_prefix.size()));
+  auto path = from_percent_encoding(std::string_view(uri).substr(k_file_prefix.size()));
   if (path && !path->starts_with('/')) {
     path->insert(0, "/");
   }
@@ -166,6 +166,12 @@ std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
            "A file of the container, by its percent-encoded path",
            "application/octet-stream",
            {{"path", complete_path(m_sandbox)}}}};
+}
+
+std::string SandboxResources::tool_for(const std::string& uri) const {
+  return uri.starts_with(k_file_prefix)                            ? "file_read"
+         : uri == k_processes || uri.starts_with(k_process_prefix) ? "check_process"
+                                                                   : "";
 }
 
 Result<json> SandboxResources::read(const std::string& uri, const CallContext& context) {

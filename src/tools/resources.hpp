@@ -22,6 +22,7 @@ class SandboxResources : public mcp::ResourceProvider {
 
   [[nodiscard]] std::vector<mcp::Resource> resources() const override;
   [[nodiscard]] std::vector<mcp::ResourceTemplate> templates() const override;
+  [[nodiscard]] std::string tool_for(const std::string& uri) const override;
   Result<mcp::json> read(const std::string& uri, const mcp::CallContext& context) override;
   std::shared_ptr<void> watch(const std::string& uri, const std::string& owner) override;
 

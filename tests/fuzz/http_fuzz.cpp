@@ -41,7 +41,6 @@ struct House {
   http::Front front{hub, pool, limits, access, http::Origins({}, {}), {}};
   http::Handler handler = [this](http::Request& request) { return front.handle(request); };
   std::atomic<bool> stopping{false};
-  std::atomic<std::size_t> body_bytes{0};
 };
 
 }  // namespace
@@ -67,8 +66,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   });
   http::Socket socket(Fd(ends[1]), "127.0.0.1");
-  http::Connection(socket,
-                   {house.limits, house.handler, house.hub.metrics, house.log, house.stopping, house.body_bytes})
-      .serve();
+  http::Connection(socket, {house.limits, house.handler, house.hub.metrics, house.log, house.stopping}).serve();
   return 0;
 }

@@ -125,7 +125,17 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   // Both have to be there for whoever comes after a crash.
   const auto kept = content.keep_in(m_store);
   const auto after = kept ? m_store.open_content(content.revision()) : fail(kept.error());
-  const auto before = after ? m_store.open_content(current.content.revision) : fail(after.error());
+  if (!after) {
+    return fail(
+        "no_backup",
+        fmt::format("'{}' can only be written in place ({}), from a copy of the new content, which could not be "
+                    "kept: {}",
+                    printable_line(path, 300), why, after.error().message),
+        after.error().code == "too_large"
+            ? "Write it to another file with file_write, and copy that over this one with a command"
+            : "Make room in the container, or write the file with a command");
+  }
+  const auto before = m_store.open_content(current.content.revision);
   if (!before) {
     return fail("no_backup",
                 fmt::format("'{}' can only be written in place, and what is there could not be kept: {}",
@@ -136,8 +146,13 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
     return fail(noted.error());
   }
   const auto written = write_over(file.get(), after->get(), path);
-  if (!written) {
-    (void)write_over(file.get(), before->get(), path);  // what is there may be neither
+  if (!written && !write_over(file.get(), before->get(), path)) {  // what is there may be neither
+    (*journal_of_writes)->leave();
+    m_journal.reset();
+    return fail("half_written",
+                fmt::format("'{}' could be written in part only, and what was there could not be put back: {}",
+                            printable_line(path, 300), written.error().message),
+                "The next session with the container tries again to put it back; see with file_read what is there");
   }
   (*journal_of_writes)->done();
   if (!written) {

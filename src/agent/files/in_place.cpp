@@ -35,11 +35,11 @@ std::string_view read_piece(int fd, off_t at, std::string& buffer, off_t wanted)
   return std::string_view(buffer).substr(0, filled);
 }
 
-/// How many bytes two files have in common at their start.
-off_t common_start(int a, int b) {
+/// How far two files are the same from `at` on.
+off_t same_until(int a, int b, off_t at) {
   std::string piece_of_a;
   std::string piece_of_b;
-  for (off_t at = 0;;) {
+  while (true) {
     const std::string_view here = read_piece(a, at, piece_of_a, k_piece_bytes);
     const std::string_view there = read_piece(b, at, piece_of_b, k_piece_bytes);
     const auto differ = std::mismatch(here.begin(), here.end(), there.begin(), there.end()).first;
@@ -50,7 +50,7 @@ off_t common_start(int a, int b) {
   }
 }
 
-/// And at their end.
+/// How many bytes they have in common at their end.
 off_t common_end(int a, int b) {
   std::string piece_of_a;
   std::string piece_of_b;
@@ -99,9 +99,13 @@ Result<void> write_over(int file, int content, const std::string& path) {
 
 bool is_mixture(int file, int before, int after) {
   const off_t size = size_of(file);
-  const off_t new_part = common_start(file, after);
-  const bool is_new = new_part == size && size == size_of(after);
-  return !is_new && size == std::max(size_of(before), new_part) && new_part + common_end(file, before) >= size;
+  const auto is_whole = [&](int content) { return size == size_of(content) && same_until(file, content, 0) == size; };
+  if (is_whole(before) || is_whole(after)) {
+    return false;
+  }
+  const off_t put_back = same_until(file, before, 0);
+  const off_t written = same_until(file, after, put_back);
+  return size == std::max(size_of(before), written) && written + common_end(file, before) >= size;
 }
 
 }  // namespace dockbridge::agent

@@ -10,8 +10,8 @@ namespace dockbridge::agent {
 /// disk. Whoever looks meanwhile sees a mixture, and so does whoever comes after a crash.
 Result<void> write_over(int file, int content, const std::string& path);
 
-/// Whether a file is on its way from one content to another: the start of the new one, then what was there before. Not
-/// so if it is the new one.
+/// Whether a file is on its way from one content to another, or back: the start of the old one as far as it was put
+/// back, the new one as far as it was written, and what was there before. Not so if it is one of the two.
 bool is_mixture(int file, int before, int after);
 
 }  // namespace dockbridge::agent

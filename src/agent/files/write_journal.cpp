@@ -44,7 +44,8 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
   }
 }
 
-void put_back(const std::string& path, const std::string& revision, const std::string& newer,
+/// Whether there is nothing left to do.
+bool put_back(const std::string& path, const std::string& revision, const std::string& newer,
               const ContentStore& store) {
   const auto before = store.open_content(revision);
   const auto after = before ? store.open_content(newer) : fail(before.error());
@@ -54,9 +55,8 @@ void put_back(const std::string& path, const std::string& revision, const std::s
   const bool are_whole =
       after && revision_of_file(before->get()) == revision && revision_of_file(after->get()) == newer;
   // What others have made of it since is theirs.
-  if (are_whole && is_there && is_mixture(file.get(), before->get(), after->get())) {
-    (void)write_over(file.get(), before->get(), path);
-  }
+  return !are_whole || !is_there || !is_mixture(file.get(), before->get(), after->get()) ||
+         write_over(file.get(), before->get(), path).has_value();
 }
 
 }  // namespace
@@ -124,13 +124,16 @@ void WriteJournal::recover(int state_fd, const ContentStore& store) {
   visit_leftovers(state_fd, [&](const std::string& name, int) {
     const std::string note = read_file_at(state_fd, name, k_most_bytes).value_or("");
     const std::string rest = note.empty() ? "" : note.substr(1);
+    bool done = true;
     if (note.starts_with(k_temporary) && TemporaryFile::is_name_of_one(rest.substr(rest.rfind('/') + 1))) {
       ::unlink(rest.c_str());
     } else if (note.starts_with(k_in_place) && rest.size() > 2 * k_revision_length) {
-      put_back(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
-               rest.substr(k_revision_length, k_revision_length), store);
+      done = put_back(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
+                      rest.substr(k_revision_length, k_revision_length), store);
     }
-    ::unlinkat(state_fd, name.c_str(), 0);
+    if (done) {
+      ::unlinkat(state_fd, name.c_str(), 0);
+    }
     return true;
   });
 }

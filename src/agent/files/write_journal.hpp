@@ -22,10 +22,13 @@ class WriteJournal {
   /// Both contents are in the store: what was there is put back, if what is there then is a mixture of the two.
   Result<void> begin_in_place(const std::string& path, const std::string& before, const std::string& after);
   void done();
+  /// Gives up what it tells of, which is then for the next process. Nothing more can be noted.
+  void leave() { m_file.reset(); }
 
   /// Whether some process left something behind.
   static bool has_leftovers(int state_fd);
-  /// Removes temporary files, and puts back what was only half written in place.
+  /// Removes temporary files, and puts back what was only half written in place; what cannot be written now stays
+  /// noted.
   static void recover(int state_fd, const ContentStore& store);
 
  private:

@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -15,6 +13,7 @@
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/transport/line_splitter.hpp"
+#include "mcp/transport/message_memory.hpp"
 #include "util/file.hpp"
 
 namespace dockbridge::mcp {
@@ -26,32 +25,8 @@ constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
 /// What all calls under way may have brought, in longest messages.
 constexpr std::size_t k_most_under_way = 2;
-/// A message longer than this gives its memory back when its call has ended.
-constexpr std::size_t k_trimmed_bytes = 1024UL * 1024;
 /// A long reply goes out in one piece, if stdout is a pipe and may be so large.
 constexpr int k_pipe_bytes = 1024 * 1024;
-
-/// Counts the bytes of a message as long as its call holds them.
-class Claim {
- public:
-  Claim(std::shared_ptr<std::atomic<std::size_t>> total, std::size_t bytes)
-      : m_total(std::move(total)), m_bytes(bytes), m_with_this(m_total->fetch_add(bytes) + bytes) {}
-  ~Claim() {
-    m_total->fetch_sub(m_bytes);
-    if (m_bytes > k_trimmed_bytes) {
-      ::malloc_trim(0);
-    }
-  }
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-
-  [[nodiscard]] std::size_t total() const { return m_with_this; }
-
- private:
-  std::shared_ptr<std::atomic<std::size_t>> m_total;
-  std::size_t m_bytes;
-  std::size_t m_with_this;
-};
 
 }  // namespace
 
@@ -68,7 +43,7 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
   };
   const auto conversation = Conversation::begin(hub, {}, std::make_shared<DirectSink>(send));
   LineSplitter lines(max_message);
-  const auto under_way = std::make_shared<std::atomic<std::size_t>>(0);
+  MessageMemory under_way(k_most_under_way * max_message, k_most_under_way * max_message);
   StdioEnd end = StdioEnd::input_ended;
   std::array<char, 64 * 1024> buffer;
   while (true) {
@@ -93,9 +68,9 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
     lines.feed(
         {buffer.data(), static_cast<std::size_t>(got)},
         [&](std::string_view line) {
-          const auto claim = std::make_shared<Claim>(under_way, line.size());
+          const auto claim = under_way.claim(conversation->caller().owner, line.size());
           for (const auto& call : conversation->receive(line)) {
-            if (claim->total() > k_most_under_way * max_message || !pool.submit([claim, call] { call->make(); })) {
+            if (!claim || !pool.submit([claim, call] { call->make(); })) {
               call->refuse();
             }
           }

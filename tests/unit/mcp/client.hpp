@@ -2,72 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <condition_variable>
-#include <deque>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
+#include "unit/mcp/doubles.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::test {
-
-inline constexpr seconds k_patience{20};
-
-/// What the client receives, in order.
-class Inbox {
- public:
-  void put(const json& message) {
-    const std::lock_guard lock(m_mutex);
-    m_messages.push_back(json::parse(dump(message)));
-    m_changed.notify_all();
-  }
-  /// The next message; fails the test if none comes.
-  json next() {
-    std::unique_lock lock(m_mutex);
-    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
-    json message = std::move(m_messages.front());
-    m_messages.pop_front();
-    return message;
-  }
-
- private:
-  std::mutex m_mutex;
-  std::condition_variable m_changed;
-  std::deque<json> m_messages;
-};
-
-/// Calls that wait until the test lets them go or their client interrupts them.
-class Gate {
- public:
-  void open() {
-    const std::lock_guard lock(m_mutex);
-    m_open = true;
-    m_changed.notify_all();
-  }
-  StopReason pass(const CallContext& context) {
-    std::unique_lock lock(m_mutex);
-    ++m_arrived;
-    m_changed.notify_all();
-    m_changed.wait(lock, context.interruption.token(), [&] { return m_open; });
-    return context.interruption.reason();
-  }
-  void wait_for_arrivals(int count) {
-    std::unique_lock lock(m_mutex);
-    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return m_arrived >= count; }));
-  }
-
- private:
-  std::mutex m_mutex;
-  std::condition_variable_any m_changed;
-  bool m_open = false;
-  int m_arrived = 0;
-};
 
 inline const char* name_of(StopReason reason) {
   switch (reason) {
@@ -79,15 +24,6 @@ inline const char* name_of(StopReason reason) {
       return "detached";
   }
   return "";
-}
-
-inline Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call) {
-  Tool made;
-  made.name = name;
-  made.input_schema = {{"type", "object"}};
-  made.output_schema = {{"type", "object"}};
-  made.call = std::move(call);
-  return made;
 }
 
 inline ToolResult text_result(const std::string& text) {

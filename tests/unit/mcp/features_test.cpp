@@ -2,19 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <atomic>
+#include <set>
 
 #include "mcp/call.hpp"
+#include "unit/mcp/doubles.hpp"
 #include "util/worker_pool.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
+using namespace dockbridge::mcp::test;
 
 namespace {
-
-constexpr seconds k_patience{20};
 
 json meta(json capabilities = json::object()) {
   return {{k_meta_version, "2026-07-28"}, {k_meta_capabilities, std::move(capabilities)}};
@@ -32,6 +31,7 @@ class OneResource : public ResourceProvider {
                                                               return std::vector{typed + "1", typed + "2"};
                                                             }}}}};
   }
+  [[nodiscard]] std::string tool_for(const std::string&) const override { return "mark"; }
   Result<json> read(const std::string& uri, const CallContext&) override {
     if (uri != "test://one") {
       return fail("resource_not_found", "no such resource");
@@ -48,13 +48,11 @@ class House {
  public:
   class Client {
    public:
-    Client(House& house, const std::string& owner)
+    Client(House& house, const std::string& owner, const std::optional<std::set<std::string>>& tools = std::nullopt)
         : m_house(house),
-          m_conversation(Conversation::begin(house.hub, {owner}, std::make_shared<DirectSink>([this](const json& m) {
-                                               const std::lock_guard lock(m_mutex);
-                                               m_messages.push_back(m);
-                                               m_changed.notify_all();
-                                             }))) {}
+          m_conversation(Conversation::begin(
+              house.hub, {owner, tools},
+              std::make_shared<DirectSink>([this](const json& message) { m_inbox.put(message); }))) {}
     ~Client() {
       m_conversation->detach_calls();
       CHECK(m_conversation->wait_for_calls(Deadline::after(k_patience)));
@@ -65,13 +63,7 @@ class House {
         REQUIRE(m_house.pool.submit([call] { call->make(); }));
       }
     }
-    json next() {
-      std::unique_lock lock(m_mutex);
-      REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
-      json message = std::move(m_messages.front());
-      m_messages.pop_front();
-      return message;
-    }
+    json next() { return m_inbox.next(); }
     json ask(const std::string& method, const json& params) {
       send(request_message(++m_id, method, params));
       return next();
@@ -86,37 +78,14 @@ class House {
 
    private:
     House& m_house;
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
-    std::deque<json> m_messages;
+    Inbox m_inbox;
     std::shared_ptr<Conversation> m_conversation;
     int m_id = 0;
   };
 
-  void open() {
-    const std::lock_guard lock(m_mutex);
-    m_open = true;
-    m_changed.notify_all();
-  }
-  int made() {
-    const std::lock_guard lock(m_mutex);
-    return m_made;
-  }
-
  private:
-  Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call,
-            TaskSupport support = TaskSupport::forbidden) {
-    Tool made;
-    made.name = name;
-    made.input_schema = {{"type", "object"}};
-    made.call = std::move(call);
-    made.task_support = support;
-    return made;
-  }
   ToolResult pass(const CallContext& context) {
-    std::unique_lock lock(m_mutex);
-    ++m_made;
-    m_changed.wait(lock, context.interruption.token(), [&] { return m_open; });
+    gate.pass(context);
     return {"through", nullptr};
   }
   std::vector<Tool> tools() {
@@ -143,8 +112,7 @@ class House {
              }),
         tool("fail",
              [this](const json& arguments, const CallContext&) {
-               const std::lock_guard lock(m_mutex);
-               ++m_made;
+               ++failed;
                ToolResult result = error_result({"it_failed", "it failed"});
                result.may_be_repeated = arguments.value("mayBeRepeated", false);
                return result;
@@ -158,12 +126,9 @@ class House {
         })};
   }
 
-  std::mutex m_mutex;
-  std::condition_variable_any m_changed;
-  bool m_open = false;
-  int m_made = 0;
-
  public:
+  Gate gate;
+  std::atomic<int> failed{0};
   OneResource resources;
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server{
@@ -195,7 +160,7 @@ TEST_CASE("a client that asks for a task gets it at once and its result when it 
   const json id = task["taskId"];
   CHECK(client.ask("tasks/get", {{"taskId", id}})["result"]["status"] == "working");
   CHECK(client.ask("tasks/list", json::object())["result"]["tasks"][0]["taskId"] == id);
-  house.open();
+  house.gate.open();
   client.send(request_message("result", "tasks/result", {{"taskId", id}}));
   json answer = client.next();
   if (answer.contains("method")) {
@@ -221,7 +186,7 @@ TEST_CASE("a stateless call becomes a task only for a client that follows tasks,
   CHECK(alice.stateless("tasks/list", {}, k_follows_tasks)["error"]["code"] == k_method_not_found);
   CHECK(alice.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
   CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
-  house.open();
+  house.gate.open();
   CHECK(text_of(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
 }
 
@@ -341,6 +306,26 @@ TEST_CASE("who listens is told what it asked for, under the id of its request, u
   CHECK(client.stateless("server/discover").contains("result"));
 }
 
+TEST_CASE("who may not use a tool may not read, watch or complete what it would tell") {
+  House house;
+  for (const bool may : {true, false}) {
+    CAPTURE(may);
+    House::Client client(house, "alice", std::set<std::string>{may ? "mark" : "log"});
+    const json listened =
+        client.stateless("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", {"test://one"}}}}});
+    CHECK(listened["params"]["notifications"].contains("resourceSubscriptions") == may);
+    client.initialize();
+    const json read = client.ask("resources/read", {{"uri", "test://one"}});
+    CHECK(read.contains("result") == may);
+    CHECK((may || read["error"]["code"] == k_handshake_resource_not_found));
+    CHECK(client.ask("resources/subscribe", {{"uri", "test://one"}}).contains("result") == may);
+    const json completed = client.ask(
+        "completion/complete",
+        {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}}, {"argument", {{"name", "n"}, {"value", "a"}}}});
+    CHECK(completed["result"]["completion"]["values"].size() == (may ? 2 : 0));
+  }
+}
+
 TEST_CASE("a subscribed resource is told of until it is unsubscribed") {
   House house;
   House::Client client(house, "alice");
@@ -366,16 +351,16 @@ TEST_CASE("a call with an idempotency key is made once, also over another connec
   };
   one.send(request_message(1, "tools/call", params(json::object())));
   other.send(request_message(1, "tools/call", params(json::object())));
-  house.open();
+  house.gate.open();
   CHECK(text_of(one.next()["result"]) == "through");
   CHECK(text_of(other.next()["result"]) == "through");
-  CHECK(house.made() == 1);
+  CHECK(house.gate.arrived() == 1);
   CHECK(text_of(one.ask("tools/call", params(json::object()))["result"]) == "through");
-  CHECK(house.made() == 1);
+  CHECK(house.gate.arrived() == 1);
   CHECK(one.ask("tools/call", params({{"other", 1}}))["result"]["structuredContent"]["error"]["code"] ==
         "idempotency_conflict");
   CHECK(text_of(bob.ask("tools/call", params(json::object()))["result"]) == "through");
-  CHECK(house.made() == 2);
+  CHECK(house.gate.arrived() == 2);
 }
 
 TEST_CASE("tools know a call under a key by its mark, which differs by owner, key and arguments") {
@@ -413,10 +398,10 @@ TEST_CASE("an error is the answer to repetitions too, unless the tool itself doe
   };
   call("one", false);
   call("one", false);
-  CHECK(house.made() == 1);
+  CHECK(house.failed == 1);
   call("two", true);
   call("two", true);
-  CHECK(house.made() == 3);
+  CHECK(house.failed == 3);
 }
 
 TEST_CASE("a call that was cancelled under its key can be made again") {
@@ -426,13 +411,11 @@ TEST_CASE("a call that was cancelled under its key can be made again") {
   with_key[k_meta_idempotency_key] = "k";
   const json params = {{"name", "gate"}, {"_meta", with_key}};
   client.send(request_message("first", "tools/call", params));
-  while (house.made() == 0) {
-    std::this_thread::yield();
-  }
+  house.gate.wait_for_arrivals(1);
   client.send(notification_message("notifications/cancelled", {{"requestId", "first"}}));
-  house.open();
+  house.gate.open();
   CHECK(text_of(client.ask("tools/call", params)["result"]) == "through");
-  CHECK(house.made() == 2);
+  CHECK(house.gate.arrived() == 2);
 }
 
 TEST_CASE("sealed state comes back whole or not at all") {

@@ -105,6 +105,21 @@ TEST_CASE("a batch that is empty or too large is refused as a whole") {
   client.expect_nothing_more();
 }
 
+TEST_CASE("a handshake is no part of a batch") {
+  Client client;
+  client.initialize("2025-03-26");
+  const json handshake = request_message(1, "initialize", {{"protocolVersion", "2025-11-25"}});
+  const json ping = request_message(2, "ping", json::object());
+  for (int i = 0; i < 2; ++i) {  // batches are still taken after it
+    client.send(json::array({handshake, ping}));
+    const json answers = client.inbox.next();
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[0]["id"] == 1);
+    CHECK(answers[0]["error"]["code"] == k_invalid_request);
+    CHECK(answers[1]["result"] == json::object());
+  }
+}
+
 TEST_CASE("other revisions have no batches") {
   for (const std::string version : {"2024-11-05", "2025-06-18", "2025-11-25"}) {
     Client client;

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
-
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -17,7 +15,8 @@ json grown(const std::string& process, const std::string& out, const char* happe
   return {{"process", state}, {"carried", true}, {"happened", happened}};
 }
 
-/// A process that prints the next of `words` each time somebody waits for something, and ends after the last.
+/// A process that prints the next of `words` each time somebody waits for something, and ends after the last. Who
+/// waits in vain is told so at once, as the followers here wait for no time at all.
 class Talkative {
  public:
   explicit Talkative(std::vector<std::string> words) : m_words(std::move(words)) {}
@@ -29,9 +28,6 @@ class Talkative {
       return;
     }
     const bool grows = listens && !m_words[m_next].empty();
-    if (!grows) {
-      std::this_thread::sleep_for(milliseconds(request.head.at("timeoutMs").get<int>()));
-    }
     m_out += m_words[m_next++];
     agent.answer(request, grown(request.head.at("process"), m_out, grows ? "grew" : "nothing"), m_out);
   }
@@ -57,7 +53,7 @@ struct Follower {
     context.shows_progress = shows_progress;
     const tools::Settings settings;
     const tools::ToolCall call{world.sandbox, settings, arguments, context};
-    return tools::Following(call, {}, seconds(20)).start(start_request());
+    return tools::Following(call, {}, seconds(20), {milliseconds(0), milliseconds(0)}).start(start_request());
   }
 
   World world;

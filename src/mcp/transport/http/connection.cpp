@@ -20,6 +20,26 @@ bool same_name(std::string_view one, std::string_view other) {
          });
 }
 
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? ""
+                                         : std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
+}
+
+/// The lines after the first, each a name and a value.
+std::vector<std::pair<std::string, std::string>> headers_of(std::string_view head) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (std::size_t end = head.find("\r\n"); end != std::string_view::npos;) {
+    head.remove_prefix(end + 2);
+    end = head.find("\r\n");
+    const std::string_view line = head.substr(0, end);
+    if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
+      headers.emplace_back(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    }
+  }
+  return headers;
+}
+
 }  // namespace
 
 std::string refusal(int status, const char* reason, const char* retry_after) {
@@ -73,9 +93,19 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     set_keep_alive_timeout(std::chrono::duration_cast<seconds>(shared.limits.idle_time).count());
     set_keep_alive_max_count(1'000'000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      m_asked = true;
       respond(request, response);
       return HandlerResponse::Handled;
     });
+    // The library answers by itself what it cannot read, and would take what follows, such as the body, for a request.
+    set_error_handler(httplib::Server::Handler([this](const httplib::Request&, httplib::Response& response) {
+      if (!m_asked) {
+        m_close = true;
+        m_shared.metrics.count_refusal(std::to_string(response.status));
+        m_shared.metrics.count_http_request(response.status);
+        response.set_header("Connection", "close");
+      }
+    }));
     // The library would send what() to the client.
     set_exception_handler([this](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
       m_close = true;
@@ -86,6 +116,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   void serve() {
     while (await_head() && !m_close) {
       bool closed = false;
+      m_asked = false;
       const bool served = process_request(*this, false, closed, [](httplib::Request& request) {
         request.headers.erase("Accept-Encoding");  // answers are not compressed,
         request.ranges.clear();                    // nor cut
@@ -106,6 +137,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     while (true) {
       const std::size_t end = m_input.find("\r\n\r\n", searched);
       if (end != std::string::npos && end <= m_shared.limits.header_bytes) {
+        m_head_bytes = end;
         return true;
       }
       if (m_input.size() > m_shared.limits.header_bytes) {
@@ -141,18 +173,14 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
 
   void respond(const httplib::Request& from, httplib::Response& to) {
-    Request request{from.method, from.path, {}, m_client, {}};
-    for (const auto& [name, value] : from.headers) {
-      // Put there by the library beside what the client may have sent under the same name.
-      if (name != "REMOTE_ADDR" && name != "REMOTE_PORT" && name != "LOCAL_ADDR" && name != "LOCAL_PORT") {
-        request.headers.emplace_back(name, value);
-      }
-    }
+    // The headers as they were sent: the library decodes %XX in them, and adds some of its own.
+    Request request{
+        from.method, from.path, headers_of(std::string_view(m_input).substr(0, m_head_bytes)), m_client, {}};
     bool body_read = false;
     const bool has_body = request.count("Content-Length") > 0 || request.count("Transfer-Encoding") > 0;
-    request.read_body = [&]() -> Result<std::string> {
+    request.read_body = [&](const Request::Room& room) -> Result<std::string> {
       body_read = true;
-      return read_body(request);
+      return read_body(request, room);
     };
     Response response = m_shared.handler(request);
     m_shared.metrics.count_http_request(response.status);
@@ -186,25 +214,25 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     return next->empty() || (sink.write(next->data(), next->size()) && flush());
   }
 
-  Result<std::string> read_body(const Request& request) {
+  Result<std::string> read_body(const Request& request, const Request::Room& room) {
     const auto given = request.header("Content-Length");
     std::size_t length = 0;
     const char* end = given ? given->data() + given->size() : nullptr;
-    if (!given || given->empty() || std::from_chars(given->data(), end, length).ptr != end) {
+    const auto read = given ? std::from_chars(given->data(), end, length) : std::from_chars_result{};
+    if (!given || given->empty() || read.ptr != end) {
       m_close = true;
       return fail("bad_length", "the request needs one Content-Length");
     }
-    if (length > m_shared.limits.body_bytes) {
+    if (read.ec != std::errc() || length > m_shared.limits.body_bytes) {
       m_close = true;
       return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
     }
+    if (!room(length)) {
+      m_close = true;
+      return fail("busy", "the requests that run have brought too much; send large ones one after the other");
+    }
     if (!flush()) {  // the client may wait to be told to go on
       return fail("too_slow", "the client is gone");
-    }
-    const Claim claim(m_shared.body_bytes, length);
-    if (claim.total() > m_shared.limits.bodies_bytes) {
-      m_close = true;
-      return fail("busy", "too many large requests at once");
     }
     const auto deadline = Deadline::after(m_shared.limits.body_time);
     while (m_input.size() - m_taken < length) {
@@ -256,30 +284,16 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
   socket_t socket() const override { return 0; }
 
-  /// Counts bytes in the memory of all connections while it lives.
-  class Claim {
-   public:
-    Claim(std::atomic<std::size_t>& sum, std::size_t bytes)
-        : m_sum(sum), m_bytes(bytes), m_total(sum.fetch_add(bytes) + bytes) {}
-    ~Claim() { m_sum.fetch_sub(m_bytes); }
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
-    [[nodiscard]] std::size_t total() const { return m_total; }
-
-   private:
-    std::atomic<std::size_t>& m_sum;
-    std::size_t m_bytes;
-    std::size_t m_total;
-  };
-
   Socket& m_socket;
   Shared m_shared;
   std::shared_ptr<Wakeup> m_wakeup = std::make_shared<Wakeup>();
   Client m_client;
   std::string m_input;
-  std::size_t m_taken = 0;  // of the input
+  std::size_t m_taken = 0;       // of the input
+  std::size_t m_head_bytes = 0;  // without the empty line
   std::string m_output;
   bool m_broken = false;
+  bool m_asked = false;  // whether the request got to the handler
   bool m_close = false;
 };
 

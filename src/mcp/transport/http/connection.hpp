@@ -21,7 +21,6 @@ class Connection {
     Metrics& metrics;
     Log& log;
     std::atomic<bool>& stopping;
-    std::atomic<std::size_t>& body_bytes;  ///< in the memory of all connections
   };
   Connection(Socket& socket, Shared shared);
   ~Connection();

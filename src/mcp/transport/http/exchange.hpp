@@ -19,7 +19,8 @@ namespace dockbridge::mcp::http {
 struct Limits {
   std::size_t header_bytes = 32 * 1024;
   std::size_t body_bytes = 16 * 1024 * 1024;
-  std::size_t bodies_bytes = 256 * 1024 * 1024;  ///< of all requests at a time
+  /// Of all requests that are read or run at a time, half of it for each owner; at least two of the largest.
+  std::size_t bodies_bytes = 256 * 1024 * 1024;
   milliseconds header_time{10'000};
   milliseconds body_time{60'000};
   milliseconds idle_time{75'000};   ///< between two requests
@@ -55,8 +56,10 @@ struct Request {
   std::string path;
   std::vector<std::pair<std::string, std::string>> headers;
   Client& client;
-  /// Once. The error's code is `too_large`, `too_slow`, `bad_length` or `busy`.
-  std::function<Result<std::string>()> read_body;
+  /// Whether a body of so many bytes may be read.
+  using Room = std::function<bool(std::size_t bytes)>;
+  /// Once. The error's code is `too_large`, `too_slow`, `bad_length`, or `busy` if there was no room.
+  std::function<Result<std::string>(const Room& room)> read_body;
 
   /// None if it is absent or there are several of it.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "mcp/transport/http/stateless_headers.hpp"
 
 namespace dockbridge::mcp::http {
@@ -18,8 +20,8 @@ Response error_response(int status, int code, const std::string& message, const 
   return response;
 }
 
-Response refused(int status, const std::string& message) {
-  Response response = error_response(status, k_invalid_request, message);
+Response refused(int status, const std::string& message, const json& id = nullptr) {
+  Response response = error_response(status, k_invalid_request, message, id);
   response.refusal = std::to_string(status);
   return response;
 }
@@ -29,8 +31,13 @@ bool is_loopback(const std::string& address) {
 }
 
 bool is_json(const Request& request) {
+  constexpr std::string_view k_json = "application/json";
   const std::string type = request.header("Content-Type").value_or("");
-  return type == "application/json" || type.starts_with("application/json;");
+  const bool begins_so = type.size() >= k_json.size() &&
+                         std::equal(k_json.begin(), k_json.end(), type.begin(),
+                                    [](char wanted, unsigned char given) { return wanted == std::tolower(given); });
+  const std::size_t rest = begins_so ? type.find_first_not_of(" \t", k_json.size()) : 0;
+  return begins_so && (rest == std::string::npos || type[rest] == ';');
 }
 
 json envelope_version(const json& message) {
@@ -43,6 +50,11 @@ json id_of(const json& message) {
   const auto id = message.is_object() ? message.find("id") : message.end();
   const bool usable = message.is_object() && id != message.end() && (id->is_string() || id->is_number_integer());
   return usable ? *id : json(nullptr);
+}
+
+/// What the bodies of all owners may have together; each may have half, so that another finds room.
+std::size_t joint_bodies(const Limits& limits) {
+  return std::max(limits.bodies_bytes, 2 * limits.body_bytes);
 }
 
 bool is_handshake_version(const std::string& version) {
@@ -61,7 +73,8 @@ Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins 
       m_sessions(hub, m_limits),
       m_requests(limits.requests_per_owner),
       m_streams(limits.streams_per_owner),
-      m_rate(limits.rate_per_owner) {}
+      m_rate(limits.rate_per_owner),
+      m_bodies(joint_bodies(limits), joint_bodies(limits) / 2) {}
 
 Response Front::handle(Request& request) {
   auto refusal = refuse_at_the_door(request);
@@ -177,7 +190,10 @@ Response Front::post(Turn& turn) {
   if (!claim) {
     return too_many("requests at a time");
   }
-  const auto body = request.read_body();
+  auto body = request.read_body([&](std::size_t bytes) {
+    turn.memory = m_bodies.claim(turn.caller.owner, bytes);
+    return turn.memory != nullptr;
+  });
   if (!body) {
     const std::string& code = body.error().code;
     const int status = code == "too_large" ? 413 : code == "too_slow" ? 408 : code == "busy" ? 503 : 411;
@@ -192,6 +208,7 @@ Response Front::post(Turn& turn) {
     return error_response(400, malformed->code, malformed->reason);
   }
   json message = std::move(std::get<json>(parsed));
+  *body = std::string();  // the call may take long
   const json version = envelope_version(message);
   const auto header = request.header("MCP-Protocol-Version");
   const bool modern_header = header && !is_handshake_version(*header);
@@ -249,12 +266,11 @@ Response Front::initialize(Turn& turn, json message) {
 Response Front::post_handshake(Turn& turn, json message) {
   const auto id = turn.request.header("Mcp-Session-Id");
   if (!id) {
-    return error_response(400, k_invalid_request, "the header Mcp-Session-Id is required after initialize",
-                          id_of(message));
+    return refused(400, "the header Mcp-Session-Id is required after initialize", id_of(message));
   }
   turn.session = m_sessions.find(*id, turn.caller.owner);
   if (!turn.session) {
-    return error_response(404, k_invalid_request, "there is no such session; initialize again", id_of(message));
+    return refused(404, "there is no such session; initialize again", id_of(message));
   }
   turn.conversation = turn.session->conversation();
   turn.outbox = turn.session->new_stream();

@@ -11,6 +11,7 @@
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/quota.hpp"
 #include "mcp/transport/http/sessions.hpp"
+#include "mcp/transport/message_memory.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
@@ -46,6 +47,7 @@ class Front {
     std::shared_ptr<Outbox> outbox{};
     std::shared_ptr<Session> session{};  ///< handshake era
     bool envelope_complete = true;       ///< stateless
+    std::shared_ptr<void> memory{};      ///< claimed for its message
   };
 
   std::optional<Response> refuse_at_the_door(const Request& request);
@@ -76,6 +78,7 @@ class Front {
   Quota m_requests;
   Quota m_streams;
   Rate m_rate;
+  MessageMemory m_bodies;
   std::atomic<bool> m_stopping{false};
   std::mutex m_mutex;                                  // guards the list
   std::list<std::weak_ptr<Conversation>> m_stateless;  // those that were not answered at once

@@ -129,7 +129,7 @@ void Listener::serve(Socket& socket) {
   }
   try {
     if (!m_tls || socket.shake_hands(*m_tls, Deadline::after(k_handshake_time))) {
-      Connection(socket, {m_limits, m_handler, m_metrics, m_log, m_stopping, m_body_bytes}).serve();
+      Connection(socket, {m_limits, m_handler, m_metrics, m_log, m_stopping}).serve();
     }
   } catch (const std::exception& error) {
     m_log.error("an HTTP connection failed", {{"error", error.what()}});

@@ -56,7 +56,6 @@ class Listener {
   Wakeup m_wakeup;  // for the thread that accepts
   int m_port = 0;
   std::atomic<bool> m_stopping{false};
-  std::atomic<std::size_t> m_body_bytes{0};
   mutable std::mutex m_mutex;  // guards the open sockets
   std::set<Socket*> m_open;
   WorkerPool m_threads;

@@ -106,7 +106,7 @@ Response Front::exchange(Turn& turn, json message) {
     remember(turn.conversation);  // before it begins, so that it is not missed at the server's end
   }
   for (const auto& call : calls) {
-    if (!m_pool.submit([call] { call->make(); })) {
+    if (!m_pool.submit([memory = turn.memory, call] { call->make(); })) {
       call->refuse();
     }
   }

@@ -1,6 +1,10 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 
+#include "agent/files/write_journal.hpp"
+#include "support/failing_call.hpp"
 #include "unit/agent/files/changing_world.hpp"
 
 using namespace dockbridge;
@@ -145,6 +149,81 @@ TEST_CASE("a file with several names is not written in place when its old conten
   const auto answer = world.write("file", "new");
   CHECK(!answer);
   CHECK(world.content("file") == "old");
+}
+
+TEST_CASE("a file that can be neither written in place nor put back is put back by the next session") {
+  ChangingWorld world;
+  const std::string old(300'000, 'o');
+  world.put("file", old);
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  // It is written in pieces of 256 KiB. What fails is the last of them, of the new content and then of the old one.
+  REQUIRE(while_failing({SYS_pwrite64, EIO, 2, 10'000, 256 * 1024 - 1}, [&] {
+    const auto answer = world.write("file", std::string(600'000, 'n'));
+    const bool goes_on = world.write("another", "content").has_value();
+    return code_of(answer) == "half_written" && says(answer.error(), "next session") && goes_on;
+  }));
+  CHECK(revision_of(world.content("other")) == revision_of(old.substr(0, 256 * 1024) + std::string(256 * 1024, 'n')));
+  const Fd state(::open(world.state().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto store = agent::ContentStore::open(state.get());
+  REQUIRE(store);
+  agent::WriteJournal::recover(state.get(), *store);
+  CHECK(revision_of(world.content("other")) == revision_of(old));
+  CHECK(world.content("another") == "content");
+  CHECK_FALSE(agent::WriteJournal::has_leftovers(state.get()));
+}
+
+TEST_CASE("a file that could not be written in place is as it was, and nothing is left to do") {
+  ChangingWorld world;
+  const std::string old(1000, 'o');
+  world.put("file", old);
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  REQUIRE(while_failing({SYS_pwrite64, EIO, 2, 10'000, 256 * 1024 - 1},
+                        [&] { return code_of(world.write("file", std::string(300'000, 'n'))) == "io_error"; }));
+  CHECK(world.content("other") == old);
+  // Others may make of it what looks like a mixture.
+  const std::string theirs(2000, 'n');
+  world.put("file", theirs);
+  const Fd state(::open(world.state().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  agent::WriteJournal::recover(state.get(), *agent::ContentStore::open(state.get()));
+  CHECK(world.content("other") == theirs);
+}
+
+TEST_CASE("a content that is too large to be kept is not written in place, and it is said how to go on") {
+  ChangingWorld world;
+  world.put("file", "old");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  std::vector<std::string> pieces(129, std::string(1024UL * 1024, 'x'));
+  const auto answer = world.write_in_pieces("file", pieces);
+  REQUIRE(code_of(answer) == "no_backup");
+  CHECK(says(answer.error(), "2 names"));
+  CHECK(says(answer.error(), "a copy of the new content"));
+  CHECK(says(answer.error(), "135266304 bytes are too much"));
+  CHECK(says(answer.error(), "copy that over this one with a command"));
+  CHECK(world.content("other") == "old");
+  CHECK(world.is_tidy());
+}
+
+TEST_CASE("a file of the kernel, which cannot be replaced nor synced, is written in place") {
+  ChangingWorld world;
+  fs::create_symlink("/proc/self/oom_score_adj", world.at("score"));
+  const std::string before = world.content("score");
+  const std::string after = before == "900\n" ? "901\n" : "900\n";
+  REQUIRE(in_a_child([&] {
+    world.read("score");
+    const auto answer = world.write("score", after);
+    return answer && notes(answer, "in place") && world.content("score") == after;
+  }));
+  CHECK(world.content("score") == before);
+}
+
+TEST_CASE("a new file whose name is refused as busy is not made, and leaves nothing behind") {
+  ChangingWorld world;
+  REQUIRE(while_failing({SYS_renameat2, EBUSY}, [&] { return code_of(world.write("file", "new")) == "is_busy"; }));
+  CHECK(!fs::exists(world.at("file")));
+  CHECK(world.is_tidy());
 }
 
 TEST_CASE("a content that comes in pieces is seen as a whole or not at all") {

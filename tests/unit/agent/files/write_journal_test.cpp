@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "agent/files/revision.hpp"
+#include "support/failing_call.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
@@ -136,6 +138,49 @@ TEST_CASE("a file that was half written in place gets its old content back") {
     WriteJournal::recover(world.state.fd(), store);
     CHECK(world.content("file") == before);
   }
+}
+
+TEST_CASE("a file whose way back was broken off, too, gets its old content back") {
+  const World world;
+  const std::string before = "the old content";
+  const std::string after = "THE NEW CONTENT, WHICH IS LONGER";
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of(before), before));
+  REQUIRE(store.put(revision_of(after), after));
+  for (const std::string& half :
+       {std::string("the NEW content"), std::string("the old CONTENT, WH"), std::string("the old content, WHICH"),
+        std::string("the old content, WHICH IS LONGER")}) {
+    CAPTURE(half);
+    world.put("file", half);
+    world.do_and_die([&](WriteJournal& journal) {
+      (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
+    });
+    WriteJournal::recover(world.state.fd(), store);
+    CHECK(world.content("file") == before);
+  }
+}
+
+TEST_CASE("what cannot be put back now is put back by the next") {
+  const World world;
+  const std::string before(10'000, 'o');
+  const std::string after(20'000, 'n');
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of(before), before));
+  REQUIRE(store.put(revision_of(after), after));
+  const std::string half = after.substr(0, 15'000);
+  world.put("file", half);
+  world.do_and_die([&](WriteJournal& journal) {
+    (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
+  });
+  REQUIRE(test::while_failing({SYS_pwrite64, EIO}, [&] {
+    WriteJournal::recover(world.state.fd(), store);
+    return true;
+  }));
+  CHECK(revision_of(world.content("file")) == revision_of(half));
+  CHECK(WriteJournal::has_leftovers(world.state.fd()));
+  WriteJournal::recover(world.state.fd(), store);
+  CHECK(revision_of(world.content("file")) == revision_of(before));
+  CHECK(world.journals() == 0);
 }
 
 TEST_CASE("a file that others have written since is not touched") {
