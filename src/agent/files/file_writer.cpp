@@ -83,7 +83,7 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
     return fail(written.error());
   }
   auto published = publish(current, *temporary, mode);
-  if (current.file && !published && published.error().code == "is_busy") {
+  if (!published && published.error().code == "is_busy") {
     temporary.reset();  // before the journal speaks of something else
     return write_in_place(current, k_mounted, content, mode);
   }
@@ -96,9 +96,8 @@ Result<FileWriter::Notes> FileWriter::write_staged(const CurrentFile& current, T
     return write_in_place(current, *reason, content, mode);
   }
   auto published = publish(current, staged, mode);
-  return current.file && !published && published.error().code == "is_busy"
-             ? write_in_place(current, k_mounted, content, mode)
-             : std::move(published);
+  return !published && published.error().code == "is_busy" ? write_in_place(current, k_mounted, content, mode)
+                                                           : std::move(published);
 }
 
 Result<FileWriter::Notes> FileWriter::publish(const CurrentFile& current, TemporaryFile& file,

@@ -179,9 +179,9 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
                                 ::unlinkat(directory, m_name.c_str(), 0) == 0);
   if (!moved) {
     const int number = errno;
-    return number == EEXIST  ? fail(touched(m_place->path))
-           : number == EBUSY ? fail("is_busy", "the file cannot be replaced")
-                             : fail(file_error(m_place->path, number));
+    return number == EEXIST                       ? fail(touched(m_place->path))
+           : number == EBUSY && before != nullptr ? fail("is_busy", "the file cannot be replaced")
+                                                  : fail(file_error(m_place->path, number));
   }
   m_name.clear();
   m_journal->done();

@@ -221,7 +221,7 @@ TEST_CASE("a file of the kernel, which cannot be replaced nor synced, is written
 
 TEST_CASE("a new file whose name is refused as busy is not made, and leaves nothing behind") {
   ChangingWorld world;
-  REQUIRE(while_failing({SYS_renameat2, EBUSY}, [&] { return code_of(world.write("file", "new")) == "is_busy"; }));
+  REQUIRE(while_failing({SYS_renameat2, EBUSY}, [&] { return code_of(world.write("file", "new")) == "io_error"; }));
   CHECK(!fs::exists(world.at("file")));
   CHECK(world.is_tidy());
 }
