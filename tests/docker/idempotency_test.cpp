@@ -6,6 +6,8 @@
 #include <random>
 #include <thread>
 
+#include "cli/bridge.hpp"
+#include "mcp/once.hpp"
 #include "support/connected.hpp"
 #include "support/full.hpp"
 
@@ -50,6 +52,21 @@ class Mortal {
   }
   Server server;
 };
+
+/// Does what a server does of a keyed send_input before it is killed: it gives the input and its end, and goes no
+/// further.
+void give_input_and_end(const Container& container, const std::string& key, const std::string& process, json more) {
+  more.update({{"processId", process}, {"rationale", "a test"}});
+  const auto mark = mcp::once_mark("local", key, "send_input" + more.dump());
+  cli::Options options;
+  options.container.name = container.name();
+  Log log(-1, LogLevel::off, LogFormat::text);
+  cli::Bridge bridge(options, log);
+  const std::string input = more["input"];
+  const auto taken = bridge.sandbox().send_input(process, input, true, sandbox::Once{mark.key, mark.call, 0, {0, 0}});
+  REQUIRE(taken);
+  CHECK(taken->count == input.size());
+}
 
 /// Leaves a line each time it is run, and goes on until it is let go.
 const std::string k_slow =
@@ -199,6 +216,29 @@ TEST_CASE("the end of input and an interrupt under a key are given once, also wh
   CHECK(error_of(send_once(second.server, "new", id, {{"input", "more"}}))["code"] == "stdin_closed");
   CHECK(fields_of(check(second.server, id))["stdout"] == "last\nend of input\ninterrupted\n");
   control(second.server, id, "kill");
+}
+
+TEST_CASE("a call that was broken off between the end of input and an interrupt goes on with the interrupt") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server,
+      "trap 'echo interrupted' INT; cat; echo end of input; until [ -e /app/go ]; do sleep 0.05; done; echo done");
+  const json all = {{"input", "last\n"}, {"autoNewline", false}, {"eof", true}, {"keys", {"ctrl-c"}}};
+  give_input_and_end(container, "k", id, all);
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}}))["happened"] == "pattern");
+
+  const json rest = send_once(first.server, "k", id, all);
+  CAPTURE(rest.dump());
+  CHECK(rest["isError"] == false);
+  CHECK(fields_of(rest)["accepted"] == 5);
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}}))["happened"] == "pattern");
+  first.kill();
+
+  Mortal second(container);
+  CHECK(fields_of(send_once(second.server, "k", id, all))["accepted"] == 5);
+  CHECK(container.sh("touch /app/go") == "");
+  CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["stdout"] == "last\nend of input\ninterrupted\ndone\n");
 }
 
 TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
