@@ -241,6 +241,44 @@ TEST_CASE("a call that was broken off between the end of input and an interrupt 
   CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["stdout"] == "last\nend of input\ninterrupted\ndone\n");
 }
 
+TEST_CASE("an interrupt under a key that comes after the end of the process is refused each time") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  // Nothing is left of the one; of the other, something that it started.
+  for (const std::string command : {"read -r x; exit 3", "sleep 600 & read -r x; exit 3"}) {
+    CAPTURE(command);
+    const std::string id = start_in_background(first.server, command);
+    first.server.call("send_input", {{"processId", id}, {"input", "go"}});
+    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 3);
+    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    Mortal second(container);
+    CHECK(error_of(send_once(second.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+  }
+}
+
+TEST_CASE("an interrupt under a key that ended the process is answered as what it was when it is repeated") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  for (const std::string left : {"", "sleep 600 & "}) {
+    CAPTURE(left);
+    const std::string id = start_in_background(
+        first.server, left + "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done");
+    CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "ready"}}}}))["happened"] == "pattern");
+    CHECK(send_once(first.server, "int " + id, id, {{"keys", {"ctrl-c"}}})["isError"] == false);
+    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 5);
+
+    Mortal second(container);
+    const json again = send_once(second.server, "int " + id, id, {{"keys", {"ctrl-c"}}});
+    CAPTURE(again.dump());
+    CHECK(again["isError"] == false);
+    CHECK(fields_of(again)["accepted"] == 0);
+    CHECK(fields_of(again)["exitCode"] == 5);
+    CHECK(fields_of(again)["stdout"] == "interrupted\n");
+    CHECK(error_of(send_once(second.server, "new " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+  }
+}
+
 TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);

@@ -64,3 +64,11 @@ TEST_CASE("input under a new key for a process whose input is closed is refused,
   CHECK(world.container.count("input") == 0);
   CHECK(world.container.count("signal") == 0);
 }
+
+TEST_CASE("an interrupt under a key that finds the process just ended says so each time") {
+  World world = world_of(state_of(k_process), {{"signal", done_once(0, false, 0)}, {"taken", done_once(0, false, 0)}});
+  for (int time = 0; time < 2; ++time) {
+    CHECK(send_once(world, {{"keys", {"ctrl-c"}}}).structured["error"]["code"] == "process_ended");
+  }
+  CHECK(world.container.count("signal") == 2);
+}
