@@ -279,6 +279,30 @@ TEST_CASE("an interrupt under a key that ended the process is answered as what i
   }
 }
 
+TEST_CASE("keys behind input that was taken in part are not pressed, also when it is repeated and there is room") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server, "trap 'echo interrupted' INT; until [ -e /app/go ]; do sleep 0.05; done; wc -c");
+  const json all = {{"input", std::string(2'000'000, 'x')}, {"keys", {"ctrl-c"}}};
+  const json part = send_once(first.server, "k", id, all);
+  const std::size_t accepted = fields_of(part)["accepted"];
+  CHECK(accepted > 0);
+  CHECK(accepted < 2'000'000);
+  CHECK(text_of(part).find(fmt::format("only {} of 2000000 bytes were taken", accepted)) != std::string::npos);
+  CHECK(text_of(part).find("send the rest later") != std::string::npos);
+  CHECK(fields_of(part)["status"] == "running");
+
+  Mortal second(container);
+  CHECK(essence(send_once(second.server, "k", id, all)) == essence(part));
+  CHECK(container.sh("touch /app/go") == "");
+  CHECK(fields_of(check(second.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}}))["happened"] == "input");
+  Mortal third(container);
+  CHECK(essence(send_once(third.server, "k", id, all)) == essence(part));
+  third.server.call("send_input", {{"processId", id}, {"eof", true}});
+  CHECK(fields_of(check(third.server, id, {{"timeout", 20}}))["stdout"] == fmt::format("{}\n", accepted));
+}
+
 TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
