@@ -197,10 +197,18 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
   return all;
 }
 
+bool was_taken(Sandbox& sandbox, const Order& order, const Once& once) {
+  const auto before = sandbox.taken(order.process, once);
+  return before && before->has_value();
+}
+
 /// Under a key, what was taken before counts, also if the process could not take it any more.
 Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
                         const std::optional<Once>& once) {
-  const auto unable = obstacle(state, order);
+  auto unable = obstacle(state, order);
+  if (unable && state.running() && once && was_taken(sandbox, order, *once)) {
+    unable.reset();  // the input was closed behind what was taken, but the keys that follow may not have been pressed
+  }
   auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once);
   if (given || !once || (!unable && given.error().code != "process_ended")) {
     return given;

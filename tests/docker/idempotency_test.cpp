@@ -6,6 +6,8 @@
 #include <random>
 #include <thread>
 
+#include "cli/bridge.hpp"
+#include "mcp/once.hpp"
 #include "support/connected.hpp"
 #include "support/full.hpp"
 
@@ -50,6 +52,21 @@ class Mortal {
   }
   Server server;
 };
+
+/// Does what a server does of a keyed send_input before it is killed: it gives the input and its end, and goes no
+/// further.
+void give_input_and_end(const Container& container, const std::string& key, const std::string& process, json more) {
+  more.update({{"processId", process}, {"rationale", "a test"}});
+  const auto mark = mcp::once_mark("local", key, "send_input" + more.dump());
+  cli::Options options;
+  options.container.name = container.name();
+  Log log(-1, LogLevel::off, LogFormat::text);
+  cli::Bridge bridge(options, log);
+  const std::string input = more["input"];
+  const auto taken = bridge.sandbox().send_input(process, input, true, sandbox::Once{mark.key, mark.call, 0, {0, 0}});
+  REQUIRE(taken);
+  CHECK(taken->count == input.size());
+}
 
 /// Leaves a line each time it is run, and goes on until it is let go.
 const std::string k_slow =
@@ -199,6 +216,91 @@ TEST_CASE("the end of input and an interrupt under a key are given once, also wh
   CHECK(error_of(send_once(second.server, "new", id, {{"input", "more"}}))["code"] == "stdin_closed");
   CHECK(fields_of(check(second.server, id))["stdout"] == "last\nend of input\ninterrupted\n");
   control(second.server, id, "kill");
+}
+
+TEST_CASE("a call that was broken off between the end of input and an interrupt goes on with the interrupt") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server,
+      "trap 'echo interrupted' INT; cat; echo end of input; until [ -e /app/go ]; do sleep 0.05; done; echo done");
+  const json all = {{"input", "last\n"}, {"autoNewline", false}, {"eof", true}, {"keys", {"ctrl-c"}}};
+  give_input_and_end(container, "k", id, all);
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}}))["happened"] == "pattern");
+
+  const json rest = send_once(first.server, "k", id, all);
+  CAPTURE(rest.dump());
+  CHECK(rest["isError"] == false);
+  CHECK(fields_of(rest)["accepted"] == 5);
+  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}}))["happened"] == "pattern");
+  first.kill();
+
+  Mortal second(container);
+  CHECK(fields_of(send_once(second.server, "k", id, all))["accepted"] == 5);
+  CHECK(container.sh("touch /app/go") == "");
+  CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["stdout"] == "last\nend of input\ninterrupted\ndone\n");
+}
+
+TEST_CASE("an interrupt under a key that comes after the end of the process is refused each time") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  // Nothing is left of the one; of the other, something that it started.
+  for (const std::string command : {"read -r x; exit 3", "sleep 600 & read -r x; exit 3"}) {
+    CAPTURE(command);
+    const std::string id = start_in_background(first.server, command);
+    first.server.call("send_input", {{"processId", id}, {"input", "go"}});
+    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 3);
+    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    Mortal second(container);
+    CHECK(error_of(send_once(second.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+  }
+}
+
+TEST_CASE("an interrupt under a key that ended the process is answered as what it was when it is repeated") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  for (const std::string left : {"", "sleep 600 & "}) {
+    CAPTURE(left);
+    const std::string id = start_in_background(
+        first.server, left + "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done");
+    CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "ready"}}}}))["happened"] == "pattern");
+    CHECK(send_once(first.server, "int " + id, id, {{"keys", {"ctrl-c"}}})["isError"] == false);
+    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 5);
+
+    Mortal second(container);
+    const json again = send_once(second.server, "int " + id, id, {{"keys", {"ctrl-c"}}});
+    CAPTURE(again.dump());
+    CHECK(again["isError"] == false);
+    CHECK(fields_of(again)["accepted"] == 0);
+    CHECK(fields_of(again)["exitCode"] == 5);
+    CHECK(fields_of(again)["stdout"] == "interrupted\n");
+    CHECK(error_of(send_once(second.server, "new " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+  }
+}
+
+TEST_CASE("keys behind input that was taken in part are not pressed, also when it is repeated and there is room") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Mortal first(container);
+  const std::string id = start_in_background(
+      first.server, "trap 'echo interrupted' INT; until [ -e /app/go ]; do sleep 0.05; done; wc -c");
+  const json all = {{"input", std::string(2'000'000, 'x')}, {"keys", {"ctrl-c"}}};
+  const json part = send_once(first.server, "k", id, all);
+  const std::size_t accepted = fields_of(part)["accepted"];
+  CHECK(accepted > 0);
+  CHECK(accepted < 2'000'000);
+  CHECK(text_of(part).find(fmt::format("only {} of 2000000 bytes were taken", accepted)) != std::string::npos);
+  CHECK(text_of(part).find("send the rest later") != std::string::npos);
+  CHECK(fields_of(part)["status"] == "running");
+
+  Mortal second(container);
+  CHECK(essence(send_once(second.server, "k", id, all)) == essence(part));
+  CHECK(container.sh("touch /app/go") == "");
+  CHECK(fields_of(check(second.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}}))["happened"] == "input");
+  Mortal third(container);
+  CHECK(essence(send_once(third.server, "k", id, all)) == essence(part));
+  third.server.call("send_input", {{"processId", id}, {"eof", true}});
+  CHECK(fields_of(check(third.server, id, {{"timeout", 20}}))["stdout"] == fmt::format("{}\n", accepted));
 }
 
 TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {

@@ -1,0 +1,74 @@
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <map>
+
+#include "tools/toolbox.hpp"
+#include "unit/sandbox/world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+const mcp::OnceMark k_mark{std::string(32, 'a'), std::string(32, 'c')};
+
+/// What an agent answers to something that is done once.
+json done_once(std::size_t accepted, bool before, std::size_t units) {
+  return {{"accepted", accepted}, {"before", before}, {"units", units}, {"seen", {0, 0}}};
+}
+
+/// A process in this state, whose end nobody has to wait for. The agent answers each other operation as it is told to.
+World world_of(const json& state, std::map<std::string, json> answers) {
+  answers["wait"] = {{"process", state}, {"carried", true}, {"happened", "ended"}};
+  return World([answers](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, answers.at(request.head.at("op")));
+  });
+}
+
+mcp::ToolResult send_once(World& world, json arguments) {
+  arguments.update({{"processId", k_process}, {"rationale", "a test"}});
+  tools::Arguments read(arguments);
+  const mcp::Interruption interruption;
+  mcp::CallContext context{"r1", "local", interruption, [](const std::string&) {}};
+  context.once = k_mark;
+  const tools::Settings settings;
+  return tools::send_input(settings).call({world.sandbox, settings, read, context});
+}
+
+}  // namespace
+
+TEST_CASE("what was broken off between the end of input and an interrupt goes on with the interrupt") {
+  json closed = state_of(k_process);
+  closed["stdinOpen"] = false;
+  World world = world_of(
+      closed, {{"taken", done_once(0, true, 6)}, {"input", done_once(5, true, 6)}, {"signal", done_once(1, false, 7)}});
+  const auto result =
+      send_once(world, {{"input", "last\n"}, {"autoNewline", false}, {"eof", true}, {"keys", {"ctrl-c"}}});
+  CAPTURE(result.text);
+  CHECK_FALSE(result.is_error);
+  CHECK(result.structured["accepted"] == 5);
+  CHECK(world.container.count("input") == 1);
+  const auto signals = world.container.requests("signal");
+  REQUIRE(signals.size() == 1);
+  CHECK(signals[0].head["signal"] == SIGINT);
+  CHECK(signals[0].head["once"] == json{{"key", k_mark.key}, {"call", k_mark.call}, {"at", 6}, {"seen", {0, 0}}});
+}
+
+TEST_CASE("input under a new key for a process whose input is closed is refused, and nothing is given") {
+  json closed = state_of(k_process);
+  closed["stdinOpen"] = false;
+  World world = world_of(closed, {{"taken", done_once(0, false, 0)}, {"input", done_once(0, false, 0)}});
+  const auto result = send_once(world, {{"input", "more"}, {"keys", {"ctrl-c"}}});
+  CHECK(result.structured["error"]["code"] == "stdin_closed");
+  CHECK(world.container.count("input") == 0);
+  CHECK(world.container.count("signal") == 0);
+}
+
+TEST_CASE("an interrupt under a key that finds the process just ended says so each time") {
+  World world = world_of(state_of(k_process), {{"signal", done_once(0, false, 0)}, {"taken", done_once(0, false, 0)}});
+  for (int time = 0; time < 2; ++time) {
+    CHECK(send_once(world, {{"keys", {"ctrl-c"}}}).structured["error"]["code"] == "process_ended");
+  }
+  CHECK(world.container.count("signal") == 2);
+}
