@@ -26,16 +26,21 @@ std::string trimmed(std::string_view text) {
                                          : std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
 }
 
-/// The lines after the first, each a name and a value.
-std::vector<std::pair<std::string, std::string>> headers_of(std::string_view head) {
+/// The lines after the first, each a name and a value. None if one can be read in two ways: a space before its colon, a
+/// line that goes on in the next, an end of line that is only half of one. Whoever stands in between may take the
+/// other.
+std::optional<std::vector<std::pair<std::string, std::string>>> headers_of(std::string_view head) {
   std::vector<std::pair<std::string, std::string>> headers;
   for (std::size_t end = head.find("\r\n"); end != std::string_view::npos;) {
     head.remove_prefix(end + 2);
     end = head.find("\r\n");
     const std::string_view line = head.substr(0, end);
-    if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
-      headers.emplace_back(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    const std::string_view name = line.substr(0, line.find(':'));
+    if (name.empty() || name.size() == line.size() || name.find_first_of(" \t") != std::string_view::npos ||
+        line.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
+      return std::nullopt;
     }
+    headers.emplace_back(name, trimmed(line.substr(name.size() + 1)));
   }
   return headers;
 }
@@ -137,7 +142,12 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     while (true) {
       const std::size_t end = m_input.find("\r\n\r\n", searched);
       if (end != std::string::npos && end <= m_shared.limits.header_bytes) {
-        m_head_bytes = end;
+        // As they were sent: the library decodes %XX in them, and adds some of its own.
+        auto headers = headers_of(std::string_view(m_input).substr(0, end));
+        if (!headers) {
+          return turn_away(400, "Bad Request");
+        }
+        m_headers = std::move(*headers);
         return true;
       }
       if (m_input.size() > m_shared.limits.header_bytes) {
@@ -173,9 +183,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
 
   void respond(const httplib::Request& from, httplib::Response& to) {
-    // The headers as they were sent: the library decodes %XX in them, and adds some of its own.
-    Request request{
-        from.method, from.path, headers_of(std::string_view(m_input).substr(0, m_head_bytes)), m_client, {}};
+    Request request{from.method, from.path, std::move(m_headers), m_client, {}};
     bool body_read = false;
     const bool has_body = request.count("Content-Length") > 0 || request.count("Transfer-Encoding") > 0;
     request.read_body = [&](const Request::Room& room) -> Result<std::string> {
@@ -289,8 +297,8 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   std::shared_ptr<Wakeup> m_wakeup = std::make_shared<Wakeup>();
   Client m_client;
   std::string m_input;
-  std::size_t m_taken = 0;       // of the input
-  std::size_t m_head_bytes = 0;  // without the empty line
+  std::size_t m_taken = 0;  // of the input
+  std::vector<std::pair<std::string, std::string>> m_headers;
   std::string m_output;
   bool m_broken = false;
   bool m_asked = false;  // whether the request got to the handler

@@ -164,8 +164,14 @@ TEST_CASE("http: what follows a request that cannot be read is not taken for ano
   for (const auto& [begin, status] :
        {std::pair("POST /" + std::string(9000, 'x') + " HTTP/1.1\r\n", 414),
         std::pair(std::string("POST /mcp HTTP/1.1\r\nRange: bytes=x\r\n"), 416),
-        std::pair(std::string("P{}T /mcp HTTP/1.1\r\n"), 400), std::pair(std::string("POST /mcp HTTP/9.9\r\n"), 400)}) {
-    CAPTURE(status);
+        std::pair(std::string("P{}T /mcp HTTP/1.1\r\n"), 400), std::pair(std::string("POST /mcp HTTP/9.9\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\nTransfer-Encoding : chunked\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\nX: 1\r\n Transfer-Encoding: chunked\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\nX: 1\nTransfer-Encoding: chunked\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\nTransfer-Encoding: chunked\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\nTransfer-Encoding\r\n"), 400),
+        std::pair(std::string("POST /mcp HTTP/1.1\r\n: chunked\r\n"), 400)}) {
+    CAPTURE(begin);
     const int before = metric(server, fmt::format("dockbridge_refusals_total{{reason=\"{}\"}}", status));
     HttpConnection connection = server.connect();
     connection.send(begin + rest);
