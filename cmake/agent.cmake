@@ -70,6 +70,7 @@ add_executable(dockbridge-agent
   src/util/text.cpp
   ${agent_files_sources}
   src/agent/files/binary_kind.cpp
+  src/agent/files/content_pack.cpp
   src/agent/files/content_store.cpp
   src/agent/files/current_file.cpp
   src/agent/files/diff.cpp
@@ -86,13 +87,14 @@ add_executable(dockbridge-agent
   src/agent/files/revision.cpp
   src/agent/files/searching.cpp
   src/agent/files/service.cpp
+  src/agent/files/spare_file.cpp
   src/agent/files/staging.cpp
   src/agent/files/temporary_file.cpp
   src/agent/files/text_page.cpp
   src/agent/files/write_journal.cpp)
 target_include_directories(dockbridge-agent PRIVATE src)
 target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
-target_compile_options(dockbridge-agent PRIVATE -O2 -ffunction-sections -fdata-sections)
+target_compile_options(dockbridge-agent PRIVATE -O2 -fvect-cost-model=dynamic -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

@@ -66,6 +66,32 @@ TEST_CASE("a name that is not UTF-8 is listed and searched, and reached through 
   CHECK(picture["content"].size() == 2);
 }
 
+TEST_CASE("a file is prepared for the next change, but not where it would keep somebody from unmounting") {
+  const auto held_open = [](const Files& files) {
+    return files.sh("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '/mnt/.*(deleted)' || true");
+  };
+  const auto change = [](const Files& files) {
+    return done(files.tools.write("/mnt/file", "one\n")) && done(files.tools.edit("/mnt/file", "one", "two"));
+  };
+  SUBCASE("nobody can") {
+    Files files;
+    REQUIRE(change(files));
+    // It is made when the answer is out.
+    (void)files.tools.read("/mnt/file");
+    CHECK(held_open(files) == "1");
+    REQUIRE(done(files.tools.edit("/mnt/file", "two", "three")));
+    CHECK(files.sh("ls -A /mnt; cat /mnt/file") == "file\nthree");
+  }
+  SUBCASE("somebody can") {
+    Files files({"--init", "--cap-add", "SYS_ADMIN", "--security-opt", "apparmor=unconfined"});
+    (void)files.sh("mount -t tmpfs none /mnt");
+    REQUIRE(change(files));
+    (void)files.tools.read("/mnt/file");
+    CHECK(held_open(files) == "0");
+    CHECK(files.sh("umount /mnt && echo gone") == "gone");
+  }
+}
+
 TEST_CASE("links that lead in a circle or nowhere, directories and parts that are files are told apart") {
   Files files;
   (void)files.sh("cd /app && ln -s b a && ln -s a b && ln -s none dangling && mkdir dir && echo x > file");

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -46,6 +48,7 @@ class Worker {
     REQUIRE(m_pid >= 0);
     if (m_pid == 0) {
       ::dup2(theirs.get(), 0);
+      ::prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN);  // as in a container
       if (traced) {
         ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
       }
@@ -159,6 +162,7 @@ struct Change {
   std::set<std::string> outcomes;     ///< contents that the file may have afterwards
   bool in_place = false;              ///< only after the next start
   std::vector<std::string> pieces{};  ///< what is staged before it
+  std::string earlier{};              ///< another content that the same worker writes before it
 };
 
 /// Kills at one moment after the other, until the worker comes to its end; returns how many moments there were.
@@ -171,6 +175,9 @@ int kill_everywhere(const Change& change) {
     change.prepare(world);
     {
       std::string requests;
+      if (!change.earlier.empty()) {
+        requests += world.request({{"op", "file.write"}, {"text", true}}, change.earlier);
+      }
       for (const std::string& piece : change.pieces) {
         requests += world.request({{"op", "file.stage"}, {"staging", "x"}, {"first", requests.empty()}}, piece);
       }
@@ -201,6 +208,20 @@ TEST_CASE("a write that is killed at any system call leaves the old file or the 
                                        },
                                        {k_old, k_new}});
   CHECK(moments > 40);
+}
+
+TEST_CASE("the second of two writes by one worker, killed at any system call, leaves one of the contents whole") {
+  const std::string between = "the content between\n";
+  kill_everywhere({{{"op", "file.write"}, {"text", true}},
+                   k_new,
+                   [](const World& world) {
+                     world.put(k_old);
+                     (void)world.read();
+                   },
+                   {k_old, between, k_new},
+                   false,
+                   {},
+                   between});
 }
 
 TEST_CASE("an edit that is killed at any system call leaves the old file or the new one, and nothing else") {

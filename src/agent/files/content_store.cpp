@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,13 @@ bool is_left_behind(std::string_view name, const struct stat& info) {
   return name.ends_with(k_partial_suffix) && info.st_mtim.tv_sec + k_oldest_partial_seconds < std::time(nullptr);
 }
 
+/// A file without a name that holds this.
+Result<Fd> file_of(std::string_view content) {
+  Fd file(::memfd_create("content", MFD_CLOEXEC));
+  const auto written = file ? write_all(file.get(), content) : fail(errno_error("read a content"));
+  return written ? Result<Fd>(std::move(file)) : fail(written.error());
+}
+
 Result<void> copy_file(int from, int to) {
   off_t offset = 0;
   while (true) {
@@ -53,14 +61,10 @@ Result<void> copy_file(int from, int to) {
 }  // namespace
 
 Result<ContentStore> ContentStore::open(int state_fd, Limits limits) {
-  ContentStore store;
-  store.m_limits = limits;
   ::mkdirat(state_fd, k_directory, 0700);
-  store.m_directory.reset(::openat(state_fd, k_directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!store.m_directory) {
-    return fail(errno_error("the store of contents"));
-  }
-  return store;
+  Fd directory(::openat(state_fd, k_directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return directory ? Result<ContentStore>(ContentStore(state_fd, std::move(directory), limits))
+                   : fail(errno_error("the store of contents"));
 }
 
 bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
@@ -98,7 +102,7 @@ Result<void> ContentStore::finish(const std::string& revision, const Result<void
 }
 
 Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
-  if (has(revision, content.size())) {
+  if (m_pack.put(revision, content) || has(revision, content.size())) {
     return {};
   }
   const auto file = create(revision, content.size());
@@ -113,7 +117,10 @@ Result<void> ContentStore::put_file(const std::string& revision, int fd, std::ui
   return file ? finish(revision, copy_file(fd, file->get())) : fail(file.error());
 }
 
-Result<Fd> ContentStore::open_content(const std::string& revision) const {
+Result<Fd> ContentStore::open_content(const std::string& revision) {
+  if (const auto packed = m_pack.get(revision)) {
+    return file_of(*packed);
+  }
   // Whoever expects a revision may say anything: it is not a path.
   Fd file(is_revision(revision)
               ? ::openat(m_directory.get(), revision.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
@@ -123,14 +130,24 @@ Result<Fd> ContentStore::open_content(const std::string& revision) const {
                      "Only so much of what was replaced is kept; write the file anew");
 }
 
-Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) const {
-  if (const auto file = open_content(revision); !file) {
+Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {
+  const auto file = open_content(revision);
+  if (!file) {
     return fail(file.error());
   }
-  auto content = read_file_at(m_directory.get(), revision, limit);
-  // A file of another name's content is one that was damaged.
-  return content && revision_of(*content) != revision ? fail("content_damaged", "the earlier content is damaged", "")
-                                                      : std::move(content);
+  std::string content;
+  const auto read = read_pieces(file->get(), [&](std::string_view piece) {
+    content += piece;
+    return content.size() <= limit ? Result<void>() : fail("too_large", fmt::format("over {} bytes", limit));
+  });
+  if (!read) {
+    return fail(read.error());
+  }
+  if (revision_of(content) != revision) {
+    m_pack.forget(revision);
+    return fail("content_damaged", "the earlier content is damaged", "");
+  }
+  return content;
 }
 
 void ContentStore::prune() {

@@ -75,6 +75,9 @@ void FileChanger::settle() {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
     (void)m_writer.store().put(unsettled.revision, unsettled.content);
   }
+  if (unsettled.directory) {
+    m_writer.spare().prepare(unsettled.directory.get());
+  }
 }
 
 Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const CurrentFile& current) const {
@@ -86,7 +89,7 @@ Result<std::string> FileChanger::expected_revision(const ChangeRequest& request,
               "Read it with file_read first, or give its revision as expectedRevision");
 }
 
-std::optional<Diff> FileChanger::changes_since(const std::string& revision, const CurrentFile& current) const {
+std::optional<Diff> FileChanger::changes_since(const std::string& revision, const CurrentFile& current) {
   const auto before = m_writer.store().get(revision, k_most_diffed_bytes);
   const auto encoding = before ? detect_encoding(*before) : std::nullopt;
   if (!encoding || !current.content.page || !current.content.whole ||
@@ -98,7 +101,7 @@ std::optional<Diff> FileChanger::changes_since(const std::string& revision, cons
   return then && now ? std::optional(unified_diff(*then, *now, current.place.path, k_diff_in_error)) : std::nullopt;
 }
 
-Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) const {
+Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) {
   if (!current.file) {
     return request.expected && !request.expected->empty()
                ? fail("file_changed", fmt::format("'{}' is not there any more", shown(current.place.path)),
@@ -115,7 +118,7 @@ Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const C
   return fail(changed_since_read(*expected, current));
 }
 
-Error FileChanger::changed_since_read(const std::string& revision, const CurrentFile& current) const {
+Error FileChanger::changed_since_read(const std::string& revision, const CurrentFile& current) {
   const auto since = changes_since(revision, current);
   return {"file_changed",
           fmt::format("'{}' has changed since it was read; it has revision {} now{}", shown(current.place.path),
@@ -161,6 +164,9 @@ Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Cur
   }
   if (current.file) {
     m_unsettled.replaced.reset(::fcntl(current.file->handle.get(), F_DUPFD_CLOEXEC, 0));
+    if (m_may_prepare) {
+      m_unsettled.directory.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
+    }
   }
   if (content.size() > k_most_revised_bytes) {
     change.id.clear();

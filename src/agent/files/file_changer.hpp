@@ -15,6 +15,7 @@
 #include "agent/files/file_history.hpp"
 #include "agent/files/file_space.hpp"
 #include "agent/files/file_writer.hpp"
+#include "agent/files/spare_file.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/text_page.hpp"
 #include "agent/files/write_journal.hpp"
@@ -91,7 +92,8 @@ class FileChanger {
   struct Unsettled {
     std::string revision;  ///< of a content that has yet to be remembered, so that later changes by others can be shown
     std::string content;
-    Fd replaced;  ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
+    Fd replaced;   ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
+    Fd directory;  ///< where that was, and where the next may be, if that is prepared for
   };
 
   FileChanger(int state_fd, ContentStore store);
@@ -101,9 +103,9 @@ class FileChanger {
   static Encoding encoding_for(const NewContent& content, const CurrentFile& current);
   /// The revision that the owner goes by; error `not_read` if there is none.
   Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current) const;
-  Result<void> expect_unchanged(const ChangeRequest& request, const CurrentFile& current) const;
-  [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const CurrentFile& current) const;
-  [[nodiscard]] Error changed_since_read(const std::string& revision, const CurrentFile& current) const;
+  Result<void> expect_unchanged(const ChangeRequest& request, const CurrentFile& current);
+  [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const CurrentFile& current);
+  [[nodiscard]] Error changed_since_read(const std::string& revision, const CurrentFile& current);
   /// Keeps what is there, for undoing; returns the change as it will be recorded.
   FileChange keep_before(const CurrentFile& current, ChangeAnswer& answer);
   Result<ChangeAnswer> commit(const ChangeRequest& request, const CurrentFile& current, const NewBytes& content,
@@ -116,6 +118,7 @@ class FileChanger {
   FileHistory m_history;
   std::unique_ptr<Staged> m_staged;
   Unsettled m_unsettled;
+  bool m_may_prepare = SpareFile::is_harmless();
 };
 
 }  // namespace dockbridge::agent

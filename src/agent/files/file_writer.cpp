@@ -72,7 +72,9 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
   if (!journal_of_writes) {
     return fail(journal_of_writes.error());
   }
-  auto created = TemporaryFile::create(current.place, **journal_of_writes);
+  // A new file gets from its directory what that gives at this moment (group, access list); one that is replaced hands
+  // that down.
+  auto created = TemporaryFile::create(current.place, **journal_of_writes, current.file ? &m_spare : nullptr);
   if (!created) {
     return current.file && TemporaryFile::has_no_place(created.error())
                ? write_in_place(current, "no other file can be made in its directory", content, mode)

@@ -11,6 +11,7 @@
 
 #include "agent/files/content_store.hpp"
 #include "agent/files/current_file.hpp"
+#include "agent/files/spare_file.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/write_journal.hpp"
 #include "util/error.hpp"
@@ -52,7 +53,8 @@ class FileWriter {
   FileWriter(int state_fd, ContentStore store) : m_state_fd(state_fd), m_store(std::move(store)) {}
 
   ContentStore& store() { return m_store; }
-  [[nodiscard]] const ContentStore& store() const { return m_store; }
+  /// For the next file that is replaced.
+  SpareFile& spare() { return m_spare; }
 
   /// A mode that is given is set; else it stays, as do owner and attributes. What is there is only written in place if
   /// it is in the store; error `no_backup` otherwise.
@@ -69,6 +71,7 @@ class FileWriter {
 
   int m_state_fd;
   ContentStore m_store;
+  SpareFile m_spare;
   std::unique_ptr<WriteJournal> m_journal;  // made when it is first needed
 };
 

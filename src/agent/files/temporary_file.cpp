@@ -102,13 +102,16 @@ bool TemporaryFile::is_name_of_one(std::string_view name) {
   return name.starts_with(k_prefix) && name.ends_with(k_suffix);
 }
 
-Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal& journal) {
+Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal& journal, SpareFile* spare) {
   std::string name = new_name();
   const std::string folder = place.path.substr(0, place.path.rfind('/') + 1);
   if (auto noted = journal.begin_temporary(folder + name); !noted) {
     return fail(noted.error());
   }
-  Fd file(::openat(place.directory.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd file = spare != nullptr ? spare->take(place.directory.get(), name) : Fd();
+  if (!file) {
+    file.reset(::openat(place.directory.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  }
   if (!file) {
     const int number = errno;
     journal.done();

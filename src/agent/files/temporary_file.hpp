@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/files/file_space.hpp"
+#include "agent/files/spare_file.hpp"
 #include "agent/files/write_journal.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
@@ -16,8 +17,8 @@ namespace dockbridge::agent {
 /// the old content or the new. Gone without a trace if it is not put there. Borrows the journal.
 class TemporaryFile {
  public:
-  /// In the directory of `place`, which has to outlive it.
-  static Result<TemporaryFile> create(const FilePlace& place, WriteJournal& journal);
+  /// In the directory of `place`, which has to outlive it; from the spare one if that is there.
+  static Result<TemporaryFile> create(const FilePlace& place, WriteJournal& journal, SpareFile* spare = nullptr);
   ~TemporaryFile();
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;

@@ -45,8 +45,7 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
 }
 
 /// Whether there is nothing left to do.
-bool put_back(const std::string& path, const std::string& revision, const std::string& newer,
-              const ContentStore& store) {
+bool put_back(const std::string& path, const std::string& revision, const std::string& newer, ContentStore& store) {
   const auto before = store.open_content(revision);
   const auto after = before ? store.open_content(newer) : fail(before.error());
   const Fd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
@@ -120,7 +119,7 @@ bool WriteJournal::has_leftovers(int state_fd) {
   return found;
 }
 
-void WriteJournal::recover(int state_fd, const ContentStore& store) {
+void WriteJournal::recover(int state_fd, ContentStore& store) {
   visit_leftovers(state_fd, [&](const std::string& name, int) {
     const std::string note = read_file_at(state_fd, name, k_most_bytes).value_or("");
     const std::string rest = note.empty() ? "" : note.substr(1);

@@ -29,7 +29,7 @@ class WriteJournal {
   static bool has_leftovers(int state_fd);
   /// Removes temporary files, and puts back what was only half written in place; what cannot be written now stays
   /// noted.
-  static void recover(int state_fd, const ContentStore& store);
+  static void recover(int state_fd, ContentStore& store);
 
  private:
   WriteJournal(int state_fd, std::string name, Fd file);

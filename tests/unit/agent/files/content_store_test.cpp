@@ -1,6 +1,8 @@
 #include "agent/files/content_store.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -18,11 +20,15 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t k_no_limit = 1ULL << 30U;
+constexpr agent::ContentPack::Limits k_no_pack{0, 0};
 
 struct World {
   test::TemporaryDirectory state;
 
-  [[nodiscard]] ContentStore open(ContentStore::Limits limits = {}) const {
+  [[nodiscard]] ContentStore open() const { return open(ContentStore::Limits{}); }
+  /// Every content is a file of its own.
+  [[nodiscard]] ContentStore open_without_pack() const { return open({.pack = k_no_pack}); }
+  [[nodiscard]] ContentStore open(ContentStore::Limits limits) const {
     auto store = ContentStore::open(state.fd(), limits);
     REQUIRE(store);
     return std::move(*store);
@@ -42,7 +48,7 @@ Result<void> put(ContentStore& store, const std::string& content) {
   return store.put(revision_of(content), content);
 }
 
-Result<std::string> get(const ContentStore& store, const std::string& content) {
+Result<std::string> get(ContentStore& store, const std::string& content) {
   return store.get(revision_of(content), k_no_limit);
 }
 
@@ -56,9 +62,58 @@ TEST_CASE("what was put into the store comes back by its revision, also to a lat
     CHECK(put(store, content));
     CHECK(put(store, ""));
   }
-  const ContentStore store = world.open();
+  ContentStore store = world.open();
   CHECK(get(store, content) == content);
   CHECK(get(store, "") == "");
+}
+
+TEST_CASE("small contents make no file of their own, large ones do") {
+  const World world;
+  ContentStore store = world.open();
+  const std::string large(ContentStore::k_most_remembered_bytes + 1, 'x');
+  REQUIRE(put(store, "small"));
+  CHECK(world.count() == 0);
+  REQUIRE(put(store, large));
+  CHECK(world.count() == 1);
+  CHECK(get(store, large) == large);
+}
+
+TEST_CASE("a content can be read as a file, wherever it is kept") {
+  const World world;
+  ContentStore store = world.open();
+  for (const std::string& content : {std::string("small"), std::string(2'000'000, 'x')}) {
+    REQUIRE(put(store, content));
+    const auto file = store.open_content(revision_of(content));
+    REQUIRE(file);
+    struct stat info {};
+    CHECK(::fstat(file->get(), &info) == 0);
+    CHECK(static_cast<std::size_t>(info.st_size) == content.size());
+    CHECK(agent::revision_of_file(file->get()) == revision_of(content));
+  }
+}
+
+TEST_CASE("while another process adds to the pack a content becomes a file, and is found there") {
+  const World world;
+  ContentStore store = world.open();
+  REQUIRE(put(store, "first"));
+  {
+    const Fd other(::openat(world.state.fd(), "contents_recent", O_RDWR | O_CLOEXEC));
+    REQUIRE(::flock(other.get(), LOCK_EX | LOCK_NB) == 0);
+    CHECK(put(store, "second"));
+    CHECK(world.count() == 1);
+  }
+  CHECK(get(store, "first") == "first");
+  CHECK(get(store, "second") == "second");
+}
+
+TEST_CASE("what an earlier version kept as a file is still there") {
+  const World world;
+  {
+    ContentStore store = world.open_without_pack();
+    REQUIRE(put(store, "kept by an earlier one"));
+  }
+  ContentStore store = world.open();
+  CHECK(get(store, "kept by an earlier one") == "kept by an earlier one");
 }
 
 TEST_CASE("the content of a file is kept as if it had been given") {
@@ -81,7 +136,7 @@ TEST_CASE("what is not there has expired; what is larger than asked for is refus
 
 TEST_CASE("a revision is never taken for a path") {
   const World world;
-  const ContentStore store = world.open();
+  ContentStore store = world.open();
   std::ofstream(world.state / "secret") << "x";
   REQUIRE(::mkfifo((world.state / "contents" / "pipe").c_str(), 0600) == 0);
   for (const std::string& revision :
@@ -94,10 +149,21 @@ TEST_CASE("a revision is never taken for a path") {
 }
 
 TEST_CASE("a content that was damaged on disk is not believed, and is replaced by the next put") {
+  bool packed = false;
+  SUBCASE("in the pack") {
+    packed = true;
+  }
+  SUBCASE("as a file") {}
   const World world;
-  ContentStore store = world.open();
+  ContentStore store = packed ? world.open() : world.open_without_pack();
   REQUIRE(put(store, "good content"));
-  std::ofstream(world.path_of("good content")) << "bad";
+  if (packed) {
+    std::fstream pack(world.state / "contents_recent");
+    pack.seekp(-3, std::ios::end);
+    pack << "bad";
+  } else {
+    std::ofstream(world.path_of("good content")) << "bad";
+  }
   CHECK(get(store, "good content").error().code == "content_damaged");
   CHECK(put(store, "good content"));
   CHECK(get(store, "good content") == "good content");
@@ -106,7 +172,7 @@ TEST_CASE("a content that was damaged on disk is not believed, and is replaced b
 TEST_CASE("what has not been used for longest goes first, and the bounds hold") {
   const World world;
   constexpr std::uint64_t k_bytes = 64 * 1024;
-  ContentStore store = world.open({.bytes = k_bytes, .count = 5000});
+  ContentStore store = world.open({.bytes = k_bytes, .count = 5000, .pack = k_no_pack});
   const std::string kept(1000, 'k');
   REQUIRE(put(store, kept));
   for (int i = 0; i < 500; ++i) {
@@ -121,7 +187,7 @@ TEST_CASE("what has not been used for longest goes first, and the bounds hold") 
 
 TEST_CASE("many small contents are bounded by their number") {
   const World world;
-  ContentStore store = world.open({.bytes = 1024 * 1024, .count = 64});
+  ContentStore store = world.open({.bytes = 1024 * 1024, .count = 64, .pack = k_no_pack});
   for (int i = 0; i < 500; ++i) {
     REQUIRE(put(store, std::to_string(i)));
     REQUIRE(world.count() <= 64 + 64 / 16 + 1);
@@ -130,7 +196,7 @@ TEST_CASE("many small contents are bounded by their number") {
 
 TEST_CASE("a content that would fill the store is refused, and costs nothing of what is there") {
   const World world;
-  ContentStore store = world.open({.bytes = 10'000, .count = 100});
+  ContentStore store = world.open({.bytes = 10'000, .count = 100, .pack = k_no_pack});
   REQUIRE(put(store, "small"));
   CHECK(put(store, std::string(9000, 'x')).error().code == "too_large");
   CHECK(get(store, "small") == "small");
@@ -139,19 +205,24 @@ TEST_CASE("a content that would fill the store is refused, and costs nothing of 
 TEST_CASE("a later process keeps to the bounds for what an earlier one left") {
   const World world;
   for (int process = 0; process < 20; ++process) {
-    ContentStore store = world.open({.bytes = 20'000, .count = 100});
+    ContentStore store = world.open({.bytes = 20'000, .count = 100, .pack = k_no_pack});
     REQUIRE(put(store, std::to_string(process) + std::string(5000, 'x')));
     REQUIRE(world.bytes() <= 20'000);
   }
 }
 
 TEST_CASE("several that put the same content at once all succeed, and it is whole at any moment") {
+  bool packed = false;
+  SUBCASE("in the pack") {
+    packed = true;
+  }
+  SUBCASE("as files") {}
   const World world;
   (void)world.open();
   for (int round = 0; round < 50; ++round) {
     const std::string content = std::to_string(round) + std::string(300'000, 'x');
     const auto work = [&](bool& well) {
-      ContentStore store = world.open();
+      ContentStore store = packed ? world.open() : world.open_without_pack();
       well = put(store, content) && get(store, content) == content;
     };
     bool first = false;
@@ -172,7 +243,7 @@ TEST_CASE("what a killed process had half put is not taken for a content, and go
   const timespec long_ago{1'000'000, 0};
   const std::array<timespec, 2> times = {long_ago, long_ago};
   REQUIRE(::utimensat(AT_FDCWD, partial.c_str(), times.data(), 0) == 0);
-  ContentStore store = world.open();
+  ContentStore store = world.open_without_pack();
   CHECK(get(store, "x").error().code == "content_expired");
   REQUIRE(put(store, "y"));
   CHECK(!fs::exists(partial));

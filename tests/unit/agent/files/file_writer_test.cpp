@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
@@ -9,6 +11,16 @@
 
 using namespace dockbridge;
 using namespace dockbridge::test;
+
+namespace {
+
+/// Nothing can be kept any more.
+void break_store(const ChangingWorld& world) {
+  fs::remove_all(world.state() / "contents");
+  fs::create_directory(world.state() / "contents_recent");
+}
+
+}  // namespace
 
 TEST_CASE("a new file is made with its directories, exactly as given") {
   ChangingWorld world;
@@ -125,6 +137,25 @@ TEST_CASE("mode and extended attributes are kept") {
   CHECK(value.substr(0, 5) == "hello");
 }
 
+TEST_CASE("a file that was prepared for the next change becomes like the one that it replaces") {
+  REQUIRE(in_a_child([] {
+    ::prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN);
+    ChangingWorld world;
+    const std::string path = world.at("file");
+    world.put("first", "x");
+    world.put("file", "old");
+    world.read("first");
+    world.read("file");
+    const bool is_set = ::chmod(path.c_str(), 0751) == 0 && ::setxattr(path.c_str(), "user.note", "hello", 5, 0) == 0;
+    const bool is_prepared = world.write("first", "y").has_value() && (world.changer().settle(), world.is_tidy());
+    const auto answer = world.write("file", "new");
+    std::string value(10, '\0');
+    return is_set && is_prepared && answer && answer->notes.empty() && world.content("file") == "new" &&
+           (status_of(path).st_mode & 07777U) == 0751 && status_of(path).st_nlink == 1 &&
+           ::getxattr(path.c_str(), "user.note", value.data(), value.size()) == 5;
+  }));
+}
+
 TEST_CASE("a file with several names is written in place, and that is said") {
   ChangingWorld world;
   world.put("file", "the old content");
@@ -145,7 +176,7 @@ TEST_CASE("a file with several names is not written in place when its old conten
   world.put("file", "old");
   fs::create_hard_link(world.at("file"), world.at("other"));
   world.expected = revision_of("old");
-  fs::remove_all(world.state() / "contents");
+  break_store(world);
   const auto answer = world.write("file", "new");
   CHECK(!answer);
   CHECK(world.content("file") == "old");
@@ -165,7 +196,7 @@ TEST_CASE("a file that can be neither written in place nor put back is put back 
   }));
   CHECK(revision_of(world.content("other")) == revision_of(old.substr(0, 256 * 1024) + std::string(256 * 1024, 'n')));
   const Fd state(::open(world.state().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto store = agent::ContentStore::open(state.get());
+  auto store = agent::ContentStore::open(state.get());
   REQUIRE(store);
   agent::WriteJournal::recover(state.get(), *store);
   CHECK(revision_of(world.content("other")) == revision_of(old));
@@ -186,7 +217,9 @@ TEST_CASE("a file that could not be written in place is as it was, and nothing i
   const std::string theirs(2000, 'n');
   world.put("file", theirs);
   const Fd state(::open(world.state().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  agent::WriteJournal::recover(state.get(), *agent::ContentStore::open(state.get()));
+  auto store = agent::ContentStore::open(state.get());
+  REQUIRE(store);
+  agent::WriteJournal::recover(state.get(), *store);
   CHECK(world.content("other") == theirs);
 }
 
@@ -268,7 +301,7 @@ TEST_CASE("a content in pieces whose old one cannot be kept is not written in pl
   world.put("file", "old");
   fs::create_hard_link(world.at("file"), world.at("other"));
   world.expected = revision_of("old");
-  fs::remove_all(world.state() / "contents");
+  break_store(world);
   CHECK(code_of(world.write_in_pieces("file", {"new"})) == "no_backup");
   CHECK(world.content("file") == "old");
   CHECK(world.is_tidy());

@@ -44,6 +44,11 @@ struct World {
     REQUIRE(opened);
     return std::move(*opened);
   }
+  /// As the next process does.
+  void recover() const {
+    ContentStore opened = store();
+    WriteJournal::recover(state.fd(), opened);
+  }
   [[nodiscard]] int journals() const {
     int count = 0;
     for (const auto& entry : fs::directory_iterator(state.path())) {
@@ -76,7 +81,7 @@ TEST_CASE("a temporary file of a killed process is removed") {
   world.put("file", "whole");
   world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at(k_temporary)); });
   CHECK(WriteJournal::has_leftovers(world.state.fd()));
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(!fs::exists(world.work / k_temporary));
   CHECK(world.content("file") == "whole");
   CHECK(!WriteJournal::has_leftovers(world.state.fd()));
@@ -90,7 +95,7 @@ TEST_CASE("a process that lives is left alone") {
   REQUIRE(journal);
   REQUIRE(journal->begin_temporary(world.at(k_temporary)));
   CHECK(!WriteJournal::has_leftovers(world.state.fd()));
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(fs::exists(world.work / k_temporary));
   CHECK(world.journals() == 1);
 }
@@ -109,7 +114,7 @@ TEST_CASE("what was finished is left alone, and a journal goes with its owner") 
     (void)journal.begin_temporary(world.at(k_temporary));
     journal.done();
   });
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(fs::exists(world.work / k_temporary));
   CHECK(world.journals() == 0);
 }
@@ -118,7 +123,7 @@ TEST_CASE("nothing is removed that is not named like a temporary file") {
   const World world;
   world.put("precious", "x");
   world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at("precious")); });
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(fs::exists(world.work / "precious"));
 }
 
@@ -135,7 +140,7 @@ TEST_CASE("a file that was half written in place gets its old content back") {
     world.do_and_die([&](WriteJournal& journal) {
       (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
     });
-    WriteJournal::recover(world.state.fd(), store);
+    world.recover();
     CHECK(world.content("file") == before);
   }
 }
@@ -155,7 +160,7 @@ TEST_CASE("a file whose way back was broken off, too, gets its old content back"
     world.do_and_die([&](WriteJournal& journal) {
       (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
     });
-    WriteJournal::recover(world.state.fd(), store);
+    world.recover();
     CHECK(world.content("file") == before);
   }
 }
@@ -173,12 +178,12 @@ TEST_CASE("what cannot be put back now is put back by the next") {
     (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
   });
   REQUIRE(test::while_failing({SYS_pwrite64, EIO}, [&] {
-    WriteJournal::recover(world.state.fd(), store);
+    world.recover();
     return true;
   }));
   CHECK(revision_of(world.content("file")) == revision_of(half));
   CHECK(WriteJournal::has_leftovers(world.state.fd()));
-  WriteJournal::recover(world.state.fd(), store);
+  world.recover();
   CHECK(revision_of(world.content("file")) == revision_of(before));
   CHECK(world.journals() == 0);
 }
@@ -195,7 +200,7 @@ TEST_CASE("a file that others have written since is not touched") {
     world.do_and_die([&](WriteJournal& journal) {
       (void)journal.begin_in_place(world.at("file"), revision_of(before), revision_of(after));
     });
-    WriteJournal::recover(world.state.fd(), store);
+    world.recover();
     CHECK(world.content("file") == theirs);
   }
 }
@@ -212,7 +217,7 @@ TEST_CASE("a file that is not there any more, or became something else, is not w
     world.do_and_die([&](WriteJournal& journal) {
       (void)journal.begin_in_place(world.at(name), revision_of("old"), revision_of("new"));
     });
-    WriteJournal::recover(world.state.fd(), store);
+    world.recover();
     CHECK(world.journals() == 0);
   }
   CHECK(world.content("target") == "target");
@@ -229,7 +234,7 @@ TEST_CASE("a journal that is no journal is removed, whatever it holds") {
   }
   fs::create_directory(world.state / "writing_directory");
   fs::create_symlink("/etc/passwd", world.state / "writing_link");
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(world.journals() == 2);  // those that are no files stay, and do no harm
   CHECK(fs::exists(world.work.path()));
 }
@@ -241,6 +246,6 @@ TEST_CASE("names with line ends are noted as they are") {
   world.put(directory + "/" + k_temporary, "half");
   world.do_and_die(
       [&](WriteJournal& journal) { (void)journal.begin_temporary(world.at(directory + "/" + k_temporary)); });
-  WriteJournal::recover(world.state.fd(), world.store());
+  world.recover();
   CHECK(fs::is_empty(world.work / directory));
 }
