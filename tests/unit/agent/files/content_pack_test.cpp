@@ -43,10 +43,10 @@ bool has(ContentPack& pack, const std::string& content) {
   return pack.get(revision_of(content)) == content;
 }
 
-/// Different ones, of 1,000 bytes each.
-std::string numbered(int number) {
+/// Different ones, of the same size.
+std::string numbered(int number, std::size_t size = 1000) {
   std::string content = std::to_string(number);
-  content.resize(1000, 'x');
+  content.resize(size, 'x');
   return content;
 }
 
@@ -171,6 +171,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("what is left of a content that was added in part is never taken for another one") {
+  const World world;
+  const std::string inner = "never put";
+  ContentPack pack = world.open();
+  {
+    // Behind what is put next there would stand just this.
+    std::string torn = "next" + revision_of(inner);
+    torn += static_cast<char>(inner.size()) + std::string(7, '\0') + inner + "and more";
+    REQUIRE(put(pack, torn));
+    fs::resize_file(world.recent, fs::file_size(world.recent) - 1);
+  }
+  ContentPack next = world.open();
+  REQUIRE(put(next, "next"));
+  ContentPack later = world.open();
+  CHECK(has(later, "next"));
+  CHECK(!later.get(revision_of(inner)));
+}
+
 TEST_CASE("a pack that is not one is begun anew; what is no file is left alone") {
   const World world;
   SUBCASE("zeros, as after a power failure") {
@@ -211,16 +229,18 @@ TEST_CASE("a pack that is not one is begun anew; what is no file is left alone")
 TEST_CASE("many that add at once lose nothing that they were told is kept") {
   const World world;
   constexpr int k_threads = 4;
-  constexpr int k_each = 200;
+  constexpr int k_each = 2000;
+  constexpr std::size_t k_size = 10;
+  constexpr ContentPack::Limits k_all{.bytes = 4 * 1024 * 1024, .count = 4 * k_threads * k_each};
   std::vector<std::vector<int>> kept(k_threads);
   std::vector<std::thread> threads;
   threads.reserve(k_threads);
   for (int thread = 0; thread < k_threads; ++thread) {
     threads.emplace_back([&, thread] {
-      ContentPack pack = world.open();
+      ContentPack pack = world.open(k_all);
       for (int i = 0; i < k_each; ++i) {
         const int number = thread * k_each + i;
-        if (put(pack, numbered(number))) {
+        if (put(pack, numbered(number, k_size))) {
           kept[static_cast<std::size_t>(thread)].push_back(number);
         }
       }
@@ -229,11 +249,11 @@ TEST_CASE("many that add at once lose nothing that they were told is kept") {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  ContentPack pack = world.open();
+  ContentPack pack = world.open(k_all);
   std::size_t count = 0;
   for (const auto& numbers : kept) {
     for (const int number : numbers) {
-      REQUIRE(has(pack, numbered(number)));
+      REQUIRE(has(pack, numbered(number, k_size)));
       ++count;
     }
   }
