@@ -60,6 +60,7 @@ add_executable(dockbridge-agent
   src/agent/session/waiting.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
+  src/wire/file_entry.cpp
   src/wire/frame.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp

@@ -87,6 +87,7 @@ add_library(dockbridge_core STATIC
   src/util/random.cpp
   src/util/text.cpp
   src/util/worker_pool.cpp
+  src/wire/file_entry.cpp
   src/wire/frame.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp

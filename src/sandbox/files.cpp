@@ -18,7 +18,7 @@ constexpr std::size_t k_token_length = 16;
 constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
 /// A content up to this size travels in one message.
 constexpr std::size_t k_most_at_once = 16ULL * 1024 * 1024;
-constexpr int k_findings_depth = 8;
+constexpr int k_grep_depth = 8;
 
 /// What `read` makes of an answer, or a violation if the answer is not what was agreed on.
 template <typename Frame, typename Read>
@@ -87,35 +87,14 @@ SearchTotals totals_from(const json& head) {
   return totals;
 }
 
-/// The body of an answer that is JSON.
-Result<json> findings_of(const wire::Frame& frame) {
-  auto body = wire::parse_bounded(frame.body, k_findings_depth);
-  return body ? std::move(body) : fail(violation());
-}
-
 Result<FileListing> listing_from(const wire::Frame& frame) {
-  const auto body = findings_of(frame);
-  if (!body) {
-    return fail(body.error());
+  auto entries = wire::decode_entries(frame.body);
+  if (!entries) {
+    return fail(violation());
   }
   return understood(frame, [&](const wire::Frame&) {
-    FileListing listing{frame.head.at("path").get<std::string>(),
-                        {},
-                        frame.head.at("shown").get<std::uint64_t>(),
-                        totals_from(frame.head)};
-    for (const json& entry : body->at("entries")) {
-      listing.entries.push_back({entry.at(0).get<std::string>(),
-                                 entry.at(1).get<std::string>(),
-                                 entry.at(2).get<std::uint64_t>(),
-                                 entry.at(3).get<std::int64_t>(),
-                                 std::nullopt,
-                                 {}});
-      if (entry.size() > 4) {
-        listing.entries.back().mode = entry.at(4).get<unsigned>();
-        listing.entries.back().target = entry.at(5).get<std::string>();
-      }
-    }
-    return listing;
+    return FileListing{frame.head.at("path").get<std::string>(), std::move(*entries),
+                       frame.head.at("shown").get<std::uint64_t>(), totals_from(frame.head)};
   });
 }
 
@@ -130,9 +109,9 @@ FoundInFile found_in_file_from(const json& entry) {
 }
 
 Result<FileGrepResult> grep_result_from(const wire::Frame& frame) {
-  const auto body = findings_of(frame);
+  const auto body = wire::parse_bounded(frame.body, k_grep_depth);
   if (!body) {
-    return fail(body.error());
+    return fail(violation());
   }
   return understood(frame, [&](const wire::Frame&) {
     const json& head = frame.head;
@@ -144,7 +123,7 @@ Result<FileGrepResult> grep_result_from(const wire::Frame& frame) {
     result.binary_skipped = head.at("binary").get<std::uint64_t>();
     result.notes = head.at("notes").get<std::vector<std::string>>();
     result.totals = totals_from(head);
-    for (const json& file : body->at("files")) {
+    for (const json& file : *body) {
       result.files.push_back(found_in_file_from(file));
     }
     return result;
@@ -275,6 +254,7 @@ Result<FileListing> Files::list(const ListRequest& request, milliseconds patienc
                            {"ignore", request.ignore},
                            {"depth", request.depth},
                            {"honourIgnore", request.honour_ignore_files},
+                           {"details", request.details},
                            {"offset", request.offset},
                            {"max", request.max}},
                           {}, patience, Repeat::once, stop);

@@ -9,6 +9,7 @@
 
 #include "util/clock.hpp"
 #include "util/error.hpp"
+#include "wire/file_entry.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -88,14 +89,7 @@ struct ChangedFile {
   std::vector<std::string> notes;
 };
 
-struct FileEntry {
-  std::string path;  ///< relative to where the search began
-  std::string type;  ///< file, directory, link, fifo, socket, block, char
-  std::uint64_t size = 0;
-  std::int64_t modified_at_ms = 0;
-  std::optional<unsigned> mode;  ///< of a listing
-  std::string target;            ///< of a link
-};
+using wire::FileEntry;
 
 /// What a search passed over, and how its pages go on.
 struct SearchTotals {
@@ -119,6 +113,7 @@ struct ListRequest {
   std::vector<std::string> ignore;
   std::size_t depth = 1;
   bool honour_ignore_files = false;
+  bool details = false;  ///< size, time and mode
   std::uint64_t offset = 0;
   std::size_t max = 1000;
 };

@@ -85,7 +85,7 @@ ToolResult list(const ToolCall& call) {
   request.honour_ignore_files = arguments.flag("gitignore", false);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
   request.max = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_max).value_or(k_usual_max));
-  const bool details = arguments.flag("details", false);
+  request.details = arguments.flag("details", false);
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -95,10 +95,11 @@ ToolResult list(const ToolCall& call) {
   }
   ToolResult result;
   result.structured = {{"path", listing->path}, {"entries", mcp::json::array()}};
+  mcp::json& entries = result.structured["entries"];
   result.text = fmt::format("{} ({} entries)\n", printable_line(listing->path, 4096), listing->totals.total);
   for (const FileEntry& entry : listing->entries) {
-    result.text += line_of(entry, details);
-    result.structured["entries"].push_back(entry_fields(entry, details));
+    result.text += line_of(entry, request.details);
+    entries.push_back(entry_fields(entry, request.details));
   }
   result.text.pop_back();
   add_totals(listing->totals, request.offset, listing->shown, "entries", result);

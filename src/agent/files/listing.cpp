@@ -1,5 +1,6 @@
 #include "agent/files/listing.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "agent/files/found_path.hpp"
@@ -9,18 +10,26 @@ namespace dockbridge::agent {
 
 namespace {
 
-ListedName describe(std::string path, FileType type, int directory_fd, const struct stat& info) {
+/// None if it has vanished. Looks closer only if it has to: that takes longer than all the rest of a listing.
+std::optional<ListedName> describe(FoundPath found, int directory_fd, bool details) {
   constexpr std::int64_t k_ns_per_second = 1'000'000'000;
   constexpr mode_t k_permissions = 07777;
   ListedName entry;
-  entry.type = type;
-  entry.size = static_cast<std::uint64_t>(info.st_size);
-  entry.modified_ns = info.st_mtim.tv_sec * k_ns_per_second + info.st_mtim.tv_nsec;
-  entry.mode = info.st_mode & k_permissions;
-  if (type == FileType::symlink) {
-    entry.link_target = link_target_beneath(directory_fd, path);
+  entry.type = found.type;
+  if (details || entry.type == FileType::unknown) {
+    struct stat info {};
+    if (!stat_beneath(directory_fd, found.path, info)) {
+      return std::nullopt;
+    }
+    entry.type = file_type_of_mode(info.st_mode);
+    entry.size = static_cast<std::uint64_t>(info.st_size);
+    entry.modified_ns = info.st_mtim.tv_sec * k_ns_per_second + info.st_mtim.tv_nsec;
+    entry.mode = info.st_mode & k_permissions;
   }
-  entry.path = std::move(path);
+  if (entry.type == FileType::symlink) {
+    entry.link_target = link_target_beneath(directory_fd, found.path);
+  }
+  entry.path = std::move(found.path);
   return entry;
 }
 
@@ -43,9 +52,8 @@ Result<Listing> list_directory(int directory_fd, const ListRequest& request) {
   }
   Listing listing;
   for (FoundPath& found : page.paths) {
-    struct stat info {};
-    if (stat_beneath(directory_fd, found.path, info)) {
-      listing.entries.push_back(describe(std::move(found.path), file_type_of_mode(info.st_mode), directory_fd, info));
+    if (auto entry = describe(std::move(found), directory_fd, request.details)) {
+      listing.entries.push_back(std::move(*entry));
     }
   }
   listing.shown = page.paths.size();

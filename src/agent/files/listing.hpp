@@ -17,6 +17,7 @@ struct ListRequest {
   std::uint32_t depth = 1;          ///< 1: what is in the directory itself; 0: no limit
   bool honour_ignore = false;       ///< .gitignore and .ignore
   bool hidden = true;               ///< also names that begin with a dot
+  bool details = true;              ///< size, time and mode
   int top_fd = -1;                  ///< no ignore rules are read above this directory; -1: no such limit
   std::uint64_t offset = 0;
   std::size_t max = 1000;
@@ -25,10 +26,12 @@ struct ListRequest {
 struct ListedName {
   std::string path;  ///< relative to the directory
   FileType type = FileType::unknown;
+  // If they were asked for.
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;  ///< Unix time
   mode_t mode = 0;               ///< permissions and the bits before them
-  std::string link_target;       ///< of a symbolic link, as it is written there
+
+  std::string link_target;  ///< of a symbolic link, as it is written there
 };
 
 struct Listing {

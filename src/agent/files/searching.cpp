@@ -8,6 +8,7 @@
 #include "agent/files/search.hpp"
 #include "util/json_text.hpp"
 #include "util/text.hpp"
+#include "wire/file_entry.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::agent {
@@ -42,21 +43,20 @@ const char* name_of(FileType type) {
   return "unknown";
 }
 
-/// A JSON object with one array, for as long as it fits into a message.
-class BoundedArray {
+/// One text after another, for as long as they fit into a message.
+class BoundedBody {
  public:
-  explicit BoundedArray(const char* name) : m_text(fmt::format("{{\"{}\":[", name)) {}
   /// False if there is no room for it.
-  bool add(const json& entry) {
-    const std::string text = json_text(entry);
+  bool add(std::string_view text) {
     if (m_text.size() + text.size() > k_most_body_bytes) {
       return false;
     }
-    m_text += (m_count++ == 0 ? "" : ",") + text;
+    m_text += text;
+    ++m_count;
     return true;
   }
   [[nodiscard]] std::uint64_t count() const { return m_count; }
-  std::string take() { return std::move(m_text) + "]}"; }
+  std::string take() { return std::move(m_text); }
 
  private:
   std::string m_text;
@@ -111,13 +111,13 @@ json totals_of(const Start& start, const Found& found) {
           {"unreadablePaths", std::move(unreadable)}};
 }
 
-/// A page of entries, each made to JSON by `fields`, as far as they fit.
-template <typename Found, typename Entries, typename Fields>
-Findings findings_of(const Start& start, const Found& found, const Entries& page, Fields fields) {
-  BoundedArray entries("entries");
+/// A page of entries, as far as they fit.
+template <typename Found, typename Names, typename EntryOf>
+Findings findings_of(const Start& start, const Found& found, const Names& page, EntryOf entry_of) {
+  BoundedBody entries;
   bool fits = true;
   for (std::size_t i = 0; i < page.size() && fits; ++i) {
-    fits = entries.add(fields(page[i]));
+    fits = entries.add(wire::encode(entry_of(page[i])));
   }
   Findings findings{totals_of(start, found), {}};
   findings.head["total"] = found.total;
@@ -136,6 +136,7 @@ Result<Findings> list(const FileSpace& space, const json& head) {
   request.ignore = head.at("ignore").get<std::vector<std::string>>();
   request.depth = head.at("depth").get<std::uint32_t>();
   request.honour_ignore = head.at("honourIgnore").get<bool>();
+  request.details = head.at("details").get<bool>();
   request.top_fd = start->top.get();
   request.offset = head.at("offset").get<std::uint64_t>();
   request.max = head.at("max").get<std::size_t>();
@@ -143,9 +144,9 @@ Result<Findings> list(const FileSpace& space, const json& head) {
   if (!found) {
     return fail(found.error());
   }
-  return findings_of(*start, *found, found->entries, [](const ListedName& entry) -> json {
-    return {entry.path,          name_of(entry.type), entry.size, entry.modified_ns / k_ns_per_ms,
-            entry.mode & 07777U, entry.link_target};
+  return findings_of(*start, *found, found->entries, [](const ListedName& entry) {
+    return wire::FileEntry{entry.path, name_of(entry.type), entry.size, entry.modified_ns / k_ns_per_ms,
+                           entry.mode, entry.link_target};
   });
 }
 
@@ -166,8 +167,8 @@ Result<Findings> glob(const FileSpace& space, const json& head) {
   if (!found) {
     return fail(found.error());
   }
-  return findings_of(*start, *found, found->files, [](const FoundName& file) -> json {
-    return {file.path, name_of(file.type), file.size, file.modified_ns / k_ns_per_ms};
+  return findings_of(*start, *found, found->files, [](const FoundName& file) {
+    return wire::FileEntry{file.path, name_of(file.type), file.size, file.modified_ns / k_ns_per_ms};
   });
 }
 
@@ -223,7 +224,7 @@ Result<Findings> grep(const FileSpace& space, const json& head) {
     return fail(found.error());
   }
   const bool by_lines = request.output == SearchRequest::Output::content;
-  BoundedArray files("files");
+  BoundedBody files;
   std::uint64_t shown = 0;
   for (const FoundFile& file : found->files) {
     json fields = {{"path", file.path}, {"matches", file.matches}, {"lines", json::array()}};
@@ -232,13 +233,13 @@ Result<Findings> grep(const FileSpace& space, const json& head) {
       fields["lines"].push_back(line_fields(line));
       matching += line.matches && line.column > 0 ? 1 : 0;
     }
-    if (!files.add(fields)) {
+    if (!files.add((files.count() == 0 ? "[" : ",") + json_text(fields))) {
       break;
     }
     shown += by_lines ? matching : 1;
   }
   const bool fits = files.count() == found->files.size();
-  Findings findings{totals_of(*start, *found), files.take()};
+  Findings findings{totals_of(*start, *found), files.count() == 0 ? "[]" : files.take() + "]"};
   findings.head["total"] = by_lines ? found->matches : found->files_with_matches;
   findings.head["matches"] = found->matches;
   findings.head["shown"] = fits ? found->shown : shown;

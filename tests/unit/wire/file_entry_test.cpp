@@ -1,0 +1,55 @@
+#include "wire/file_entry.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dockbridge;
+using wire::decode_entries;
+using wire::FileEntry;
+
+TEST_CASE("entries come back as they were, whatever their names are") {
+  const std::vector<FileEntry> entries = {{"plain", "file", 5, 1'700'000'000'123, 0644, ""},
+                                          {"two\nlines and a space", "directory", 0, -5, 01777, ""},
+                                          {"\xFF\xFE", "link", 7, 0, 0777, "somewhere\xFF else"},
+                                          {"found", "file", 18'446'744'073'709'551'615U, 1, std::nullopt, ""},
+                                          {"", "unknown"}};
+  std::string body;
+  for (const FileEntry& entry : entries) {
+    body += wire::encode(entry);
+  }
+  const auto decoded = decode_entries(body);
+  REQUIRE(decoded);
+  REQUIRE(decoded->size() == entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    CAPTURE(i);
+    CHECK((*decoded)[i].path == entries[i].path);
+    CHECK((*decoded)[i].type == entries[i].type);
+    CHECK((*decoded)[i].size == entries[i].size);
+    CHECK((*decoded)[i].modified_at_ms == entries[i].modified_at_ms);
+    CHECK((*decoded)[i].mode == entries[i].mode);
+    CHECK((*decoded)[i].target == entries[i].target);
+  }
+  CHECK(decode_entries("")->empty());
+}
+
+TEST_CASE("a body that is cut off anywhere within an entry is not well formed") {
+  const std::string body = wire::encode({"path", "link", 12, 34, 0644, "target"});
+  REQUIRE(decode_entries(body));
+  for (std::size_t length = 1; length < body.size(); ++length) {
+    CAPTURE(length);
+    CHECK(!decode_entries(body.substr(0, length)));
+  }
+}
+
+TEST_CASE("an entry whose numbers are none is not well formed") {
+  const auto with_facts = [](const std::string& facts) {
+    const std::string nul(1, '\0');
+    return decode_entries(facts + nul + "path" + nul + nul);
+  };
+  CHECK(with_facts("file 1 2 644"));
+  CHECK(with_facts("file 1 2 -"));
+  for (const char* facts : {"file x 2 644", "file 1 x 644", "file 1 2 9", "file 1 2 ", "file 1 2", "file -1 2 644", "",
+                            "file 1 2 644 5", "file  1 2 644", "file 1 2 -5", "file 99999999999999999999 2 644"}) {
+    CAPTURE(facts);
+    CHECK(!with_facts(facts));
+  }
+}
