@@ -54,15 +54,15 @@ ordered_json output_schema() {
 
 std::string mode_text(const FileEntry& entry) {
   std::string text = entry.type == "directory" ? "d" : entry.type == "link" ? "l" : entry.type == "file" ? "-" : "?";
-  for (int shift = 6; shift >= 0; shift -= 3) {
-    const unsigned bits = (entry.mode.value_or(0) >> static_cast<unsigned>(shift)) & 7U;
-    text +=
-        fmt::format("{}{}{}", (bits & 4U) != 0 ? 'r' : '-', (bits & 2U) != 0 ? 'w' : '-', (bits & 1U) != 0 ? 'x' : '-');
+  unsigned bit = 0400;
+  for (const char right : std::string_view("rwxrwxrwx")) {
+    text.push_back((entry.mode.value_or(0) & bit) != 0 ? right : '-');
+    bit >>= 1U;
   }
   return text;
 }
 
-std::string line_of(const FileEntry& entry, bool details) {
+std::string line_of(const FileEntry& entry, const mcp::json& fields) {
   std::string name = printable_line(entry.path, 4096);
   if (entry.type == "directory") {
     name += "/";
@@ -71,8 +71,10 @@ std::string line_of(const FileEntry& entry, bool details) {
   } else if (entry.type != "file") {
     name += " (" + entry.type + ")";
   }
-  return details ? fmt::format("{} {:>12} {} {}\n", mode_text(entry), entry.size, utc_time(entry.modified_at_ms), name)
-                 : name + "\n";
+  const auto time = fields.find("modifiedAt");
+  return time == fields.end() ? name + "\n"
+                              : fmt::format("{} {:>12} {} {}\n", mode_text(entry), entry.size,
+                                            time->get_ref<const std::string&>(), name);
 }
 
 ToolResult list(const ToolCall& call) {
@@ -98,8 +100,8 @@ ToolResult list(const ToolCall& call) {
   mcp::json& entries = result.structured["entries"];
   result.text = fmt::format("{} ({} entries)\n", printable_line(listing->path, 4096), listing->totals.total);
   for (const FileEntry& entry : listing->entries) {
-    result.text += line_of(entry, request.details);
     entries.push_back(entry_fields(entry, request.details));
+    result.text += line_of(entry, entries.back());
   }
   result.text.pop_back();
   add_totals(listing->totals, request.offset, listing->shown, "entries", result);
