@@ -123,7 +123,7 @@ Result<FileGrepResult> grep_result_from(const wire::Frame& frame) {
     result.binary_skipped = head.at("binary").get<std::uint64_t>();
     result.notes = head.at("notes").get<std::vector<std::string>>();
     result.totals = totals_from(head);
-    for (const json& file : *body) {
+    for (const json& file : body->at("files")) {
       result.files.push_back(found_in_file_from(file));
     }
     return result;

@@ -233,13 +233,13 @@ Result<Findings> grep(const FileSpace& space, const json& head) {
       fields["lines"].push_back(line_fields(line));
       matching += line.matches && line.column > 0 ? 1 : 0;
     }
-    if (!files.add((files.count() == 0 ? "[" : ",") + json_text(fields))) {
+    if (!files.add((files.count() == 0 ? "" : ",") + json_text(fields))) {
       break;
     }
     shown += by_lines ? matching : 1;
   }
   const bool fits = files.count() == found->files.size();
-  Findings findings{totals_of(*start, *found), files.count() == 0 ? "[]" : files.take() + "]"};
+  Findings findings{totals_of(*start, *found), "{\"files\":[" + files.take() + "]}"};
   findings.head["total"] = by_lines ? found->matches : found->files_with_matches;
   findings.head["matches"] = found->matches;
   findings.head["shown"] = fits ? found->shown : shown;
