@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -32,7 +32,13 @@ std::uint64_t number_after(const std::string& path, std::string_view word) {
   }
   const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_most_text).value_or("");
   const std::size_t at = text.find("\n" + std::string(word));
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + 1 + word.size(), nullptr, 10);
+  if (at == std::string::npos) {
+    return 0;
+  }
+  const std::size_t begin = text.find_first_not_of(" \t", at + 1 + word.size());
+  std::uint64_t number = 0;
+  std::from_chars(text.data() + std::min(begin, text.size()), text.data() + text.size(), number);
+  return number;
 }
 
 wire::Usage usage_of(const rusage& reaped) {
