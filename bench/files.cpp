@@ -86,9 +86,13 @@ std::vector<Figure> measure_files(const Setting& setting) {
   const Samples lists = repeated(k_calls, [&](int, Samples& samples) {
     timed_call(server, "file_ls", {{"path", "/bench/few"}}, samples);
   });
+  const Samples detailed_lists = repeated(k_calls, [&](int, Samples& samples) {
+    timed_call(server, "file_ls", {{"path", "/bench/few"}, {"details", true}}, samples);
+  });
   server.execute("rm -r /bench");
   return {within("file_read of 1,000 lines", reads, k_look_bound), within("file_edit of it", edits, k_change_bound),
-          within("file_write of it", writes, k_change_bound), within("file_ls of 100 entries", lists, k_look_bound)};
+          within("file_write of it", writes, k_change_bound), within("file_ls of 100 entries", lists, k_look_bound),
+          within("  with details", detailed_lists, k_look_bound)};
 }
 
 std::vector<Figure> measure_large_files(const Setting& setting) {

@@ -1,6 +1,7 @@
 #include "agent/files/diff.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cstdlib>
@@ -315,4 +316,26 @@ TEST_CASE("long lines are cut with a count, and shown where they differ") {
   CHECK(holds(inside, "-[5900 bytes]…"));
   CHECK(holds(inside, "äoldä"));
   CHECK(holds(inside, "änewä"));
+}
+
+TEST_CASE("one changed byte is one changed line, wherever in a long text it is") {
+  std::string before;
+  for (int i = 0; i < 200; ++i) {
+    before += fmt::format("line {:>26}\n", i);  // 32 bytes
+  }
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    if (before[at] == '\n') {
+      continue;
+    }
+    CAPTURE(at);
+    std::string after = before;
+    after[at] = '#';
+    const auto diff = unified_diff(before, after, "/file");
+    REQUIRE(diff.added == 1);
+    REQUIRE(diff.removed == 1);
+    const std::size_t line = at / 32;
+    REQUIRE(diff.text.find("\n-" + before.substr(line * 32, 32) + "+" + after.substr(line * 32, 32)) !=
+            std::string::npos);
+    REQUIRE(diff.text.find(fmt::format("@@ -{},", line < 3 ? 1 : line - 2)) != std::string::npos);
+  }
 }
