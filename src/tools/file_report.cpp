@@ -1,5 +1,6 @@
 #include "tools/file_report.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <ctime>
@@ -146,7 +147,9 @@ void add_totals_schema(ordered_json& properties) {
 }
 
 json entry_fields(const sandbox::FileEntry& entry, bool details) {
-  json fields = {{"path", entry.path}, {"type", entry.type}};
+  json fields;
+  fields["path"] = entry.path;
+  fields["type"] = entry.type;
   if (!entry.target.empty()) {
     fields["target"] = entry.target;
   }
@@ -175,8 +178,8 @@ std::string utc_time(std::int64_t unix_ms) {
   const auto when = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts{};
   ::gmtime_r(&when, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format(FMT_COMPILE("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z"), parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 Heartbeat::Heartbeat(const mcp::CallContext& context, std::string message) {
