@@ -85,7 +85,7 @@ Result<wire::StreamState> stream_state(int directory_fd, const std::string& name
 
 }  // namespace
 
-Result<wire::ProcessState> Process::describe(const StateDirectory& directory) const {
+Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bool has_seen_output) const {
   std::optional<Status> status = last ? status_in(*last) : std::nullopt;
   if (!link && (!status || !status->closed)) {
     // The keeper is gone: what it wrote last counts, or what it said if the disk was too full to write.
@@ -97,7 +97,8 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory) co
   }
   wire::ProcessState state = compose(directory, id, record, status, link.has_value());
   const auto told = [&](std::uint64_t StatePacket::*total) {
-    return last && link ? std::optional((*last).*total) : std::nullopt;
+    const bool is_known = last && link && !(has_seen_output && (*last).*total == 0);
+    return is_known ? std::optional((*last).*total) : std::nullopt;
   };
   auto out = stream_state(directory.fd(), out_name(id), told(&StatePacket::out_total));
   auto err = stream_state(directory.fd(), err_name(id), told(&StatePacket::err_total));

@@ -24,8 +24,9 @@ struct Process {
   std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
   bool input_watched = false;                  ///< the keeper was asked to tell
 
-  /// Puts together what the keeper said, or its record where it is gone, and what the spool holds.
-  [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory) const;
+  /// Puts together what the keeper said, or its record where it is gone, and what the spool holds. That there is no
+  /// output is believed without a look, unless some was seen that the keeper has not told of yet.
+  [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory, bool has_seen_output) const;
 };
 
 /// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there, unless that is

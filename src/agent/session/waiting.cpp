@@ -230,7 +230,7 @@ Clock::time_point Session::Waiter::next_check() const {
 }
 
 void Session::answer_wait(const Waiter& waiter, const Process& process, Happened happened) {
-  const auto state = process.describe(m_state);
+  const auto state = process.describe(m_state, waiter.pattern && waiter.pattern->match());
   if (!state) {
     refuse(waiter.request, state.error());
     return;
