@@ -15,8 +15,8 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr const char* k_recent_name = "contents_recent";
-constexpr const char* k_older_name = "contents_older";
+constexpr const char* k_recent_name = "recent.contents";
+constexpr const char* k_older_name = "older.contents";
 
 /// What comes before each content.
 struct Head {

@@ -23,7 +23,7 @@ constexpr ContentPack::Limits k_roomy{.bytes = 4 * 1024 * 1024, .count = 1000};
 
 struct World {
   test::TemporaryDirectory state;
-  fs::path recent = state / "contents_recent";
+  fs::path recent = state / "recent.contents";
 
   [[nodiscard]] ContentPack open(ContentPack::Limits limits = k_roomy) const { return {state.fd(), limits}; }
   [[nodiscard]] std::uint64_t bytes() const {

@@ -97,7 +97,7 @@ TEST_CASE("while another process adds to the pack a content becomes a file, and 
   ContentStore store = world.open();
   REQUIRE(put(store, "first"));
   {
-    const Fd other(::openat(world.state.fd(), "contents_recent", O_RDWR | O_CLOEXEC));
+    const Fd other(::openat(world.state.fd(), "recent.contents", O_RDWR | O_CLOEXEC));
     REQUIRE(::flock(other.get(), LOCK_EX | LOCK_NB) == 0);
     CHECK(put(store, "second"));
     CHECK(world.count() == 1);
@@ -158,7 +158,7 @@ TEST_CASE("a content that was damaged on disk is not believed, and is replaced b
   ContentStore store = packed ? world.open() : world.open_without_pack();
   REQUIRE(put(store, "good content"));
   if (packed) {
-    std::fstream pack(world.state / "contents_recent");
+    std::fstream pack(world.state / "recent.contents");
     pack.seekp(-3, std::ios::end);
     pack << "bad";
   } else {

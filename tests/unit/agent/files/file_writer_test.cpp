@@ -17,7 +17,7 @@ namespace {
 /// Nothing can be kept any more.
 void break_store(const ChangingWorld& world) {
   fs::remove_all(world.state() / "contents");
-  fs::create_directory(world.state() / "contents_recent");
+  fs::create_directory(world.state() / "recent.contents");
 }
 
 }  // namespace
