@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -10,6 +12,8 @@ namespace dockbridge::wire {
 namespace {
 
 constexpr char k_none = '-';
+constexpr std::array<std::string_view, 8> k_types = {"file",   "directory", "link", "fifo",
+                                                     "socket", "block",     "char", "unknown"};
 
 /// What stands before the next `end`, and takes it away; none if there is none.
 std::optional<std::string_view> take_until(char end, std::string_view& rest) {
@@ -40,8 +44,8 @@ std::optional<FileEntry> take_entry(std::string_view& body) {
   const auto path = take_until('\0', body);
   const auto target = take_until('\0', body);
   const bool has_mode = mode != std::string_view(&k_none, 1);
-  if (!type || !is_sized || !is_dated || !path || !target ||
-      (has_mode && !read_number(mode, entry.mode.emplace(), 8))) {
+  if (!type || std::find(k_types.begin(), k_types.end(), *type) == k_types.end() || !is_sized || !is_dated || !path ||
+      !target || (has_mode && !read_number(mode, entry.mode.emplace(), 8))) {
     return std::nullopt;
   }
   entry.type = *type;

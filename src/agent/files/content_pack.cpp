@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "agent/files/revision.hpp"
 
@@ -51,7 +52,6 @@ off_t size_of(int fd) {
 ContentPack::Volume ContentPack::Volume::open(int directory_fd, const char* name, int flags) {
   Volume volume;
   volume.file.reset(::openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
-  volume.read_on();
   return volume;
 }
 
@@ -62,20 +62,39 @@ bool ContentPack::Volume::is_named(int directory_fd, const char* name) const {
          mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
-void ContentPack::Volume::read_on() {
+void ContentPack::Volume::read_on(const Limits& limits, bool is_locked) {
   const off_t size = file ? size_of(file.get()) : 0;
-  while (end < size) {
+  if (is_locked) {
+    end = sure_end;
+  }
+  if (size < end) {  // somebody has cut it off
+    end = 0;
+    places.clear();
+  }
+  while (end < size && static_cast<std::uint64_t>(end) < limits.bytes && places.size() < limits.count) {
     Head head{};
     const std::string_view revision(head.revision.data(), head.revision.size());
     const bool is_head = ::pread(file.get(), &head, sizeof head, end) == sizeof head && is_revision(revision) &&
                          head.size <= k_most_content_bytes;
     const off_t begin = end + static_cast<off_t>(sizeof head);
     if (!is_head || begin + static_cast<off_t>(head.size) > size) {
-      return;
+      break;
     }
     places.insert_or_assign(std::string(revision), Place{begin, head.size});
     end = begin + static_cast<off_t>(head.size);
   }
+  if (is_locked) {
+    sure_end = end;
+  }
+}
+
+bool ContentPack::Volume::has(const std::string& revision, std::size_t size) const {
+  const auto found = places.find(revision);
+  return found != places.end() && found->second.size == size;
+}
+
+bool ContentPack::Volume::has_room(const Limits& limits, std::size_t size) const {
+  return places.size() < limits.count && static_cast<std::uint64_t>(end) + sizeof(Head) + size <= limits.bytes;
 }
 
 bool ContentPack::Volume::add(const std::string& revision, std::string_view content) {
@@ -93,7 +112,9 @@ bool ContentPack::Volume::add(const std::string& revision, std::string_view cont
     [[maybe_unused]] const int cut = ::ftruncate(file.get(), end);
     return false;
   }
-  read_on();
+  places.insert_or_assign(revision, Place{end + static_cast<off_t>(sizeof head), content.size()});
+  end += length;
+  sure_end = end;
   return true;
 }
 
@@ -107,54 +128,60 @@ std::optional<std::string> ContentPack::Volume::get(const std::string& revision)
   return got == static_cast<ssize_t>(content.size()) ? std::optional(std::move(content)) : std::nullopt;
 }
 
-void ContentPack::refresh() {
-  if (m_recent.is_named(m_directory_fd, k_recent_name)) {
-    m_recent.read_on();
-    return;
+void ContentPack::look_at(Volume& volume, const char* name) const {
+  if (!volume.is_named(m_directory_fd, name)) {
+    volume = Volume::open(m_directory_fd, name, 0);
   }
-  m_recent = Volume::open(m_directory_fd, k_recent_name, 0);
-  m_older = Volume::open(m_directory_fd, k_older_name, 0);
+  volume.read_on(m_limits, false);
 }
 
-bool ContentPack::has_room(std::size_t size) const {
-  return m_recent.places.size() < m_limits.count &&
-         static_cast<std::uint64_t>(m_recent.end) + sizeof(Head) + size <= m_limits.bytes;
-}
-
-/// Makes the recent one the older one, unless another process is just adding to it, or has done the same.
-void ContentPack::turn_over() {
-  if (const Lock lock(m_recent.file.get()); lock && m_recent.is_named(m_directory_fd, k_recent_name)) {
-    ::renameat(m_directory_fd, k_recent_name, m_directory_fd, k_older_name);
+bool ContentPack::turn_over() {
+  // Whoever still has the older one open shall not keep its blocks.
+  const Fd older(::openat(m_directory_fd, k_older_name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  const bool is_clear = !older || ::ftruncate(older.get(), 0) == 0;
+  if (!is_clear || ::renameat(m_directory_fd, k_recent_name, m_directory_fd, k_older_name) != 0) {
+    return false;
   }
-  refresh();
+  m_older = std::exchange(m_recent, {});
+  return true;
 }
 
 bool ContentPack::put(const std::string& revision, std::string_view content) {
-  refresh();
-  if (m_recent.places.contains(revision)) {
-    return true;
-  }
   if (content.size() > k_most_content_bytes || sizeof(Head) + content.size() > m_limits.bytes) {
     return false;
   }
-  if (!has_room(content.size())) {
-    turn_over();
+  for (bool is_full = false;; is_full = true) {
+    const bool is_current = m_recent.is_named(m_directory_fd, k_recent_name);
+    if (is_current && m_recent.has(revision, content.size())) {
+      return true;
+    }
+    if (!is_current) {
+      m_recent = Volume::open(m_directory_fd, k_recent_name, O_CREAT);
+    }
+    const Lock lock(m_recent.file.get());
+    if (!lock || !m_recent.is_named(m_directory_fd, k_recent_name)) {
+      return false;
+    }
+    m_recent.read_on(m_limits, true);
+    if (m_recent.has(revision, content.size())) {
+      return true;
+    }
+    if (m_recent.has_room(m_limits, content.size())) {
+      return m_recent.add(revision, content);
+    }
+    if (is_full || !turn_over()) {
+      return false;
+    }
   }
-  if (!m_recent.file) {
-    m_recent = Volume::open(m_directory_fd, k_recent_name, O_CREAT);
-  }
-  const Lock lock(m_recent.file.get());
-  if (!lock || !m_recent.is_named(m_directory_fd, k_recent_name)) {
-    return false;
-  }
-  m_recent.read_on();  // nobody adds to it now
-  return has_room(content.size()) && m_recent.add(revision, content);
 }
 
 std::optional<std::string> ContentPack::get(const std::string& revision) {
-  refresh();
-  auto content = m_recent.get(revision);
-  return content ? std::move(content) : m_older.get(revision);
+  look_at(m_recent, k_recent_name);
+  if (auto content = m_recent.get(revision)) {
+    return content;
+  }
+  look_at(m_older, k_older_name);
+  return m_older.get(revision);
 }
 
 void ContentPack::forget(const std::string& revision) {

@@ -11,8 +11,9 @@
 namespace dockbridge::agent {
 
 /// Small contents by their revision, one after the other in one file: to add one makes no file, which can take longer
-/// than all the rest of a change. When the file is full it becomes the older of two, and the one that was older goes.
-/// Several processes may use the same directory; none of them ever waits for another. Does not check what it returns.
+/// than all the rest of a change. When the file is full it becomes the older of two, and what was in that is gone; so
+/// the half of the limits that was used last is always there. Several processes may use the same directory; none of
+/// them ever waits for another. Does not check what it returns.
 class ContentPack {
  public:
   struct Limits {
@@ -43,19 +44,25 @@ class ContentPack {
 
     static Volume open(int directory_fd, const char* name, int flags);
     [[nodiscard]] bool is_named(int directory_fd, const char* name) const;
-    /// Takes note of what has been added, up to what is not whole.
-    void read_on();
+    /// Takes note of what has been added, up to what is not whole. Without the lock on it that is only likely: someone
+    /// may just be replacing what was added in part.
+    void read_on(const Limits& limits, bool is_locked);
+    [[nodiscard]] bool has(const std::string& revision, std::size_t size) const;
+    [[nodiscard]] bool has_room(const Limits& limits, std::size_t size) const;
+    /// With the lock on it.
     bool add(const std::string& revision, std::string_view content);
     [[nodiscard]] std::optional<std::string> get(const std::string& revision) const;
 
     Fd file;
-    off_t end = 0;  ///< of what is whole
+    off_t end = 0;       ///< of what is whole
+    off_t sure_end = 0;  ///< the same as it was seen with the lock
     std::unordered_map<std::string, Place> places;
   };
 
-  void refresh();
-  [[nodiscard]] bool has_room(std::size_t size) const;
-  void turn_over();
+  /// As others may have turned them over.
+  void look_at(Volume& volume, const char* name) const;
+  /// Makes the recent one the older one. With the lock on it.
+  bool turn_over();
 
   int m_directory_fd;
   Limits m_limits;  ///< of each of the two

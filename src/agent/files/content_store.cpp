@@ -102,6 +102,9 @@ Result<void> ContentStore::finish(const std::string& revision, const Result<void
 }
 
 Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
+  if (!m_pruned) {
+    prune();  // what an earlier version left is bounded, too
+  }
   if (m_pack.put(revision, content) || has(revision, content.size())) {
     return {};
   }
@@ -117,8 +120,17 @@ Result<void> ContentStore::put_file(const std::string& revision, int fd, std::ui
   return file ? finish(revision, copy_file(fd, file->get())) : fail(file.error());
 }
 
+std::optional<std::string> ContentStore::get_packed(const std::string& revision) {
+  auto content = m_pack.get(revision);
+  if (content && revision_of(*content) != revision) {
+    m_pack.forget(revision);
+    return std::nullopt;
+  }
+  return content;
+}
+
 Result<Fd> ContentStore::open_content(const std::string& revision) {
-  if (const auto packed = m_pack.get(revision)) {
+  if (const auto packed = get_packed(revision)) {
     return file_of(*packed);
   }
   // Whoever expects a revision may say anything: it is not a path.
@@ -131,6 +143,10 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
 }
 
 Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {
+  const auto too_large = [&] { return fail("too_large", fmt::format("over {} bytes", limit)); };
+  if (auto packed = get_packed(revision)) {
+    return packed->size() <= limit ? Result<std::string>(std::move(*packed)) : too_large();
+  }
   const auto file = open_content(revision);
   if (!file) {
     return fail(file.error());
@@ -138,16 +154,14 @@ Result<std::string> ContentStore::get(const std::string& revision, std::size_t l
   std::string content;
   const auto read = read_pieces(file->get(), [&](std::string_view piece) {
     content += piece;
-    return content.size() <= limit ? Result<void>() : fail("too_large", fmt::format("over {} bytes", limit));
+    return content.size() <= limit ? Result<void>() : too_large();
   });
   if (!read) {
     return fail(read.error());
   }
-  if (revision_of(content) != revision) {
-    m_pack.forget(revision);
-    return fail("content_damaged", "the earlier content is damaged", "");
-  }
-  return content;
+  // A file of another name's content is one that was damaged.
+  return revision_of(content) == revision ? Result<std::string>(std::move(content))
+                                          : fail("content_damaged", "the earlier content is damaged", "");
 }
 
 void ContentStore::prune() {

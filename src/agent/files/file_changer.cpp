@@ -38,16 +38,16 @@ Result<std::string> text_of(const FileContent& content, const std::string& path)
 
 }  // namespace
 
-FileChanger::FileChanger(int state_fd, ContentStore store)
-    : m_state_fd(state_fd), m_writer(state_fd, std::move(store)), m_history(state_fd) {}
+FileChanger::FileChanger(int state_fd, ContentStore store, bool may_prepare)
+    : m_state_fd(state_fd), m_writer(state_fd, std::move(store)), m_history(state_fd), m_may_prepare(may_prepare) {}
 
-Result<FileChanger> FileChanger::open(int state_fd) {
+Result<FileChanger> FileChanger::open(int state_fd, bool may_prepare) {
   auto store = ContentStore::open(state_fd);
   if (!store) {
     return fail(store.error());
   }
   WriteJournal::recover(state_fd, *store);
-  return FileChanger(state_fd, std::move(*store));
+  return FileChanger(state_fd, std::move(*store), may_prepare);
 }
 
 void FileChanger::note_seen(const std::string& owner, const std::string& path, const std::string& revision,
@@ -165,6 +165,7 @@ Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Cur
   if (current.file) {
     m_unsettled.replaced.reset(::fcntl(current.file->handle.get(), F_DUPFD_CLOEXEC, 0));
     if (m_may_prepare) {
+      // Another descriptor: a copy of this one would keep the lock on the directory.
       m_unsettled.directory.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
     }
   }

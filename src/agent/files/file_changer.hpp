@@ -56,7 +56,7 @@ struct ChangeAnswer {
 class FileChanger {
  public:
   /// Tidies up what a killed predecessor left behind.
-  static Result<FileChanger> open(int state_fd);
+  static Result<FileChanger> open(int state_fd, bool may_prepare = SpareFile::is_harmless());
 
   Result<ChangeAnswer> write(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   Result<ChangeAnswer> edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits);
@@ -78,6 +78,8 @@ class FileChanger {
   /// Does what nobody has to wait for: to be called when an answer is out. What was left to be done is done before the
   /// next request at the latest.
   void settle();
+  /// Lets go of what was prepared: to be called when nothing has come for a while.
+  void rest() { m_writer.spare().drop(); }
 
  private:
   /// A content on its way, in a temporary file with a journal of its own, so that the writer's speaks of the rest.
@@ -96,7 +98,7 @@ class FileChanger {
     Fd directory;  ///< where that was, and where the next may be, if that is prepared for
   };
 
-  FileChanger(int state_fd, ContentStore store);
+  FileChanger(int state_fd, ContentStore store, bool may_prepare);
   void remember(const std::string& revision, std::string content);
   [[nodiscard]] Result<std::unique_ptr<Staged>> begin_staging(const FileSpace& space, const std::string& path) const;
   /// How a text shall be stored: as is asked for, or as the file is.
@@ -118,7 +120,7 @@ class FileChanger {
   FileHistory m_history;
   std::unique_ptr<Staged> m_staged;
   Unsettled m_unsettled;
-  bool m_may_prepare = SpareFile::is_harmless();
+  bool m_may_prepare;
 };
 
 }  // namespace dockbridge::agent

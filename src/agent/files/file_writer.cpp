@@ -26,6 +26,13 @@ std::optional<std::string> reason_to_stay(const CurrentFile& current) {
                    : std::nullopt;
 }
 
+/// A content that is what its revision says.
+Result<Fd> open_whole(ContentStore& store, const std::string& revision) {
+  auto file = store.open_content(revision);
+  return file && revision_of_file(file->get()) != revision ? fail("content_damaged", "what was kept of it is damaged")
+                                                           : std::move(file);
+}
+
 }  // namespace
 
 NewBytes::NewBytes(std::string_view bytes) : m_bytes(bytes), m_size(bytes.size()), m_revision(revision_of(bytes)) {}
@@ -125,7 +132,7 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   }
   // Both have to be there for whoever comes after a crash.
   const auto kept = content.keep_in(m_store);
-  const auto after = kept ? m_store.open_content(content.revision()) : fail(kept.error());
+  const auto after = kept ? open_whole(m_store, content.revision()) : fail(kept.error());
   if (!after) {
     return fail(
         "no_backup",
@@ -136,7 +143,7 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
             ? "Write it to another file with file_write, and copy that over this one with a command"
             : "Make room in the container, or write the file with a command");
   }
-  const auto before = m_store.open_content(current.content.revision);
+  const auto before = open_whole(m_store, current.content.revision);
   if (!before) {
     return fail("no_backup",
                 fmt::format("'{}' can only be written in place, and what is there could not be kept: {}",

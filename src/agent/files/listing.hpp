@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct ListRequest {
   std::uint32_t depth = 1;          ///< 1: what is in the directory itself; 0: no limit
   bool honour_ignore = false;       ///< .gitignore and .ignore
   bool hidden = true;               ///< also names that begin with a dot
-  bool details = true;              ///< size, time and mode
+  bool details = false;             ///< size, time and mode
   int top_fd = -1;                  ///< no ignore rules are read above this directory; -1: no such limit
   std::uint64_t offset = 0;
   std::size_t max = 1000;
@@ -29,13 +30,13 @@ struct ListedName {
   // If they were asked for.
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;  ///< Unix time
-  mode_t mode = 0;               ///< permissions and the bits before them
+  std::optional<mode_t> mode;    ///< permissions and the bits before them
 
   std::string link_target;  ///< of a symbolic link, as it is written there
 };
 
 struct Listing {
-  std::vector<ListedName> entries;  ///< this page, by the bytes of their paths' components; without what vanished
+  std::vector<ListedName> entries;  ///< this page, by the bytes of their paths' components; less what has vanished
   std::uint64_t shown = 0;          ///< what this page takes up
   bool more = false;                ///< the next page begins at offset + shown
   std::uint64_t total = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ using nlohmann::json;
 
 constexpr std::size_t k_most_page_bytes = wire::k_max_body_to_host / 2;
 constexpr std::size_t k_most_edits = 1000;
+constexpr int k_rest_after_ms = 1000;
 /// A request that took more memory than this gives it back.
 constexpr std::size_t k_kept_bytes = 1024 * 1024;
 
@@ -79,6 +81,8 @@ class Service {
 
   /// To be called when an answer is out.
   void settle() { m_changer.settle(); }
+  /// To be called when nothing has come for a while.
+  void rest() { m_changer.rest(); }
 
   Result<Answer> handle(const wire::Frame& frame) {
     static const std::map<std::string_view, Result<Answer> (Service::*)(const wire::Frame&)> k_operations = {
@@ -291,6 +295,10 @@ int serve_files(const Fd& stream, const char* state_path) {
         ::malloc_trim(0);
       }
       continue;
+    }
+    pollfd polled{stream.get(), POLLIN, 0};
+    if (::poll(&polled, 1, k_rest_after_ms) == 0) {
+      service.rest();
     }
     const ssize_t got = ::read(stream.get(), buffer.data(), buffer.size());
     if (got == 0 || (got < 0 && errno != EINTR)) {

@@ -28,7 +28,11 @@ Fd SpareFile::take(int directory_fd, const std::string& name) {
   const bool is_here = m_file && ::fstat(directory_fd, &info) == 0 && info.st_dev == m_device && info.st_ino == m_inode;
   const std::string from = fmt::format("/proc/self/fd/{}", m_file.get());
   const bool is_named = is_here && ::linkat(AT_FDCWD, from.c_str(), directory_fd, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-  return is_named ? std::move(m_file) : Fd();
+  if (!is_named) {
+    return {};
+  }
+  ::futimens(m_file.get(), nullptr);  // it may have been made long ago
+  return std::move(m_file);
 }
 
 }  // namespace dockbridge::agent

@@ -64,6 +64,7 @@ bool is_there(const Fd& directory) {
 
 /// The names of the extended attributes of a file that could not be given to another.
 std::string copy_attributes(int from, int to) {
+  ::fremovexattr(to, "system.posix_acl_access");  // what the directory gave it is not the other's
   std::string names(k_most_attribute_bytes, '\0');
   const ssize_t length = ::flistxattr(from, names.data(), names.size());
   names.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));

@@ -48,7 +48,8 @@ TEST_CASE("an entry whose numbers are none is not well formed") {
   CHECK(with_facts("file 1 2 644"));
   CHECK(with_facts("file 1 2 -"));
   for (const char* facts : {"file x 2 644", "file 1 x 644", "file 1 2 9", "file 1 2 ", "file 1 2", "file -1 2 644", "",
-                            "file 1 2 644 5", "file  1 2 644", "file 1 2 -5", "file 99999999999999999999 2 644"}) {
+                            "file 1 2 644 5", "file  1 2 644", "strange 1 2 644", "fi\nle 1 2 644", " 1 2 644",
+                            "file 1 2 -5", "file 99999999999999999999 2 644"}) {
     CAPTURE(facts);
     CHECK(!with_facts(facts));
   }

@@ -80,7 +80,9 @@ class ChangingWorld {
   FileChanger& changer() { return *m_changer; }
   const FileSpace& space() { return *m_space; }
   /// As the next server would.
-  void start_anew() { m_changer.emplace(std::move(*FileChanger::open(m_state.fd()))); }
+  void start_anew(bool may_prepare = false) {
+    m_changer.emplace(std::move(*FileChanger::open(m_state.fd(), may_prepare)));
+  }
   /// Nothing is there but the files that should be.
   [[nodiscard]] bool is_tidy() const {
     return std::none_of(fs::recursive_directory_iterator(m_work.path()), fs::recursive_directory_iterator(),
@@ -94,7 +96,7 @@ class ChangingWorld {
   TemporaryDirectory m_state;
   TemporaryDirectory m_work;
   Result<FileSpace> m_space = FileSpace::open("");
-  std::optional<FileChanger> m_changer = std::move(*FileChanger::open(m_state.fd()));
+  std::optional<FileChanger> m_changer = std::move(*FileChanger::open(m_state.fd(), false));
 };
 
 template <typename Value>

@@ -11,6 +11,7 @@
 
 #include "agent/files/revision.hpp"
 #include "support/temporary_directory.hpp"
+#include "util/file.hpp"
 
 using namespace dockbridge;
 using agent::ContentPack;
@@ -123,7 +124,7 @@ TEST_CASE("a process goes on when another one has turned the pack over") {
   }
 }
 
-TEST_CASE("what is too large for a pack, or for messages about it, is refused and costs nothing") {
+TEST_CASE("what is too large for a pack is refused and costs nothing") {
   const World world;
   ContentPack pack = world.open();
   ContentPack small = world.open({.bytes = 1000, .count = 10});
@@ -154,10 +155,10 @@ TEST_CASE(
     REQUIRE(put(pack, "whole"));
     REQUIRE(put(pack, "a longer one that is cut"));
   }
-  const auto full = fs::file_size(world.recent);
-  const auto whole = full - std::string("a longer one that is cut").size() - 40;
-  for (auto length = full - 1; length > whole; --length) {
-    fs::resize_file(world.recent, length);
+  const std::string all = read_file_at(world.state.fd(), "recent.contents", 1000).value_or("");
+  const std::size_t whole = all.size() - std::string("a longer one that is cut").size() - 40;
+  for (std::size_t length = all.size() - 1; length > whole; --length) {
+    std::ofstream(world.recent, std::ios::binary) << all.substr(0, length);
     ContentPack pack = world.open();
     REQUIRE(has(pack, "whole"));
     REQUIRE(!pack.get(revision_of("a longer one that is cut")));
@@ -165,10 +166,67 @@ TEST_CASE(
     ContentPack later = world.open();
     REQUIRE(has(later, "whole"));
     REQUIRE(has(later, "next"));
-    fs::resize_file(world.recent, whole);
-    std::ofstream(world.recent, std::ios::app) << std::string(full - whole, '\xEE');
-    fs::resize_file(world.recent, full);
   }
+}
+
+TEST_CASE("what a full pack gives up takes no more room, even while another process has it open") {
+  const World world;
+  constexpr ContentPack::Limits k_small{.bytes = 10'000, .count = 1000};
+  ContentPack pack = world.open(k_small);
+  ContentPack idle = world.open(k_small);
+  REQUIRE(put(pack, numbered(0)));
+  REQUIRE(has(idle, numbered(0)));
+  const Fd first(::open(world.recent.c_str(), O_RDONLY | O_CLOEXEC));
+  for (int i = 1; i < 20; ++i) {
+    REQUIRE(put(pack, numbered(i)));
+  }
+  struct stat info {};
+  REQUIRE(::fstat(first.get(), &info) == 0);
+  CHECK(info.st_nlink == 0);
+  CHECK(info.st_size == 0);
+  CHECK(!idle.get(revision_of(numbered(0))));
+  CHECK(has(idle, numbered(19)));
+}
+
+TEST_CASE("a pack that somebody has cut off is gone on with, for all processes") {
+  const World world;
+  ContentPack first = world.open();
+  ContentPack second = world.open();
+  REQUIRE(put(first, "kept"));
+  const auto length = fs::file_size(world.recent);
+  REQUIRE(put(first, numbered(1)));
+  fs::resize_file(world.recent, length);
+  REQUIRE(put(first, "after"));
+  REQUIRE(put(second, "more"));
+  for (ContentPack* pack : {&first, &second}) {
+    CHECK(has(*pack, "kept"));
+    CHECK(has(*pack, "after"));
+    CHECK(has(*pack, "more"));
+    CHECK(!pack->get(revision_of(numbered(1))));
+  }
+}
+
+TEST_CASE("of a pack with more in it than we would put there only so much is read") {
+  const World world;
+  {
+    ContentPack large = world.open({.bytes = 4 * 1024 * 1024, .count = 10'000});
+    for (int i = 0; i < 200; ++i) {
+      REQUIRE(put(large, std::to_string(i)));
+    }
+  }
+  ContentPack pack = world.open({.bytes = 4 * 1024 * 1024, .count = 100});
+  CHECK(has(pack, "49"));
+  CHECK(!pack.get(revision_of("50")));
+  CHECK(put(pack, "new"));
+  CHECK(has(pack, "new"));
+}
+
+TEST_CASE("a content is not there if its size is another") {
+  const World world;
+  std::ofstream(world.recent, std::ios::binary) << revision_of("content") << std::string(8, '\0');
+  ContentPack pack = world.open();
+  CHECK(put(pack, "content"));
+  CHECK(has(pack, "content"));
 }
 
 TEST_CASE("what is left of a content that was added in part is never taken for another one") {

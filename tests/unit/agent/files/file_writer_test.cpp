@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
+
+#include <array>
 
 #include "agent/files/write_journal.hpp"
 #include "support/failing_call.hpp"
@@ -13,6 +13,32 @@ using namespace dockbridge;
 using namespace dockbridge::test;
 
 namespace {
+
+/// Where a file is made ahead for the next change.
+struct PreparedWorld : ChangingWorld {
+  PreparedWorld() { start_anew(true); }
+  void prepare() {
+    put("first", "x");
+    read("first");
+    REQUIRE(write("first", "y"));
+    changer().settle();
+    REQUIRE(spare_fds().size() == 1);
+    REQUIRE(is_tidy());
+  }
+  /// Files in the directory that are open and have no name.
+  [[nodiscard]] std::vector<int> spare_fds() const {
+    std::vector<int> found;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+      std::error_code ignored;
+      const std::string target = fs::read_symlink(entry.path(), ignored).string();
+      if (target.starts_with(work().string() + "/") && target.ends_with(" (deleted)")) {
+        found.push_back(std::stoi(entry.path().filename().string()));
+      }
+    }
+    return found;
+  }
+  [[nodiscard]] int spare_fd() const { return spare_fds().at(0); }
+};
 
 /// Nothing can be kept any more.
 void break_store(const ChangingWorld& world) {
@@ -138,22 +164,55 @@ TEST_CASE("mode and extended attributes are kept") {
 }
 
 TEST_CASE("a file that was prepared for the next change becomes like the one that it replaces") {
-  REQUIRE(in_a_child([] {
-    ::prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN);
-    ChangingWorld world;
-    const std::string path = world.at("file");
-    world.put("first", "x");
-    world.put("file", "old");
-    world.read("first");
-    world.read("file");
-    const bool is_set = ::chmod(path.c_str(), 0751) == 0 && ::setxattr(path.c_str(), "user.note", "hello", 5, 0) == 0;
-    const bool is_prepared = world.write("first", "y").has_value() && (world.changer().settle(), world.is_tidy());
-    const auto answer = world.write("file", "new");
-    std::string value(10, '\0');
-    return is_set && is_prepared && answer && answer->notes.empty() && world.content("file") == "new" &&
-           (status_of(path).st_mode & 07777U) == 0751 && status_of(path).st_nlink == 1 &&
-           ::getxattr(path.c_str(), "user.note", value.data(), value.size()) == 5;
-  }));
+  PreparedWorld world;
+  world.put("file", "old");
+  world.read("file");
+  const std::string path = world.at("file");
+  REQUIRE(::chmod(path.c_str(), 0751) == 0);
+  REQUIRE(::setxattr(path.c_str(), "user.note", "hello", 5, 0) == 0);
+  world.prepare();
+  struct stat prepared {};
+  REQUIRE(::fstat(world.spare_fd(), &prepared) == 0);
+  const auto answer = world.write("file", "new");
+  REQUIRE(answer);
+  CHECK(status_of(path).st_ino == prepared.st_ino);
+  CHECK(answer->notes.empty());
+  CHECK(world.content("file") == "new");
+  CHECK((status_of(path).st_mode & 07777U) == 0751);
+  CHECK(status_of(path).st_nlink == 1);
+  std::string value(10, '\0');
+  CHECK(::getxattr(path.c_str(), "user.note", value.data(), value.size()) == 5);
+}
+
+TEST_CASE("a file that becomes empty by way of one that was prepared is as new as it should be") {
+  PreparedWorld world;
+  world.put("file", "old");
+  world.read("file");
+  world.prepare();
+  const timespec past{1'000'000'000, 0};
+  const std::array<timespec, 2> times = {past, past};
+  REQUIRE(::futimens(world.spare_fd(), times.data()) == 0);
+  REQUIRE(world.write("file", ""));
+  CHECK(status_of(world.at("file")).st_mtim.tv_sec > 1'700'000'000);
+}
+
+TEST_CASE("a file that has no access list gets none from its directory") {
+  PreparedWorld world;
+  world.put("file", "old");
+  world.read("file");
+  // user::rwx, user:1234:rwx, group::r-x, mask::rwx, other::r-x
+  constexpr std::array<unsigned char, 44> k_list = {
+      2, 0, 0,    0,    1,    0,    7,  0, 0xFF, 0xFF, 0xFF, 0xFF, 2,    0,    7,  0, 0xD2, 4, 0,    0,    4,    0,
+      5, 0, 0xFF, 0xFF, 0xFF, 0xFF, 16, 0, 7,    0,    0xFF, 0xFF, 0xFF, 0xFF, 32, 0, 5,    0, 0xFF, 0xFF, 0xFF, 0xFF};
+  REQUIRE(::setxattr(world.work().c_str(), "system.posix_acl_default", k_list.data(), k_list.size(), 0) == 0);
+  const auto has_list = [&](const std::string& name) {
+    return ::getxattr(world.at(name).c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+  };
+  REQUIRE(world.write("new", "x"));
+  CHECK(has_list("new"));
+  world.prepare();
+  REQUIRE(world.write("file", "new"));
+  CHECK(!has_list("file"));
 }
 
 TEST_CASE("a file with several names is written in place, and that is said") {
@@ -180,6 +239,18 @@ TEST_CASE("a file with several names is not written in place when its old conten
   const auto answer = world.write("file", "new");
   CHECK(!answer);
   CHECK(world.content("file") == "old");
+}
+
+TEST_CASE("a file is not written in place from a copy that is damaged") {
+  ChangingWorld world;
+  const std::string old(2'000'000, 'o');
+  const std::string damaged(1'500'000, 'd');
+  world.put("file", old);
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  world.read("file");
+  std::ofstream(world.state() / "contents" / revision_of(std::string(1'500'000, 'n'))) << damaged;
+  CHECK(code_of(world.write("file", std::string(1'500'000, 'n'))) == "no_backup");
+  CHECK(world.content("other") == old);
 }
 
 TEST_CASE("a file that can be neither written in place nor put back is put back by the next session") {

@@ -45,7 +45,9 @@ TEST_CASE("a listing tells of each name what it is") {
   tree.put(".hidden");
   tree.link("dir/x", "link");
   tree.put("a\nb\xff");
-  const Listing all = listing(tree);
+  ListRequest detailed;
+  detailed.details = true;
+  const Listing all = listing(tree, detailed);
   REQUIRE(paths(all) == Paths{".hidden", "a\nb\xff", "dir", "file", "link"});
   CHECK(all.entries[2].type == FileType::directory);
   CHECK(all.entries[3].type == FileType::regular);
@@ -57,6 +59,22 @@ TEST_CASE("a listing tells of each name what it is") {
   CHECK(all.entries[4].link_target == "dir/x");
   CHECK(all.total == 5);
   CHECK_FALSE(all.more);
+}
+
+TEST_CASE("a listing without details tells of names, types and targets only") {
+  const Tree tree;
+  tree.put("file", "12345");
+  tree.put("dir/x");
+  tree.link("dir/x", "link");
+  const Listing plain = listing(tree);
+  REQUIRE(paths(plain) == Paths{"dir", "file", "link"});
+  CHECK(plain.entries[0].type == FileType::directory);
+  CHECK(plain.entries[1].type == FileType::regular);
+  CHECK(plain.entries[1].size == 0);
+  CHECK(plain.entries[1].modified_ns == 0);
+  CHECK(!plain.entries[1].mode);
+  CHECK(plain.entries[2].type == FileType::symlink);
+  CHECK(plain.entries[2].link_target == "dir/x");
 }
 
 TEST_CASE("depth, globs, rules and hidden names are chosen") {
