@@ -81,6 +81,7 @@ TEST_CASE("a file is prepared for the next change, but not where it would keep s
     CHECK(held_open(files) == "1");
     REQUIRE(done(files.tools.edit("/mnt/file", "two", "three")));
     CHECK(files.sh("ls -A /mnt; cat /mnt/file") == "file\nthree");
+    eventually("it is let go when nothing more comes", [&] { return held_open(files) == "0"; });
   }
   SUBCASE("somebody can") {
     Files files({"--init", "--cap-add", "SYS_ADMIN", "--security-opt", "apparmor=unconfined"});
