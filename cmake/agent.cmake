@@ -95,6 +95,7 @@ add_executable(dockbridge-agent
   src/agent/files/write_journal.cpp)
 target_include_directories(dockbridge-agent PRIVATE src)
 target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
+# At -O3, as in a release, g++ 12 warns where there is nothing, and for those who develop that is an error.
 target_compile_options(dockbridge-agent PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2> -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
 find_package(PkgConfig REQUIRED)

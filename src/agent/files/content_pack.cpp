@@ -69,6 +69,7 @@ void ContentPack::Volume::read_on(const Limits& limits, bool is_locked) {
   }
   if (size < end) {  // somebody has cut it off
     end = 0;
+    sure_end = 0;
     places.clear();
   }
   while (end < size && static_cast<std::uint64_t>(end) < limits.bytes && places.size() < limits.count) {

@@ -206,6 +206,24 @@ TEST_CASE("a pack that somebody has cut off is gone on with, for all processes")
   }
 }
 
+TEST_CASE("a pack that was cut off and has grown again is added to at its end") {
+  const World world;
+  ContentPack first = world.open();
+  ContentPack second = world.open();
+  REQUIRE(put(first, numbered(1)));
+  fs::resize_file(world.recent, 0);
+  CHECK(!first.get(revision_of(numbered(1))));
+  for (int i = 2; i < 5; ++i) {
+    REQUIRE(put(second, numbered(i, 700)));
+  }
+  REQUIRE(put(first, numbered(5)));
+  ContentPack later = world.open();
+  for (int i = 2; i < 5; ++i) {
+    CHECK(has(later, numbered(i, 700)));
+  }
+  CHECK(has(later, numbered(5)));
+}
+
 TEST_CASE("of a pack with more in it than we would put there only so much is read") {
   const World world;
   {
