@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: test.sh [--full] [ctest arguments]
-# Sets up what is missing and runs the tests, those on a real engine included. --full adds the long ones: soak tests, a page
-# screenshot in the full image, and everything again under the address and thread sanitizers.
+# Sets up what is missing and runs the tests, those on a real engine included. --full adds the long ones: soak tests, those on
+# an engine without a direct line, a page screenshot in the full image, and everything again under the address and thread sanitizers.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=docker/lib.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
@@ -46,6 +46,8 @@ main() {
   with_setup_lock set_up_test_images
   run_tests release "$@"
   if [[ -n ${DOCKBRIDGE_FULL:-} ]]; then
+    # Again with containers that share no directory with the host, so that everything goes through the engine.
+    DOCKBRIDGE_TEST_UNSHARED=1 run_tests release --label-regex docker "$@"
     with_setup_lock ensure_sandbox_image "$k_sandbox_image" full
     phase 'taking a screenshot' "$project_dir/tests/docker/screenshot.sh"
     local preset

@@ -20,8 +20,11 @@ constexpr milliseconds k_process_patience{5'000};
 }  // namespace
 
 Container::Container(const std::string& image, const std::vector<std::string>& options)
-    : m_name(fmt::format("dockbridge-bench-{}", ::getpid())) {
-  std::vector<std::string> command = {"docker", "run", "--detach", "--init", "--rm", "--name", m_name};
+    : m_name(fmt::format("dockbridge-bench-{}", ::getpid())),
+      m_workspace(std::filesystem::temp_directory_path() / m_name) {
+  std::filesystem::create_directory(m_workspace);
+  std::vector<std::string> command = {
+      "docker", "run", "--detach", "--init", "--rm", "--name", m_name, "--volume", m_workspace.string() + ":/app"};
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {image, "sleep", k_longest_life_seconds});
   run(command);
@@ -30,6 +33,7 @@ Container::Container(const std::string& image, const std::vector<std::string>& o
 Container::~Container() {
   try {
     run({"docker", "rm", "--force", "--volumes", m_name});
+    std::filesystem::remove_all(m_workspace);
   } catch (const std::exception& error) {
     fmt::print(stderr, "dockbridge-bench: container {} is still there: {}\n", m_name, error.what());
   }

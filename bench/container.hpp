@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ constexpr const char* k_session_name = "dockbridge-sess";
 constexpr const char* k_keeper_name = "dockbridge-keep";
 
 /// A container of its own, removed when it goes out of scope; should even that fail, it ends by itself after a while.
+/// An empty directory of the host is its /app.
 class Container {
  public:
   /// `options` are of `docker run`.
@@ -41,6 +43,7 @@ class Container {
  private:
   [[nodiscard]] std::vector<ContainerProcess> processes() const;
   std::string m_name;
+  std::filesystem::path m_workspace;
 };
 
 }  // namespace dockbridge::bench

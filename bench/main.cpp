@@ -58,12 +58,12 @@ std::vector<Figure> measure_all(const Setting& setting, const std::string& only)
   return figures;
 }
 
-bool bench(const std::string& program, const std::string& bare_spawn, const std::string& image, const std::string& via,
-           const std::string& only) {
+bool bench(const std::string& program, const std::string& bare_spawn, const std::string& image,
+           std::vector<std::string> arguments, const std::string& only) {
   const Container container(image);
   container.copy_in(bare_spawn, k_bare_spawn_path);
-  const Setting setting{
-      container, {program, {"--container-name", container.name(), "--no-create", "--via", via}}, k_bare_spawn_path};
+  arguments.insert(arguments.end(), {"--container-name", container.name(), "--no-create"});
+  const Setting setting{container, {program, arguments}, k_bare_spawn_path};
   const ProcessorTime before = processor_time();
   const auto figures = measure_all(setting, only);
   const ProcessorTime after = processor_time();
@@ -84,6 +84,8 @@ int main(int argc, char** argv) {
   app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
   app.add_option("--image", image, "the image to make a container of")->capture_default_str();
   app.add_option("--via", via, "the channel")->capture_default_str()->check(CLI::IsMember({"engine", "exec"}));
+  bool through_engine = false;
+  app.add_flag("--no-direct-line", through_engine, "as without a shared directory");
   std::string only;
   std::set<std::string> names;
   for (const Measurement& measurement : k_measurements) {
@@ -94,7 +96,11 @@ int main(int argc, char** argv) {
 
   unwind_on_signals(k_time_allowed);
   try {
-    return bench(program, here / "bare_spawn", image, via, only) ? 0 : 1;
+    std::vector<std::string> arguments = {"--via", via};
+    if (through_engine) {
+      arguments.emplace_back("--no-direct-line");
+    }
+    return bench(program, here / "bare_spawn", image, arguments, only) ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "dockbridge-bench: {}\n", error.what());
     return 2;

@@ -22,6 +22,7 @@ add_executable(dockbridge-agent
   src/agent/moment.cpp
   src/agent/record.cpp
   src/agent/spool.cpp
+  src/agent/session/direct_line.cpp
   src/agent/session/event_loop.cpp
   src/agent/keeper/assignment.cpp
   src/agent/session/file_watches.cpp
@@ -68,6 +69,7 @@ add_executable(dockbridge-agent
   src/util/file.cpp
   src/util/json_parse.cpp
   src/util/json_text.cpp
+  src/util/socket_address.cpp
   src/util/text.cpp
   ${agent_files_sources}
   src/agent/files/binary_kind.cpp

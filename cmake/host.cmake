@@ -52,6 +52,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/agent_launch.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
+  src/sandbox/direct_line.cpp
   src/sandbox/processes.cpp
   src/sandbox/files.cpp
   src/sandbox/input.cpp
@@ -85,6 +86,7 @@ add_library(dockbridge_core STATIC
   src/util/json_text.cpp
   src/util/log.cpp
   src/util/random.cpp
+  src/util/socket_address.cpp
   src/util/text.cpp
   src/util/worker_pool.cpp
   src/wire/file_entry.cpp

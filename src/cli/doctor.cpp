@@ -82,6 +82,9 @@ int doctor(const Options& options, Log& log) {
   print(Finding::good, fmt::format("container '{}' runs", options.container.name));
   print(Finding::good, fmt::format("agent {} ({}, uid {}) answers; it keeps its state in {}", hello->version,
                                    hello->machine, hello->uid, hello->state_directory));
+  print(hello->detour ? Finding::hint : Finding::good,
+        hello->detour ? fmt::format("calls pass through the engine, which costs some 0.2 ms each: {}", *hello->detour)
+                      : "calls go straight to the agent, past the engine");
   print(hello->shell.empty() ? Finding::hint : Finding::good,
         hello->shell.empty() ? "no shell in the image: only plain programs can be run" : "shell: " + hello->shell);
   const auto container = engine.inspect(options.container.name, Deadline::after(k_patience));

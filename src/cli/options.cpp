@@ -196,6 +196,8 @@ const std::vector<Setting>& settings() {
        container_text(&docker::ContainerPolicy::workspace, "an absolute path on the host", true)},
       {"no-start", "", "", "never start a stopped container", switch_off(&docker::ContainerPolicy::may_start)},
       {"no-create", "", "", "never create a missing container", switch_off(&docker::ContainerPolicy::may_create)},
+      {"no-direct-line", "", "", "talk to the container through the engine even where they share a directory",
+       switch_off(&docker::ContainerPolicy::may_go_direct)},
       {"inactivity-timeout", "", "SECONDS", "silence after which a command is left in the background (20)",
        duration(&tools::Settings::inactivity_timeout, 0.1, 3600)},
       {"load-stretch", "", "FACTOR", "how many times that, at most, for a command that has no CPU to run on (1)",

@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 using sandbox::Condition;
 using sandbox::ContainerRun;
+using sandbox::SharedDirectory;
 
 struct Found {
   ContainerRun run;
@@ -30,6 +31,19 @@ Result<Found> understand(const json& container) {
   } catch (const json::exception&) {
     return fail("engine_error", "the engine's description of the container cannot be understood");
   }
+}
+
+/// What is mounted at a directory of the container, as the engine's machine calls it.
+std::optional<SharedDirectory> directory_mounted_at(const std::string& path, const json& container) {
+  try {
+    for (const json& mount : container.value("Mounts", json::array())) {
+      if (mount.at("Type") == "bind" && mount.at("Destination") == path) {
+        return SharedDirectory{mount.at("Source").get<std::string>(), path};
+      }
+    }
+  } catch (const json::exception&) {  // then none is known
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -98,6 +112,9 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
   if (found->condition == Condition::paused) {
     return fail("container_paused", fmt::format("container '{}' is paused", m_policy.name),
                 "docker unpause " + m_policy.name);
+  }
+  if (m_policy.may_go_direct) {
+    found->run.shared = directory_mounted_at(m_policy.workdir, *container);
   }
   return found->run;
 }

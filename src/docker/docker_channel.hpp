@@ -14,9 +14,10 @@ struct ContainerPolicy {
   std::string name = "mcp-container";
   std::string image = "dockbridge-sandbox:latest";  ///< to create it from, if it does not exist
   std::string workdir = "/app";
-  std::string workspace;   ///< host directory to mount at workdir when creating
-  bool may_start = true;   ///< start it if it is stopped
-  bool may_create = true;  ///< create it if it does not exist and the image does
+  std::string workspace;      ///< host directory to mount at workdir when creating
+  bool may_start = true;      ///< start it if it is stopped
+  bool may_create = true;     ///< create it if it does not exist and the image does
+  bool may_go_direct = true;  ///< reach the agent by a socket in the directory that is mounted at workdir, if one is
 };
 
 /// The way to a Docker container: finds, starts or creates it by the policy, and pins the run it found.

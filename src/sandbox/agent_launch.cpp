@@ -26,7 +26,7 @@ Result<std::unique_ptr<Connection>> start_at(Channel& channel, const ContainerRu
   if (!stream) {
     return fail(stream.error());
   }
-  return Connection::open(std::move(*stream), deadline);
+  return Connection::open(std::move(*stream), deadline, run.shared);
 }
 
 /// Only a program that did not start is a reason to put it there; an agent that started and failed is an answer.

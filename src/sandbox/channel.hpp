@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,12 +30,19 @@ class ByteStream {
   [[nodiscard]] virtual std::string complaint() = 0;
 };
 
+/// A directory of the host that the container has too.
+struct SharedDirectory {
+  std::string host_path;
+  std::string container_path;
+};
+
 /// One run of one container: a restart or a replacement makes another.
 struct ContainerRun {
   std::string id;
   std::string started_at;
+  std::optional<SharedDirectory> shared{};  ///< at most one is of use
 
-  bool operator==(const ContainerRun&) const = default;
+  bool operator==(const ContainerRun& other) const { return id == other.id && started_at == other.started_at; }
   /// A number that differs, for practical purposes, between runs; part of every process id.
   [[nodiscard]] std::uint32_t generation() const;
 };

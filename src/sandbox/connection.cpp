@@ -8,6 +8,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "sandbox/direct_line.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::sandbox {
@@ -61,7 +62,11 @@ Result<Hello> parse_hello(const json& head) {
       return fail("agent_version", "the agent in the container speaks another protocol version");
     }
     const auto text = [&](const char* key) { return printable_line(hello.at(key).get<std::string>(), 500); };
-    return Hello{text("version"), text("machine"), text("shell"), text("state"), hello.at("uid").get<std::uint64_t>()};
+    return Hello{.version = text("version"),
+                 .machine = text("machine"),
+                 .shell = text("shell"),
+                 .state_directory = text("state"),
+                 .uid = hello.at("uid").get<std::uint64_t>()};
   } catch (const std::exception&) {
     return fail("protocol_violation", "the agent's greeting is not well formed");
   }
@@ -84,13 +89,19 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
 Connection::Connection(std::unique_ptr<ByteStream> stream)
     : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_last_heard(Clock::now()) {}
 
-Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream> stream, Deadline deadline) {
+Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream> stream, Deadline deadline,
+                                                     const std::optional<SharedDirectory>& shared) {
   std::unique_ptr<Connection> connection(new Connection(std::move(stream)));
   if (auto greeted = connection->await_hello(deadline); !greeted) {
     return fail(greeted.error());
   }
   if (!connection->m_wake) {
     return fail("agent_failed", "this server has no file descriptors left");
+  }
+  if (shared) {
+    if (auto gone = connection->go_direct(*shared, deadline); !gone) {
+      return fail(gone.error());
+    }
   }
   connection->m_idle_thread = std::thread([raw = connection.get()] { raw->idle(); });
   return connection;
@@ -157,6 +168,26 @@ Result<void> Connection::await_hello(Deadline deadline) {
     }
     ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
   }
+}
+
+/// Before there is another thread. What keeps the agent from coming is no error; once it has come, the stream is dead.
+Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadline) {
+  const auto line = DirectLine::offer(shared);
+  const auto answer = line ? call(line->invitation(), {}, deadline, {}) : fail(line.error());
+  if (!line || (!answer && answer.error().code == "no_line")) {
+    m_hello.detour = answer.error().message;
+    return {};
+  }
+  if (!answer) {
+    return fail(answer.error());
+  }
+  auto stream = line->accept(std::move(m_stream));
+  if (!stream) {
+    return fail(stream.error());
+  }
+  m_stream = std::move(*stream);
+  m_hello.detour.reset();
+  return {};
 }
 
 bool Connection::alive() {

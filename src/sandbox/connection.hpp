@@ -20,13 +20,15 @@
 
 namespace dockbridge::sandbox {
 
-/// What an agent says of itself.
+/// What an agent says of itself, and how it is talked to.
 struct Hello {
   std::string version;
   std::string machine;
   std::string shell;  ///< empty: the container has none
   std::string state_directory;
   std::uint64_t uid = 0;
+  /// Why what is said passes through the engine; none if it does not.
+  std::optional<std::string> detour = "no directory is shared";
 };
 
 /// A conversation with one agent session. Any thread may call. One of the threads that wait does the input and output
@@ -35,8 +37,10 @@ struct Hello {
 /// frame that breaks the protocol ends the connection with a clear error.
 class Connection {
  public:
-  /// Takes over the stream and waits for the agent's greeting.
-  static Result<std::unique_ptr<Connection>> open(std::unique_ptr<ByteStream> stream, Deadline deadline);
+  /// Takes over the stream and waits for the agent's greeting. With a shared directory the stream is only the way to
+  /// ask for a shorter one (`DirectLine`), which it goes on by if there is one.
+  static Result<std::unique_ptr<Connection>> open(std::unique_ptr<ByteStream> stream, Deadline deadline,
+                                                  const std::optional<SharedDirectory>& shared = {});
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -58,6 +62,7 @@ class Connection {
 
   explicit Connection(std::unique_ptr<ByteStream> stream);
   Result<void> await_hello(Deadline deadline);
+  Result<void> go_direct(const SharedDirectory& shared, Deadline deadline);
   void idle();
   void take_turn(Lock& lock, milliseconds at_most);
   struct Exchanged {

@@ -84,9 +84,11 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
       continue;
     }
     const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - began).count();
-    m_log.info(
-        again ? "reconnected" : "connected",
-        {{"container", m_channel.container_name()}, {"id", run->id.substr(0, 12)}, {"ms", std::to_string(took)}});
+    const auto& detour = (*connection)->hello().detour;
+    m_log.info(again ? "reconnected" : "connected", {{"container", m_channel.container_name()},
+                                                     {"id", run->id.substr(0, 12)},
+                                                     {"ms", std::to_string(took)},
+                                                     {"way", detour ? "through the engine: " + *detour : "direct"}});
     return Session{*run, std::move(*connection)};
   }
 }

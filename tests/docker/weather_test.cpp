@@ -53,7 +53,7 @@ TEST_CASE("kill -9 of the session or of the stream to it in the middle of output
   SUBCASE("the stream") {
     kill_session = false;
   }
-  Connected c({"--init"}, "dockbridge-test:slim", {"--via", kill_session ? "engine" : "exec"});
+  Connected c({"--init"}, "dockbridge-test:slim", {"--no-direct-line", "--via", kill_session ? "engine" : "exec"});
   c.server.execute("true");
   const int id = c.server.start_call(
       "execute_command",
@@ -291,7 +291,7 @@ TEST_CASE("a container with a read-only root works from its bind mount, or says 
   const TemporaryDirectory workspace;
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", workspace.path().string() + ":/app"});
   CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
-  Connected bare({"--init", "--read-only"});
+  Connected bare({"--init", "--read-only", "--volume", workspace.path().string() + ":/app:ro"});
   const json error = error_of(bare.server.execute("true"));
   CHECK(error["code"] == "agent_not_placed");
   CHECK(error["message"].get<std::string>().find("read-only") != std::string::npos);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <sstream>
 
 #include "support/program.hpp"
@@ -15,6 +17,12 @@ Container::Container(const std::string& image, const std::vector<std::string>& o
   static std::atomic<int> counter{0};
   m_name = fmt::format("dockbridge-test-{}-{}", ::getpid(), ++counter);
   std::vector<std::string> argv = {"docker", "run", "--detach", "--name", m_name, "--workdir", "/app"};
+  const auto is_at_app = [](const std::string& option) { return option.find("/app") != std::string::npos; };
+  const bool is_shared = std::getenv("DOCKBRIDGE_TEST_UNSHARED") == nullptr;
+  if (is_shared && std::none_of(options.begin(), options.end(), is_at_app)) {
+    std::filesystem::permissions(m_workspace.path(), std::filesystem::perms::all);  // whoever the container runs as
+    argv.insert(argv.end(), {"--volume", m_workspace.path().string() + ":/app"});
+  }
   argv.insert(argv.end(), options.begin(), options.end());
   argv.insert(argv.end(), {image, "sleep", "infinity"});
   run_ok(argv);

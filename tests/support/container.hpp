@@ -3,9 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_directory.hpp"
+
 namespace dockbridge::test {
 
 /// A container made for one test and removed with it. Needs a running engine and the test images; test.sh makes both.
+/// A directory of the host is its /app, as dockbridge would make it, unless the options mount something else there.
 class Container {
  public:
   explicit Container(const std::string& image = "dockbridge-test:slim", const std::vector<std::string>& options = {});
@@ -22,6 +25,7 @@ class Container {
   [[nodiscard]] std::vector<int> pids_of(const std::string& name) const;
 
  private:
+  TemporaryDirectory m_workspace;
   std::string m_name;
 };
 

@@ -1,6 +1,5 @@
 #include "agent/keeper/control.hpp"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -32,13 +31,6 @@ std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet) {
   }
   std::memcpy(&answer, packet.payload.data(), sizeof answer);
   return answer;
-}
-
-sockaddr_un socket_address(int directory_fd, const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", directory_fd, name);
-  return address;
 }
 
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload) {

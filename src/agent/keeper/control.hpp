@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/un.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -136,9 +134,6 @@ enum class Received : std::uint8_t { packet, nothing, hangup };
 std::optional<StatePacket> state_in(const ControlPacket& packet);
 /// What `accepted` says to an order that is obeyed once; none if it answers another.
 std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet);
-
-/// The address of a socket in a directory, by way of its descriptor: the path itself may be too long for an address.
-sockaddr_un socket_address(int directory_fd, const std::string& name);
 
 /// Both are non-blocking. A send that would block reports false: the peer does not read.
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload = {});

@@ -19,6 +19,7 @@
 #include "agent/keeper/out_of_memory.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
+#include "util/socket_address.hpp"
 
 namespace dockbridge::agent {
 

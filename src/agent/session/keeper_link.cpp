@@ -1,13 +1,13 @@
 #include "agent/session/keeper_link.hpp"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
 
 #include "agent/screen/service.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
+#include "util/socket_address.hpp"
 
 namespace dockbridge::agent {
 

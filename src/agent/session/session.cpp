@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 
+#include "agent/session/direct_line.hpp"
 #include "agent/session/shell.hpp"
 
 namespace dockbridge::agent {
@@ -136,7 +137,8 @@ void Session::handle(const wire::Frame& frame) {
       {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
       {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
       {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping},
-      {"cancel", &Session::cancel}, {"taken", &Session::taken},   {"file.watch", &Session::watch_file}};
+      {"cancel", &Session::cancel}, {"taken", &Session::taken},   {"file.watch", &Session::watch_file},
+      {"line", &Session::line}};
   const auto id = frame.head.find("id");
   const auto op = frame.head.find("op");
   if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
@@ -164,6 +166,26 @@ void Session::handle(const wire::Frame& frame) {
 
 Result<void> Session::ping(std::uint64_t request, const wire::Frame& /*frame*/) {
   answer(request, json::object());
+  return {};
+}
+
+/// The answer is the last that goes by the engine.
+Result<void> Session::line(std::uint64_t request, const wire::Frame& frame) {
+  auto line = join_line(frame.head);
+  if (!line) {
+    return fail(line.error());
+  }
+  answer(request, json::object());
+  if (!m_outgoing.empty()) {
+    m_done = true;
+    return {};
+  }
+  // Kept open, so that the engine sees a program at work.
+  m_engine_streams = {Fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)), Fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0))};
+  m_loop.remove(STDIN_FILENO);
+  ::dup2(line->get(), STDIN_FILENO);
+  ::dup2(line->get(), STDOUT_FILENO);
+  m_loop.add(STDIN_FILENO, EPOLLIN, [this](std::uint32_t) { read_requests(); });
   return {};
 }
 

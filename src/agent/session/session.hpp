@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -71,6 +72,7 @@ class Session {
   void on_writable();
   void handle(const wire::Frame& frame);
   Result<void> ping(std::uint64_t request, const wire::Frame& frame);
+  Result<void> line(std::uint64_t request, const wire::Frame& frame);
   Result<void> cancel(std::uint64_t request, const wire::Frame& frame);
   Result<void> watch_file(std::uint64_t request, const wire::Frame& frame);
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
@@ -149,6 +151,7 @@ class Session {
   std::string m_shell;
   wire::FrameReader m_reader{wire::k_max_body_to_agent};
   std::string m_outgoing;
+  std::array<Fd, 2> m_engine_streams;  // once there is a direct line
   bool m_stdout_watched = false;
   bool m_done = false;
   Clock::time_point m_last_heard;

@@ -8,6 +8,7 @@
 
 #include "agent/keeper/control.hpp"
 #include "util/fd.hpp"
+#include "util/socket_address.hpp"
 
 namespace dockbridge::test {
 
@@ -16,7 +17,7 @@ class FakeKeeper {
  public:
   FakeKeeper(int directory_fd, std::string name)
       : m_name(std::move(name)), m_listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    const sockaddr_un address = agent::socket_address(directory_fd, m_name);
+    const sockaddr_un address = socket_address(directory_fd, m_name);
     REQUIRE(::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     REQUIRE(::listen(m_listener.get(), 16) == 0);
   }

@@ -95,6 +95,7 @@ TEST_CASE("without a word from anyone everything has its default") {
   CHECK(options.container.workspace.empty());
   CHECK(options.container.may_start);
   CHECK(options.container.may_create);
+  CHECK(options.container.may_go_direct);
   CHECK(options.via == Via::engine);
   CHECK(options.docker_host.empty());
   CHECK(options.docker_command == "docker");
@@ -116,6 +117,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
     CHECK(options.container.workspace == "/home/me/ws");
     CHECK_FALSE(options.container.may_start);
     CHECK_FALSE(options.container.may_create);
+    CHECK_FALSE(options.container.may_go_direct);
     CHECK(options.via == Via::exec);
     CHECK(options.docker_host == "tcp://h:1");
     CHECK(options.docker_command == "podman");
@@ -138,6 +140,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            "/home/me/ws",
                            "--no-start",
                            "--no-create",
+                           "--no-direct-line",
                            "--via",
                            "exec",
                            "--docker-host",
@@ -167,6 +170,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            {"DOCKBRIDGE_WORKSPACE", "/home/me/ws"},
                            {"DOCKBRIDGE_NO_START", "1"},
                            {"DOCKBRIDGE_NO_CREATE", "true"},
+                           {"DOCKBRIDGE_NO_DIRECT_LINE", "true"},
                            {"DOCKBRIDGE_VIA", "exec"},
                            {"DOCKBRIDGE_DOCKER_HOST", "tcp://h:1"},
                            {"DOCKBRIDGE_DOCKER_COMMAND", "podman"},
@@ -180,7 +184,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            {"DOCKBRIDGE_LOG_FORMAT", "json"}};
   check(variables.options());
   check(with_config(R"({"container-name": "box", "image": "img:1", "workdir": "/work", "workspace": "/home/me/ws",
-                        "no-start": true, "no-create": true, "via": "exec", "docker-host": "tcp://h:1",
+                        "no-start": true, "no-create": true, "no-direct-line": true, "via": "exec", "docker-host": "tcp://h:1",
                         "docker-command": "podman", "inactivity-timeout": 2.5, "load-stretch": 1.5, "max-wait": 60, "client-timeout": "30",
                         "max-runtime": 90, "rationale": "optional", "log-level": "warn", "log-format": "json"})")
             .options());

@@ -125,6 +125,30 @@ TEST_CASE("a container that runs is used as it is") {
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
+TEST_CASE("the directory of the host that is the container's workdir is known, unless it is not to be used") {
+  World world;
+  json container = FakeEngine::container("abc", "now", "running");
+  container["Mounts"] = {{{"Type", "volume"}, {"Name", "v"}, {"Source", "/var/v"}, {"Destination", "/app"}},
+                         {{"Type", "bind"}, {"Source", "/home/me/other"}, {"Destination", "/app/other"}},
+                         {{"Type", "bind"}, {"Source", "/home/me/tmp"}, {"Destination", "/app"}}};
+  world.engine.description_of_container = container;
+  const auto shared = world.prepared().shared;
+  REQUIRE(shared);
+  CHECK(shared->host_path == "/home/me/tmp");
+  CHECK(shared->container_path == "/app");
+
+  world.policy.workdir = "/elsewhere";
+  CHECK_FALSE(world.prepared().shared);
+  world.policy.workdir = "/app";
+  world.policy.may_go_direct = false;
+  CHECK_FALSE(world.prepared().shared);
+  world.policy.may_go_direct = true;
+  for (const json& mounts : {json(7), json::array({7}), json::array({{{"Type", "bind"}, {"Destination", "/app"}}})}) {
+    world.engine.description_of_container->at("Mounts") = mounts;
+    CHECK_FALSE(world.prepared().shared);
+  }
+}
+
 TEST_CASE("a container that is stopped is started, and the run is the new one") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");

@@ -1,0 +1,51 @@
+#include "agent/session/direct_line.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "util/file.hpp"
+#include "util/socket_address.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// A process of this container has a number here. One of the host has none, unless the container shares them with it.
+bool is_outside(int peer) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  return ::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid == 0;
+}
+
+}  // namespace
+
+Result<Fd> join_line(const nlohmann::json& invitation) {
+  const auto path = invitation.at("path").get<std::string>();
+  const auto key = invitation.at("key").get<std::string>();
+  const auto failed = [&] { return fail("no_line", errno_error(path).message); };
+  const Fd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) {
+    return failed();
+  }
+  if (info.st_dev != invitation.at("device").get<dev_t>() || info.st_ino != invitation.at("inode").get<ino_t>()) {
+    return fail("no_line", path + " is not the file that the host has made");
+  }
+  Fd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = socket_address(file.get());
+  if (!line || ::connect(line.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return failed();
+  }
+  if (!is_outside(line.get())) {
+    return fail("no_line", "a process that can be seen in the container listens at " + path);
+  }
+  if (::send(line.get(), key.data(), key.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(key.size())) {
+    return failed();
+  }
+  return line;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "util/error.hpp"
+#include "util/fd.hpp"
+
+namespace dockbridge::agent {
+
+/// Connects to the socket that the host offers in a directory that both share, and gives it the key. Error `no_line`:
+/// it cannot be reached, or it is not certain that the host is behind it.
+Result<Fd> join_line(const nlohmann::json& invitation);
+
+}  // namespace dockbridge::agent

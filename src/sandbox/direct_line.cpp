@@ -1,0 +1,111 @@
+#include "sandbox/direct_line.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "util/encoding.hpp"
+#include "util/file.hpp"
+#include "util/random.hpp"
+#include "util/socket_address.hpp"
+
+namespace dockbridge::sandbox {
+
+namespace {
+
+constexpr std::size_t k_key_length = 32;
+constexpr int k_most_waiting = 8;
+constexpr mode_t k_for_everyone = 0666;
+
+class SocketStream : public ByteStream {
+ public:
+  SocketStream(Fd socket, std::unique_ptr<ByteStream> by_engine)
+      : m_socket(std::move(socket)), m_by_engine(std::move(by_engine)) {}
+
+  [[nodiscard]] int read_fd() const override { return m_socket.get(); }
+  [[nodiscard]] int write_fd() const override { return m_socket.get(); }
+  [[nodiscard]] std::string complaint() override { return m_by_engine->complaint(); }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    const ssize_t got = ::recv(m_socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    return got == 0 ? fail("stream_ended", "the stream ended") : moved(got);
+  }
+  Result<std::size_t> write(std::string_view bytes) override {
+    return moved(::send(m_socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
+
+ private:
+  static Result<std::size_t> moved(ssize_t count) {
+    if (count >= 0) {
+      return static_cast<std::size_t>(count);
+    }
+    return errno == EAGAIN || errno == EINTR ? Result<std::size_t>(0)
+                                             : fail("stream_ended", errno_error("the stream broke").message);
+  }
+
+  Fd m_socket;
+  std::unique_ptr<ByteStream> m_by_engine;
+};
+
+}  // namespace
+
+Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
+  const auto failed = [&] { return fail(errno_error("no socket can be made in " + directory.host_path)); };
+  DirectLine line;
+  line.m_directory = Fd(::open(directory.host_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  line.m_listener = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!line.m_directory || !line.m_listener) {
+    return failed();
+  }
+  line.m_name = fmt::format(".dockbridge-{}.sock", ::getpid());
+  line.m_path_in_container = directory.container_path + "/" + line.m_name;
+  line.m_key = random_token(k_key_length);
+  ::unlinkat(line.m_directory.get(), line.m_name.c_str(), 0);  // of a server that was killed at the wrong moment
+  const sockaddr_un address = socket_address(line.m_directory.get(), line.m_name);
+  if (::bind(line.m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(line.m_listener.get(), k_most_waiting) != 0) {
+    return failed();
+  }
+  // Everything else not by its name: somebody in the container may have put another file in its place.
+  const Fd file(::openat(line.m_directory.get(), line.m_name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) {
+    return failed();
+  }
+  if (!S_ISSOCK(info.st_mode) || info.st_uid != ::geteuid()) {
+    return fail("io_error", "somebody replaces the socket in " + directory.host_path);
+  }
+  if (::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), k_for_everyone) != 0) {
+    return failed();
+  }
+  line.m_device = info.st_dev;
+  line.m_inode = info.st_ino;
+  return line;
+}
+
+DirectLine::~DirectLine() {
+  if (m_directory) {
+    ::unlinkat(m_directory.get(), m_name.c_str(), 0);
+  }
+}
+
+nlohmann::json DirectLine::invitation() const {
+  return {{"op", "line"}, {"path", m_path_in_container}, {"device", m_device}, {"inode", m_inode}, {"key", m_key}};
+}
+
+Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStream> by_engine) const {
+  while (Fd visitor{::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)}) {
+    std::string said(k_key_length, '\0');
+    const ssize_t got = ::recv(visitor.get(), said.data(), said.size(), 0);
+    said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    if (equal_in_constant_time(said, m_key)) {
+      return std::make_unique<SocketStream>(std::move(visitor), std::move(by_engine));
+    }
+  }
+  return fail("protocol_violation", "the agent did not come to the socket as it said");
+}
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,97 @@
+#include "agent/session/direct_line.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/temporary_directory.hpp"
+#include "util/socket_address.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+using nlohmann::json;
+
+// That it comes to a socket of the host is shown by tests/docker/direct_line_test.cpp: it takes a container.
+
+namespace {
+
+struct Listening {
+  TemporaryDirectory directory;
+  std::filesystem::path path = directory / "line";
+  Fd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+
+  Listening() {
+    const sockaddr_un address = socket_address(directory.fd(), "line");
+    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener.get(), 1) == 0);
+  }
+  [[nodiscard]] json invitation() const {
+    struct stat info {};
+    REQUIRE(::stat(path.c_str(), &info) == 0);
+    return {{"path", path.string()}, {"device", info.st_dev}, {"inode", info.st_ino}, {"key", "secret"}};
+  }
+  /// What a session that was invited told the listener, if it came at all.
+  [[nodiscard]] std::string heard() const {
+    std::string all;
+    while (Fd visitor{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)}) {
+      std::string words(100, '\0');
+      const ssize_t got = ::recv(visitor.get(), words.data(), words.size(), 0);
+      all += words.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
+    }
+    return all;
+  }
+};
+
+std::string refusal_of(const json& invitation) {
+  const auto line = agent::join_line(invitation);
+  REQUIRE_FALSE(line);
+  CHECK(line.error().code == "no_line");
+  return line.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a socket behind which a process of the same container listens is not told the key") {
+  const Listening listening;
+  CHECK(refusal_of(listening.invitation()).find("can be seen in the container") != std::string::npos);
+  CHECK(listening.heard().empty());
+}
+
+TEST_CASE("a file that is not the one the host has made is not touched") {
+  const Listening listening;
+  json invitation = listening.invitation();
+  SUBCASE("another inode") {
+    invitation["inode"] = invitation["inode"].get<std::uint64_t>() + 1;
+  }
+  SUBCASE("another device") {
+    invitation["device"] = invitation["device"].get<std::uint64_t>() + 1;
+  }
+  SUBCASE("a link to it") {
+    std::filesystem::create_symlink("line", listening.directory / "link");
+    invitation["path"] = (listening.directory / "link").string();
+  }
+  CHECK(refusal_of(invitation).find("not the file that the host has made") != std::string::npos);
+  CHECK(listening.heard().empty());
+}
+
+TEST_CASE("a socket that cannot be reached is a refusal with the reason") {
+  Listening listening;
+  json invitation = listening.invitation();
+  SUBCASE("nobody listens") {
+    listening.listener.reset();
+    CHECK(refusal_of(invitation).find("Connection refused") != std::string::npos);
+  }
+  SUBCASE("it is not there") {
+    std::filesystem::remove(listening.path);
+    CHECK(refusal_of(invitation).find("No such file") != std::string::npos);
+  }
+  SUBCASE("it is no socket") {
+    std::filesystem::remove(listening.path);
+    std::ofstream(listening.path) << "text";
+    CHECK(refusal_of(listening.invitation()).find("Connection refused") != std::string::npos);
+  }
+}

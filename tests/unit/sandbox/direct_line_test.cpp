@@ -1,0 +1,241 @@
+#include "sandbox/direct_line.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+
+#include "sandbox/connection.hpp"
+#include "support/temporary_directory.hpp"
+#include "unit/sandbox/fake_agent.hpp"
+#include "util/socket_address.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+using sandbox::Connection;
+using sandbox::DirectLine;
+using sandbox::SharedDirectory;
+
+namespace {
+
+/// A connection to the socket that an invitation names, in the directory as the host calls it, which says `words`.
+Fd visit(const TemporaryDirectory& directory, const json& invitation, const std::string& words) {
+  const auto name = std::filesystem::path(invitation.at("path").get<std::string>()).filename().string();
+  const sockaddr_un address = socket_address(directory.fd(), name);
+  Fd visitor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(words.size()));
+  return visitor;
+}
+
+std::string key_of(const json& invitation) {
+  return invitation.at("key").get<std::string>();
+}
+
+bool is_hung_up(const Fd& socket) {
+  char byte = 0;
+  return ::recv(socket.get(), &byte, 1, 0) <= 0;
+}
+
+struct Offered {
+  TemporaryDirectory directory;
+  Result<DirectLine> line = DirectLine::offer({directory.path(), "/there"});
+  json invitation;
+
+  Offered() {
+    REQUIRE(line);
+    invitation = line->invitation();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a line is a socket that anybody may find and only the session can use, and it leaves nothing behind") {
+  const TemporaryDirectory directory;
+  {
+    const auto line = DirectLine::offer({directory.path(), "/there"});
+    REQUIRE(line);
+    const json invitation = line->invitation();
+    const auto file = directory.path() / std::filesystem::path(invitation["path"].get<std::string>()).filename();
+    CHECK(invitation["path"] == "/there/" + file.filename().string());
+    struct stat info {};
+    REQUIRE(::lstat(file.c_str(), &info) == 0);
+    CHECK(S_ISSOCK(info.st_mode));
+    CHECK((info.st_mode & 0777U) == 0666);
+    CHECK(invitation["device"] == info.st_dev);
+    CHECK(invitation["inode"] == info.st_ino);
+    CHECK(key_of(invitation).size() == 32);
+  }
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("who comes with the key is taken, whoever else comes first is turned away") {
+  const Offered offered;
+  const std::string key = key_of(offered.invitation);
+  const Fd stranger = visit(offered.directory, offered.invitation, std::string(key.size(), 'x'));
+  const Fd short_of_words = visit(offered.directory, offered.invitation, key.substr(1));
+  const Fd silent = visit(offered.directory, offered.invitation, "");
+  const Fd session = visit(offered.directory, offered.invitation, key + "and more");
+  auto stream = offered.line->accept(make_streams("complaint of the engine").host);
+  REQUIRE(stream);
+  CHECK(is_hung_up(stranger));
+  CHECK(is_hung_up(short_of_words));
+  CHECK(is_hung_up(silent));
+  std::string buffer(100, '\0');
+  CHECK((*stream)->read(buffer) == std::size_t{8});
+  CHECK(buffer.starts_with("and more"));
+  CHECK((*stream)->read(buffer) == std::size_t{0});
+  CHECK((*stream)->write("hello") == std::size_t{5});
+  CHECK((*stream)->complaint() == "complaint of the engine");
+}
+
+TEST_CASE("a line that nobody with the key has come to is an error") {
+  const Offered offered;
+  const Fd stranger = visit(offered.directory, offered.invitation, "let me in");
+  const auto stream = offered.line->accept(make_streams().host);
+  REQUIRE_FALSE(stream);
+  CHECK(stream.error().code == "protocol_violation");
+}
+
+TEST_CASE("the end of a line is the end of the stream, for reading and for writing") {
+  const Offered offered;
+  Fd session = visit(offered.directory, offered.invitation, key_of(offered.invitation));
+  auto stream = offered.line->accept(make_streams().host);
+  REQUIRE(stream);
+  session.reset();
+  std::string buffer(10, '\0');
+  REQUIRE_FALSE((*stream)->read(buffer));
+  CHECK((*stream)->read(buffer).error().code == "stream_ended");
+  REQUIRE_FALSE((*stream)->write("x"));
+  CHECK((*stream)->write("x").error().code == "stream_ended");
+}
+
+TEST_CASE("what has the socket's name is replaced, a link is not followed, and a directory is an error") {
+  const TemporaryDirectory directory;
+  const auto name =
+      std::filesystem::path(DirectLine::offer({directory.path(), "/there"})->invitation()["path"].get<std::string>())
+          .filename();
+  SUBCASE("a file") {
+    std::ofstream(directory / name) << "left by another";
+    CHECK(DirectLine::offer({directory.path(), "/there"}));
+  }
+  SUBCASE("a link to a file") {
+    std::ofstream(directory / "precious") << "mine";
+    std::filesystem::permissions(directory / "precious", std::filesystem::perms::owner_read);
+    std::filesystem::create_symlink("precious", directory / name);
+    CHECK(DirectLine::offer({directory.path(), "/there"}));
+    CHECK(std::filesystem::status(directory / "precious").permissions() == std::filesystem::perms::owner_read);
+  }
+  SUBCASE("a directory") {
+    std::filesystem::create_directory(directory / name);
+    CHECK_FALSE(DirectLine::offer({directory.path(), "/there"}));
+    CHECK(std::filesystem::is_directory(directory / name));
+  }
+}
+
+TEST_CASE("a directory's path may be longer than an address, and one that is not there is an error") {
+  const TemporaryDirectory directory;
+  const auto deep = directory / std::string(200, 'd');
+  std::filesystem::create_directory(deep);
+  CHECK(DirectLine::offer({deep, "/there"}));
+  const auto line = DirectLine::offer({directory / "missing", "/there"});
+  REQUIRE_FALSE(line);
+  CHECK(line.error().message.find("missing") != std::string::npos);
+}
+
+namespace {
+
+/// A connection that is being opened by somebody who shares a directory with the agent.
+struct Opening {
+  TemporaryDirectory directory;
+  Streams streams = make_streams();
+  FakeAgent& agent = streams.agent;
+  std::future<Result<std::unique_ptr<Connection>>> connection;
+  wire::Frame invitation;
+
+  Opening() {
+    agent.greet();
+    connection = std::async(std::launch::async, [this] {
+      return Connection::open(std::move(streams.host), Deadline::after(k_patience),
+                              SharedDirectory{directory.path(), "/there"});
+    });
+    auto request = agent.next_request();
+    REQUIRE(request);
+    invitation = std::move(*request);
+    REQUIRE(invitation.head["op"] == "line");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a connection goes on by the line that the agent came to, whatever becomes of the stream") {
+  Opening opening;
+  FakeAgent direct(visit(opening.directory, opening.invitation.head, key_of(opening.invitation.head)));
+  opening.agent.answer(opening.invitation);
+  auto connection = opening.connection.get();
+  REQUIRE(connection);
+  CHECK_FALSE((*connection)->hello().detour);
+  CHECK(std::filesystem::is_empty(opening.directory.path()));
+  opening.agent.hang_up();
+
+  auto call = std::async(std::launch::async, [&] {
+    return (*connection)->call({{"op", "list"}}, "body", Deadline::after(k_patience), {});
+  });
+  const auto request = direct.next_request();
+  REQUIRE(request);
+  CHECK(request->body == "body");
+  direct.answer(*request, {{"fine", true}}, "answer");
+  const auto answer = call.get();
+  REQUIRE(answer);
+  CHECK(answer->body == "answer");
+  CHECK((*connection)->alive());
+  direct.hang_up();
+  CHECK_FALSE((*connection)->alive());
+}
+
+TEST_CASE("an agent that cannot come to the line is talked to by the stream, and the reason is known") {
+  Opening opening;
+  opening.agent.refuse(opening.invitation, "no_line");
+  auto connection = opening.connection.get();
+  REQUIRE(connection);
+  CHECK((*connection)->hello().detour);
+  CHECK(std::filesystem::is_empty(opening.directory.path()));
+  auto call = std::async(std::launch::async, [&] {
+    return (*connection)->call({{"op", "list"}}, {}, Deadline::after(k_patience), {});
+  });
+  const auto request = opening.agent.next_request();
+  REQUIRE(request);
+  opening.agent.answer(*request);
+  CHECK(call.get());
+}
+
+TEST_CASE("an agent that says it came and did not is not believed") {
+  Opening opening;
+  opening.agent.answer(opening.invitation);
+  const auto connection = opening.connection.get();
+  REQUIRE_FALSE(connection);
+  CHECK(connection.error().code == "protocol_violation");
+}
+
+TEST_CASE("an agent that dies over the invitation is a lost connection") {
+  Opening opening;
+  opening.agent.hang_up();
+  const auto connection = opening.connection.get();
+  REQUIRE_FALSE(connection);
+  CHECK(connection.error().code == "connection_lost");
+  CHECK(std::filesystem::is_empty(opening.directory.path()));
+}
+
+TEST_CASE("without a way to make a socket the agent is not even asked") {
+  Streams streams = make_streams();
+  streams.agent.greet();
+  const auto connection =
+      Connection::open(std::move(streams.host), Deadline::after(k_patience), SharedDirectory{"/nonexistent", "/there"});
+  REQUIRE(connection);
+  REQUIRE((*connection)->hello().detour);
+  CHECK((*connection)->hello().detour->find("/nonexistent") != std::string::npos);
+}
