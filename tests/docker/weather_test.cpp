@@ -291,7 +291,8 @@ TEST_CASE("a container with a read-only root works from its bind mount, or says 
   const TemporaryDirectory workspace;
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", workspace.path().string() + ":/app"});
   CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
-  Connected bare({"--init", "--read-only", "--volume", workspace.path().string() + ":/app:ro"});
+  const TemporaryDirectory empty;
+  Connected bare({"--init", "--read-only", "--volume", empty.path().string() + ":/app:ro"});
   const json error = error_of(bare.server.execute("true"));
   CHECK(error["code"] == "agent_not_placed");
   CHECK(error["message"].get<std::string>().find("read-only") != std::string::npos);
