@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "docker/tar.hpp"
 
 namespace dockbridge::docker {
@@ -34,7 +36,9 @@ Result<Found> understand(const json& container) {
 }
 
 /// What is mounted at a directory of the container, as the engine's machine calls it.
-std::optional<SharedDirectory> directory_mounted_at(const std::string& path, const json& container) {
+std::optional<SharedDirectory> directory_mounted_at(const std::string& directory, const json& container) {
+  // "/app/" is "/app"; the engine tells the shortest form.
+  const std::string path = (std::filesystem::path(directory) / "").lexically_normal().parent_path().string();
   try {
     for (const json& mount : container.value("Mounts", json::array())) {
       if (mount.at("Type") == "bind" && mount.at("Destination") == path) {

@@ -40,7 +40,7 @@ struct SharedDirectory {
 struct ContainerRun {
   std::string id;
   std::string started_at;
-  std::optional<SharedDirectory> shared{};  ///< at most one is of use
+  std::optional<SharedDirectory> shared{};  ///< if there is one that may be used for a direct line
 
   bool operator==(const ContainerRun& other) const { return id == other.id && started_at == other.started_at; }
   /// A number that differs, for practical purposes, between runs; part of every process id.

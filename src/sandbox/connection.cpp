@@ -175,7 +175,7 @@ Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadl
   const auto line = DirectLine::offer(shared);
   const auto answer = line ? call(line->invitation(), {}, deadline, {}) : fail(line.error());
   if (!line || (!answer && answer.error().code == "no_line")) {
-    m_hello.detour = answer.error().message;
+    m_hello.detour = printable_line(answer.error().message, 500);
     return {};
   }
   if (!answer) {

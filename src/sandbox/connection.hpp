@@ -28,7 +28,7 @@ struct Hello {
   std::string state_directory;
   std::uint64_t uid = 0;
   /// Why what is said passes through the engine; none if it does not.
-  std::optional<std::string> detour = "no directory is shared";
+  std::optional<std::string> detour = "no shared directory is used";
 };
 
 /// A conversation with one agent session. Any thread may call. One of the threads that wait does the input and output

@@ -19,6 +19,29 @@ namespace {
 constexpr std::size_t k_key_length = 32;
 constexpr int k_most_waiting = 8;
 constexpr mode_t k_for_everyone = 0666;
+#ifdef SO_PASSRIGHTS
+constexpr int k_pass_rights = SO_PASSRIGHTS;
+#else
+constexpr int k_pass_rights = 83;  // headers older than Linux 6.16
+#endif
+
+/// A socket over which nobody can send descriptors, and neither over those that are accepted from it: to close what
+/// somebody in the container has sent may take as long as that wants.
+Fd new_socket() {
+  Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int no = 0;
+  return made && ::setsockopt(made.get(), SOL_SOCKET, k_pass_rights, &no, sizeof no) == 0 ? std::move(made) : Fd();
+}
+
+/// Whether who listens at the file is this process: then it can be nobody else for as long as that goes on.
+bool is_own(const Fd& file) {
+  const Fd visitor = new_socket();
+  const sockaddr_un address = socket_address(file.get());
+  ucred who{};
+  socklen_t size = sizeof who;
+  return visitor && ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         ::getsockopt(visitor.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid == ::getpid();
+}
 
 class SocketStream : public ByteStream {
  public:
@@ -56,9 +79,12 @@ Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
   const auto failed = [&] { return fail(errno_error("no socket can be made in " + directory.host_path)); };
   DirectLine line;
   line.m_directory = Fd(::open(directory.host_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  line.m_listener = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!line.m_directory || !line.m_listener) {
+  if (!line.m_directory) {
     return failed();
+  }
+  line.m_listener = new_socket();
+  if (!line.m_listener) {
+    return fail(errno_error("no socket that takes no descriptors (it needs Linux 6.16)"));
   }
   line.m_name = fmt::format(".dockbridge-{}.sock", ::getpid());
   line.m_path_in_container = directory.container_path + "/" + line.m_name;
@@ -69,14 +95,14 @@ Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
       ::listen(line.m_listener.get(), k_most_waiting) != 0) {
     return failed();
   }
-  // Everything else not by its name: somebody in the container may have put another file in its place.
+  // Everything else not by its name: somebody who has the directory too may have put another file in its place.
   const Fd file(::openat(line.m_directory.get(), line.m_name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0) {
     return failed();
   }
-  if (!S_ISSOCK(info.st_mode) || info.st_uid != ::geteuid()) {
-    return fail("io_error", "somebody replaces the socket in " + directory.host_path);
+  if (!is_own(file)) {
+    return fail("io_error", "somebody has replaced the socket in " + directory.host_path);
   }
   if (::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), k_for_everyone) != 0) {
     return failed();
@@ -97,7 +123,15 @@ nlohmann::json DirectLine::invitation() const {
 }
 
 Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStream> by_engine) const {
-  while (Fd visitor{::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)}) {
+  // The session is there already, behind as many others as can wait at the most.
+  for (int others = 0; others <= k_most_waiting; ++others) {
+    Fd visitor(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!visitor && errno != EAGAIN) {
+      return fail(errno_error("the agent cannot be let in"));
+    }
+    if (!visitor) {
+      break;
+    }
     std::string said(k_key_length, '\0');
     const ssize_t got = ::recv(visitor.get(), said.data(), said.size(), 0);
     said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);

@@ -8,7 +8,7 @@
 namespace dockbridge::agent {
 
 /// Connects to the socket that the host offers in a directory that both share, and gives it the key. Error `no_line`:
-/// it cannot be reached, or it is not certain that the host is behind it.
+/// it cannot be reached, or another file is in its place.
 Result<Fd> join_line(const nlohmann::json& invitation);
 
 }  // namespace dockbridge::agent

@@ -137,6 +137,10 @@ TEST_CASE("the directory of the host that is the container's workdir is known, u
   CHECK(shared->host_path == "/home/me/tmp");
   CHECK(shared->container_path == "/app");
 
+  for (const char* same : {"/app/", "//app", "/app/.", "/app/x/.."}) {
+    world.policy.workdir = same;
+    CHECK(world.prepared().shared);
+  }
   world.policy.workdir = "/elsewhere";
   CHECK_FALSE(world.prepared().shared);
   world.policy.workdir = "/app";

@@ -1,15 +1,26 @@
 #include "sandbox/direct_line.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <string>
 
 #include "sandbox/connection.hpp"
+#include "support/kernel.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/sandbox/fake_agent.hpp"
 #include "util/socket_address.hpp"
@@ -21,6 +32,8 @@ using sandbox::DirectLine;
 using sandbox::SharedDirectory;
 
 namespace {
+
+const doctest::skip k_needs_lines(!has_direct_lines());
 
 /// A connection to the socket that an invitation names, in the directory as the host calls it, which says `words`.
 Fd visit(const TemporaryDirectory& directory, const json& invitation, const std::string& words) {
@@ -54,7 +67,8 @@ struct Offered {
 
 }  // namespace
 
-TEST_CASE("a line is a socket that anybody may find and only the session can use, and it leaves nothing behind") {
+TEST_CASE("a line is a socket that anybody may find and only the session can use, and it leaves nothing behind" *
+          k_needs_lines) {
   const TemporaryDirectory directory;
   {
     const auto line = DirectLine::offer({directory.path(), "/there"});
@@ -73,7 +87,7 @@ TEST_CASE("a line is a socket that anybody may find and only the session can use
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
-TEST_CASE("who comes with the key is taken, whoever else comes first is turned away") {
+TEST_CASE("who comes with the key is taken, whoever else comes first is turned away" * k_needs_lines) {
   const Offered offered;
   const std::string key = key_of(offered.invitation);
   const Fd stranger = visit(offered.directory, offered.invitation, std::string(key.size(), 'x'));
@@ -93,7 +107,7 @@ TEST_CASE("who comes with the key is taken, whoever else comes first is turned a
   CHECK((*stream)->complaint() == "complaint of the engine");
 }
 
-TEST_CASE("a line that nobody with the key has come to is an error") {
+TEST_CASE("a line that nobody with the key has come to is an error" * k_needs_lines) {
   const Offered offered;
   const Fd stranger = visit(offered.directory, offered.invitation, "let me in");
   const auto stream = offered.line->accept(make_streams().host);
@@ -101,7 +115,110 @@ TEST_CASE("a line that nobody with the key has come to is an error") {
   CHECK(stream.error().code == "protocol_violation");
 }
 
-TEST_CASE("the end of a line is the end of the stream, for reading and for writing") {
+TEST_CASE("an older kernel has no lines, and that is the reason given" * doctest::skip(has_direct_lines())) {
+  const TemporaryDirectory directory;
+  const auto line = DirectLine::offer({directory.path(), "/there"});
+  REQUIRE_FALSE(line);
+  CHECK(line.error().message.find("Linux 6.16") != std::string::npos);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("nobody can send descriptors to a line, neither before nor after they are let in" * k_needs_lines) {
+  const Offered offered;
+  const Fd session = visit(offered.directory, offered.invitation, key_of(offered.invitation));
+  const auto sends_descriptor = [&] {
+    char byte = 'x';
+    iovec bytes{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    *part = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    const int descriptor = session.get();
+    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
+    return ::sendmsg(session.get(), &message, MSG_NOSIGNAL) >= 0;
+  };
+  CHECK_FALSE(sends_descriptor());
+  CHECK(errno == EPERM);
+  const auto stream = offered.line->accept(make_streams().host);
+  REQUIRE(stream);
+  CHECK_FALSE(sends_descriptor());
+  CHECK(errno == EPERM);
+}
+
+namespace {
+
+/// A process that puts a socket of its own in the place of a file as soon as that is there, again and again, and
+/// listens.
+class Replacer {
+ public:
+  Replacer(int directory, const std::string& name) : m_pid(::fork()) {
+    REQUIRE(m_pid >= 0);
+    if (m_pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (Fd previous, listener;; previous = std::move(listener)) {
+        listener.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        const sockaddr_un address = socket_address(directory, "other");
+        ::unlinkat(directory, "other", 0);
+        ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        ::listen(listener.get(), 8);
+        while (::renameat2(directory, "other", directory, name.c_str(), RENAME_EXCHANGE) != 0) {
+        }
+      }
+    }
+  }
+  ~Replacer() {
+    ::kill(m_pid, SIGKILL);
+    ::waitpid(m_pid, nullptr, 0);
+  }
+  Replacer(const Replacer&) = delete;
+  Replacer& operator=(const Replacer&) = delete;
+
+ private:
+  pid_t m_pid;
+};
+
+/// Which process listens at the socket with this inode, by either of the two names; none if neither has it.
+std::optional<pid_t> listener_at(int directory, const std::string& name, std::uint64_t inode) {
+  for (const std::string& path : {name, std::string("other")}) {
+    const Fd file(::openat(directory, path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    const Fd visitor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un address = socket_address(file.get());
+    struct stat info {};
+    ucred who{};
+    socklen_t size = sizeof who;
+    if (file && ::fstat(file.get(), &info) == 0 && info.st_ino == inode &&
+        ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::getsockopt(visitor.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
+      return who.pid;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("a socket that another process has put in its place is noticed, and never made known" * k_needs_lines) {
+  const TemporaryDirectory directory;
+  const std::string name = fmt::format(".dockbridge-{}.sock", ::getpid());
+  const Replacer replacer(directory.fd(), name);
+  int noticed = 0;
+  for (const auto deadline = Deadline::after(k_patience); noticed < 5 && !deadline.passed();) {
+    const auto line = DirectLine::offer({directory.path(), "/there"});
+    if (line) {
+      const auto listener = listener_at(directory.fd(), name, line->invitation()["inode"]);
+      CHECK(listener.value_or(::getpid()) == ::getpid());
+    } else if (line.error().message.find("replaced") != std::string::npos) {
+      ++noticed;
+    }
+  }
+  CHECK(noticed == 5);
+}
+
+TEST_CASE("the end of a line is the end of the stream, for reading and for writing" * k_needs_lines) {
   const Offered offered;
   Fd session = visit(offered.directory, offered.invitation, key_of(offered.invitation));
   auto stream = offered.line->accept(make_streams().host);
@@ -114,7 +231,8 @@ TEST_CASE("the end of a line is the end of the stream, for reading and for writi
   CHECK((*stream)->write("x").error().code == "stream_ended");
 }
 
-TEST_CASE("what has the socket's name is replaced, a link is not followed, and a directory is an error") {
+TEST_CASE("what has the socket's name is replaced, a link is not followed, and a directory is an error" *
+          k_needs_lines) {
   const TemporaryDirectory directory;
   const auto name =
       std::filesystem::path(DirectLine::offer({directory.path(), "/there"})->invitation()["path"].get<std::string>())
@@ -137,7 +255,7 @@ TEST_CASE("what has the socket's name is replaced, a link is not followed, and a
   }
 }
 
-TEST_CASE("a directory's path may be longer than an address, and one that is not there is an error") {
+TEST_CASE("a directory's path may be longer than an address, and one that is not there is an error" * k_needs_lines) {
   const TemporaryDirectory directory;
   const auto deep = directory / std::string(200, 'd');
   std::filesystem::create_directory(deep);
@@ -172,7 +290,7 @@ struct Opening {
 
 }  // namespace
 
-TEST_CASE("a connection goes on by the line that the agent came to, whatever becomes of the stream") {
+TEST_CASE("a connection goes on by the line that the agent came to, whatever becomes of the stream" * k_needs_lines) {
   Opening opening;
   FakeAgent direct(visit(opening.directory, opening.invitation.head, key_of(opening.invitation.head)));
   opening.agent.answer(opening.invitation);
@@ -197,7 +315,7 @@ TEST_CASE("a connection goes on by the line that the agent came to, whatever bec
   CHECK_FALSE((*connection)->alive());
 }
 
-TEST_CASE("an agent that cannot come to the line is talked to by the stream, and the reason is known") {
+TEST_CASE("an agent that cannot come to the line is talked to by the stream, and the reason is known" * k_needs_lines) {
   Opening opening;
   opening.agent.refuse(opening.invitation, "no_line");
   auto connection = opening.connection.get();
@@ -213,7 +331,7 @@ TEST_CASE("an agent that cannot come to the line is talked to by the stream, and
   CHECK(call.get());
 }
 
-TEST_CASE("an agent that says it came and did not is not believed") {
+TEST_CASE("an agent that says it came and did not is not believed" * k_needs_lines) {
   Opening opening;
   opening.agent.answer(opening.invitation);
   const auto connection = opening.connection.get();
@@ -221,7 +339,7 @@ TEST_CASE("an agent that says it came and did not is not believed") {
   CHECK(connection.error().code == "protocol_violation");
 }
 
-TEST_CASE("an agent that dies over the invitation is a lost connection") {
+TEST_CASE("an agent that dies over the invitation is a lost connection" * k_needs_lines) {
   Opening opening;
   opening.agent.hang_up();
   const auto connection = opening.connection.get();

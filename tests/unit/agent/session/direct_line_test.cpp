@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "support/temporary_directory.hpp"
 #include "util/socket_address.hpp"
@@ -14,8 +15,6 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 using nlohmann::json;
-
-// That it comes to a socket of the host is shown by tests/docker/direct_line_test.cpp: it takes a container.
 
 namespace {
 
@@ -55,10 +54,20 @@ std::string refusal_of(const json& invitation) {
 
 }  // namespace
 
-TEST_CASE("a socket behind which a process of the same container listens is not told the key") {
+TEST_CASE("who is invited to a socket comes and says the key and nothing else") {
   const Listening listening;
-  CHECK(refusal_of(listening.invitation()).find("can be seen in the container") != std::string::npos);
-  CHECK(listening.heard().empty());
+  CHECK(agent::join_line(listening.invitation()));
+  CHECK(listening.heard() == "secret");
+}
+
+TEST_CASE("a socket at which too many wait is not waited for") {
+  const Listening listening;
+  std::vector<Fd> others;
+  while (auto line = agent::join_line(listening.invitation())) {
+    others.push_back(std::move(*line));
+  }
+  CHECK(others.size() == 2);
+  CHECK(refusal_of(listening.invitation()).find("unavailable") != std::string::npos);
 }
 
 TEST_CASE("a file that is not the one the host has made is not touched") {
