@@ -262,10 +262,14 @@ TEST_CASE("a client without progress gets its answer before it gives up, one wit
 
 TEST_CASE("output is told as it comes to who asks for progress") {
   Connected c;
-  c.server.execute("mkfifo /tmp/heard");
-  // The command goes on only when its last word was heard.
-  const std::string talk = "echo one; read x </tmp/heard; echo two >&2; read x </tmp/heard; echo three";
+  c.server.execute("mkfifo /tmp/heard1 /tmp/heard2");
+  // The command goes on only when its last word was heard. Not twice by one pipe: whoever wrote to it may still have it
+  // open when it is opened again.
+  const std::string talk = "echo one; read x </tmp/heard1; echo two >&2; read x </tmp/heard2; echo three";
   double last = 0;
+  const auto go_on = [&](const std::string& pipe) {
+    run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/" + pipe});
+  };
   const auto hear = [&](const std::string& token, const std::string& word) {
     eventually("to hear " + word, [&] {
       const json params = c.server.receive().value("params", json::object());
@@ -274,11 +278,12 @@ TEST_CASE("output is told as it comes to who asks for progress") {
       last = params["progress"];
       return params["message"] == word;
     });
-    run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/heard"});
   };
   const int running = c.server.start_call("execute_command", {{"command", talk}}, {{"progressToken", "run"}});
   hear("run", "one");
+  go_on("heard1");
   hear("run", "STDERR:\ntwo");
+  go_on("heard2");
   CHECK(fields_of(c.server.receive_answer(running)["result"])["stdout"] == "one\nthree\n");
 
   const std::string id = start_in_background(c.server, talk);
@@ -288,8 +293,9 @@ TEST_CASE("output is told as it comes to who asks for progress") {
       c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"exit", true}}}, {"timeout", 30}},
                           {{"progressToken", "wait"}});
   last = 0;
-  run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/heard"});
+  go_on("heard1");
   hear("wait", "STDERR:\ntwo");  // and not what was there before
+  go_on("heard2");
   CHECK(fields_of(c.server.receive_answer(waiting)["result"])["happened"] == "exit");
 }
 
