@@ -1,0 +1,49 @@
+#include <doctest/doctest.h>
+
+#include "support/connected.hpp"
+
+// The program beside its tools: its subcommands and its log.
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+TEST_CASE("dockbridge call prints the result and its exit status tells success") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const auto call = [&](const std::string& tool, const std::string& arguments) {
+    return run({program_path(), "-c", container.name(), "call", tool, arguments});
+  };
+  const Finished good = call("execute_command", R"({"command":"echo only once; sleep 2.5","rationale":"x"})");
+  CHECK(good.exit_code == 0);
+  CHECK(good.out == "only once\n\nExit code: 0\n");
+  CHECK(good.err.find("running for") != std::string::npos);
+  CHECK(good.err.find("only once") == std::string::npos);
+  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 1);
+  CHECK(call("no_such_tool", "{}").exit_code == 2);
+  CHECK(call("execute_command", "not json").exit_code == 2);
+}
+
+TEST_CASE("doctor finds a working container good") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  const Finished finished = run({program_path(), "-c", container.name(), "doctor"});
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.out.find("agent") != std::string::npos);
+  CHECK(finished.out.find("BAD") == std::string::npos);
+}
+
+TEST_CASE("the audit log has one line per call and no secrets") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--log-format", "json"});
+  server.initialize();
+  server.execute("cat > /dev/null; echo done", {{"env", {{"TOKEN", "s3cret-value"}}}, {"stdin", "s3cret-input"}});
+  eventually("the line is written", [&] { return server.log().find("execute_command") != std::string::npos; });
+  const std::string log = server.log();
+  CHECK(log.find("s3cret") == std::string::npos);
+  const std::size_t begin = log.rfind('\n', log.find("execute_command")) + 1;
+  const json line = json::parse(log.substr(begin, log.find('\n', begin) - begin));
+  CHECK(line["tool"] == "execute_command");
+  CHECK(line["rationale"] == "a test");
+  CHECK(line["outcome"] == "ok");
+  CHECK(line.contains("request"));
+  CHECK(line.contains("ms"));
+  CHECK(line["container"] == container.name());
+}
