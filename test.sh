@@ -7,14 +7,26 @@ set -euo pipefail
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
 
 set_up_packages() {
-  ensure_packages "${k_build_packages[@]}" busybox-static ccache patch openssl clang libclang-rt-14-dev
+  ensure_packages "${k_build_packages[@]}" busybox-static ccache patch openssl clang libclang-rt-14-dev \
+    podman conmon catatonit uidmap
   command -v npm >/dev/null || ensure_packages nodejs npm
 }
 
 set_up_test_images() {
   ensure_sandbox_image "$k_slim_image" slim
   "$project_dir/docker/make-sh-only-image.sh"
+  ensure_podman_image "$k_slim_image"
 }
+
+# ensure_podman_image IMAGE: podman has the same IMAGE as the engine.
+ensure_podman_image() {
+  local id
+  id=$(image_id "$1")
+  [[ $(podman image inspect --format '{{.Id}}' "$1" 2>/dev/null) == "${id#sha256:}" ]] ||
+    run_step "copying $1 to podman" copy_to_podman "$1"
+}
+
+copy_to_podman() { docker save "$1" | podman load; }
 
 # phase WHAT COMMAND...: like run_step, with the output always shown.
 phase() {

@@ -63,6 +63,7 @@ add_executable(dockbridge-agent
   src/agent/screen/service.cpp
   src/wire/file_entry.cpp
   src/wire/frame.cpp
+  src/wire/screen_facts.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
   src/util/beneath.cpp
@@ -70,6 +71,7 @@ add_executable(dockbridge-agent
   src/util/json_parse.cpp
   src/util/json_text.cpp
   src/util/socket_address.cpp
+  src/util/temporary_name.cpp
   src/util/text.cpp
   ${agent_files_sources}
   src/agent/files/binary_kind.cpp
@@ -77,6 +79,7 @@ add_executable(dockbridge-agent
   src/agent/files/content_store.cpp
   src/agent/files/current_file.cpp
   src/agent/files/diff.cpp
+  src/agent/files/download.cpp
   src/agent/files/edit.cpp
   src/agent/files/encoding.cpp
   src/agent/files/file_changer.cpp
@@ -86,6 +89,7 @@ add_executable(dockbridge-agent
   src/agent/files/in_place.cpp
   src/agent/files/line_comparison.cpp
   src/agent/files/near_match.cpp
+  src/agent/files/orphan_sweep.cpp
   src/agent/files/overlooked.cpp
   src/agent/files/revision.cpp
   src/agent/files/searching.cpp

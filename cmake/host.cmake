@@ -15,6 +15,7 @@ add_library(dockbridge_core STATIC
   src/cli/bridge.cpp
   src/cli/call.cpp
   src/cli/doctor.cpp
+  src/cli/host_paths.cpp
   src/cli/http.cpp
   src/cli/options.cpp
   src/cli/serve.cpp
@@ -23,6 +24,7 @@ add_library(dockbridge_core STATIC
   src/docker/cli_engine.cpp
   src/docker/command.cpp
   src/docker/docker_channel.cpp
+  src/docker/file_trust.cpp
   src/docker/http.cpp
   src/docker/tar.cpp
   src/mcp/bulletin.cpp
@@ -32,6 +34,7 @@ add_library(dockbridge_core STATIC
   src/mcp/methods.cpp
   src/mcp/metrics.cpp
   src/mcp/once.cpp
+  src/mcp/once_keys.cpp
   src/mcp/server.cpp
   src/mcp/state_seal.cpp
   src/mcp/subscriptions.cpp
@@ -39,20 +42,25 @@ add_library(dockbridge_core STATIC
   src/mcp/tasks.cpp
   src/mcp/transport/http/access.cpp
   src/mcp/transport/http/connection.cpp
+  src/mcp/transport/http/connection_table.cpp
   src/mcp/transport/http/front.cpp
   src/mcp/transport/http/listener.cpp
+  src/mcp/transport/http/origins.cpp
   src/mcp/transport/http/outbox.cpp
   src/mcp/transport/http/sessions.cpp
   src/mcp/transport/http/socket.cpp
   src/mcp/transport/http/stateless_headers.cpp
   src/mcp/transport/http/streaming.cpp
+  src/mcp/transport/http/token_file.cpp
   src/mcp/transport/http_server.cpp
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
+  src/sandbox/answer_fields.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
+  src/sandbox/download.cpp
   src/sandbox/processes.cpp
   src/sandbox/files.cpp
   src/sandbox/input.cpp
@@ -71,6 +79,8 @@ add_library(dockbridge_core STATIC
   src/tools/file_undo.cpp
   src/tools/file_write.cpp
   src/tools/following.cpp
+  src/tools/host_directories.cpp
+  src/tools/host_file.cpp
   src/tools/output.cpp
   src/tools/process_report.cpp
   src/tools/prompts.cpp
@@ -85,12 +95,16 @@ add_library(dockbridge_core STATIC
   src/util/json_parse.cpp
   src/util/json_text.cpp
   src/util/log.cpp
+  src/util/path_walk.cpp
   src/util/random.cpp
+  src/util/temporary_name.cpp
   src/util/socket_address.cpp
   src/util/text.cpp
+  src/util/trusted_file.cpp
   src/util/worker_pool.cpp
   src/wire/file_entry.cpp
   src/wire/frame.cpp
+  src/wire/screen_facts.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
   ${agent_image_source})

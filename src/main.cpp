@@ -1,21 +1,19 @@
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 #include "cli/commands.hpp"
+#include "cli/host_paths.hpp"
 #include "cli/options.hpp"
-#include "util/file.hpp"
 #include "util/log.hpp"
+#include "util/trusted_file.hpp"
 
 using namespace dockbridge;
 
 namespace {
-
-constexpr std::size_t k_max_config_bytes = 1024 * 1024;
 
 cli::Surroundings surroundings() {
   return {[](const std::string& name) -> std::optional<std::string> {
@@ -23,11 +21,9 @@ cli::Surroundings surroundings() {
             return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
           },
           [](const std::string& path) -> Result<std::optional<std::string>> {
-            if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
-              return std::nullopt;
-            }
-            auto content = read_file_at(AT_FDCWD, path, k_max_config_bytes);
-            return content ? Result<std::optional<std::string>>(std::move(*content)) : fail(content.error());
+            // Config files are often links into a repository of them; whoever can write one decides what is run.
+            return read_trusted_file(
+                path, {.what = "config file", .code = "bad_config", .may_be_link = true, .forbidden_mode = S_IWOTH});
           }};
 }
 
@@ -35,6 +31,7 @@ cli::Surroundings surroundings() {
 /// server are taken up by its main loop.
 void prepare_signals(bool serving) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's size limit is an error of one call
   if (serving) {
     sigset_t stops;
     sigemptyset(&stops);
@@ -47,9 +44,14 @@ void prepare_signals(bool serving) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto invocation = cli::parse_command_line({argv + 1, argv + argc}, surroundings());
+  auto invocation = cli::parse_command_line({argv + 1, argv + argc}, surroundings());
   if (!invocation) {
     fmt::print(stderr, "dockbridge: {}\n", invocation.error().sentence());
+    return 2;
+  }
+  const bool is_information = invocation->command == cli::Command::help || invocation->command == cli::Command::version;
+  if (const auto resolved = is_information ? Result<void>() : cli::resolve_host_paths(invocation->options); !resolved) {
+    fmt::print(stderr, "dockbridge: {}\n", resolved.error().sentence());
     return 2;
   }
   const cli::Options& options = invocation->options;
@@ -66,7 +68,7 @@ int main(int argc, char** argv) {
       fmt::print("dockbridge {}\n", DOCKBRIDGE_VERSION);
       return 0;
     case cli::Command::call:
-      return cli::call(options, invocation->tool, invocation->arguments, log);
+      return cli::call(options, invocation->call, log);
     case cli::Command::doctor:
       return cli::doctor(options, log);
     case cli::Command::serve:

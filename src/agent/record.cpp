@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <climits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "agent/keeper/control.hpp"
 #include "util/file.hpp"
 #include "wire/frame.hpp"
 
@@ -19,6 +22,12 @@ using nlohmann::json;
 
 constexpr int k_record_depth = 4;
 constexpr int k_append_attempts = 3;
+constexpr std::size_t k_most_taken = 16;
+constexpr std::size_t k_digest_bytes = 32;
+/// Of the name of a keeper's socket or of a boot.
+constexpr std::size_t k_most_name_bytes = 64;
+constexpr std::size_t k_most_path_bytes = 4096;
+constexpr std::size_t k_most_owner_bytes = 1024;
 constexpr std::string_view k_id_mark = "\"id\":\"";
 
 Result<void> append_line(int journal, const std::string& process, json fields) {
@@ -39,32 +48,106 @@ Result<void> append_line(int journal, const std::string& process, json fields) {
 }
 
 Error damaged(const char* what) {
-  return {"record_damaged", std::string("the record of the process ") + what};
+  return {"record_damaged", std::string("the record of the process ") + what,
+          "A process in the container changed it, or its disk was full; run the command again"};
 }
 
-std::vector<TakenInput> read_taken(const json& fields) {
-  std::vector<TakenInput> taken;
-  for (const json& entry : fields.value("taken", json::array())) {
-    taken.push_back({entry.at(0).get<std::string>(), entry.at(1).get<std::string>(), entry.at(2).get<std::uint64_t>(),
-                     entry.at(3).get<std::uint64_t>(), entry.at(4).get<std::uint64_t>()});
+/// Reads the fields of a record, which anybody in the container may have written. A missing field is 0 or empty. A
+/// wrong type or a number out of range makes the record damaged, as `problem` tells then. Texts are cut.
+class RecordReader {
+ public:
+  explicit RecordReader(const json& fields) : m_fields(fields) {}
+
+  [[nodiscard]] const char* problem() const { return m_problem; }
+
+  std::int64_t number(const char* key, std::int64_t most, std::int64_t least = 0, std::int64_t otherwise = 0) {
+    const auto field = m_fields.find(key);
+    return field == m_fields.end() ? otherwise : number_in(*field, most, least);
   }
-  return taken;
+  /// Before the start of the machine, too: the clock may have another zero in a time namespace.
+  std::int64_t uptime(const char* key) { return number(key, wire::k_max_time_ms, -wire::k_max_time_ms); }
+  std::string text(const char* key, std::size_t most) {
+    const auto field = m_fields.find(key);
+    return field == m_fields.end() ? "" : text_in(*field, most);
+  }
+  bool flag(const char* key) {
+    const auto field = m_fields.find(key);
+    if (field == m_fields.end() || field->is_boolean()) {
+      return field != m_fields.end() && field->get<bool>();
+    }
+    m_problem = k_wrong_type;
+    return false;
+  }
+  std::vector<TakenInput> taken() {
+    std::vector<TakenInput> inputs;
+    const auto field = m_fields.find("taken");
+    if (field == m_fields.end()) {
+      return inputs;
+    }
+    if (!field->is_array() || field->size() > k_most_taken) {
+      m_problem = k_wrong_type;
+      return inputs;
+    }
+    for (const json& entry : *field) {
+      if (!entry.is_array() || entry.size() != 5) {
+        m_problem = k_wrong_type;
+        return inputs;
+      }
+      const auto count = [&](std::size_t at) {
+        return static_cast<std::uint64_t>(number_in(entry[at], k_max_count, 0));
+      };
+      inputs.push_back(
+          {text_in(entry[0], k_digest_bytes), text_in(entry[1], k_digest_bytes), count(2), count(3), count(4)});
+    }
+    return inputs;
+  }
+
+ private:
+  static constexpr const char* k_wrong_type = "has a field of the wrong type";
+  static constexpr auto k_max_count = static_cast<std::int64_t>(wire::k_max_stream_bytes);
+
+  std::int64_t number_in(const json& value, std::int64_t most, std::int64_t least) {
+    if (!value.is_number_integer()) {
+      m_problem = k_wrong_type;
+      return least;
+    }
+    const bool is_beyond = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+    if (is_beyond || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) {
+      m_problem = "has a number out of range";
+      return least;
+    }
+    return value.get<std::int64_t>();
+  }
+  std::string text_in(const json& value, std::size_t most) {
+    if (!value.is_string()) {
+      m_problem = k_wrong_type;
+      return "";
+    }
+    return utf8_prefix(value.get_ref<const std::string&>(), most);
+  }
+
+  const json& m_fields;
+  const char* m_problem = nullptr;
+};
+
+/// What the name of a keeper's socket may be. Nothing else is connected to: it could be a path out of the directory.
+bool is_keeper_name(std::string_view name) {
+  return name.starts_with(k_keeper_prefix) && name.size() <= k_most_name_bytes &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-Result<Status> read_status(const json& fields) {
-  const int end = fields.value("end", 0);
-  const int cause = fields.value("cause", 0);
-  if (end < 0 || end > static_cast<int>(wire::EndKind::unknown)) {
-    return fail(damaged("has a value that is not known"));
-  }
-  return Status{static_cast<wire::EndKind>(end),
-                fields.value("endCode", 0),
-                wire::cause_from(cause),
-                {fields.value("endedAtMs", std::int64_t{}), fields.value("endedUptimeMs", std::int64_t{}),
-                 fields.value("boot", "")},
-                fields.value("closed", false),
-                wire::usage_from_json(fields.value("used", json())).value_or(wire::Usage{}),
-                read_taken(fields)};
+Status read_status(RecordReader& fields, const json& used) {
+  constexpr auto k_last_end = static_cast<std::int64_t>(wire::EndKind::unknown);
+  Status status;
+  status.end = static_cast<wire::EndKind>(fields.number("end", k_last_end));
+  status.end_code = static_cast<int>(fields.number("endCode", wire::k_max_end_code));
+  status.cause = wire::cause_from(static_cast<int>(fields.number("cause", INT_MAX, INT_MIN)));
+  status.ended = {fields.number("endedAtMs", wire::k_max_time_ms), fields.uptime("endedUptimeMs"),
+                  fields.text("boot", k_most_name_bytes)};
+  status.closed = fields.flag("closed");
+  status.used = wire::usage_from_json(used).value_or(wire::Usage{});
+  status.taken = fields.taken();
+  return status;
 }
 
 /// Calls `visitor` with each line that has an id, and with that.
@@ -90,34 +173,33 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
       fields.update(*news);
     }
   }
-  try {
-    const auto version = fields.find("v");
-    if (version == fields.end() || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
-      return fail(damaged("has no version"));
-    }
-    Record record;
-    record.meta = {fields.value("command", ""),
-                   fields.value("cwd", ""),
-                   fields.value("owner", ""),
-                   fields.value("rationale", ""),
-                   {fields.value("startedAtMs", std::int64_t{}), fields.value("startedUptimeMs", std::int64_t{}),
-                    fields.value("boot", "")},
-                   fields.value("call", "")};
-    if (fields.contains("pid")) {
-      record.kept = {fields.value("pid", std::int64_t{}), fields.value("keeper", ""),
-                     fields.value("control", std::uint8_t{1})};
-    }
-    if (fields.contains("end")) {
-      auto status = read_status(fields);
-      if (!status) {
-        return fail(status.error());
-      }
-      record.status = *status;
-    }
-    return record;
-  } catch (const json::exception&) {
-    return fail(damaged("has a field of the wrong type"));
+  const auto version = fields.find("v");
+  if (version == fields.end() || !version->is_number_integer() || version->get<std::int64_t>() < 1) {
+    return fail(damaged("has no version"));
   }
+  RecordReader reader(fields);
+  Record record;
+  record.meta = {reader.text("command", k_command_preview_bytes),
+                 reader.text("cwd", k_most_path_bytes),
+                 reader.text("owner", k_most_owner_bytes),
+                 reader.text("rationale", k_command_preview_bytes),
+                 {reader.number("startedAtMs", wire::k_max_time_ms), reader.uptime("startedUptimeMs"),
+                  reader.text("boot", k_most_name_bytes)},
+                 reader.text("call", k_digest_bytes)};
+  if (fields.contains("pid")) {
+    record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_most_name_bytes + 1),
+                   static_cast<std::uint8_t>(reader.number("control", UINT8_MAX, 1, 1))};
+  }
+  if (fields.contains("end")) {
+    record.status = read_status(reader, fields.value("used", json()));
+  }
+  if (reader.problem() != nullptr) {
+    return fail(damaged(reader.problem()));
+  }
+  if (record.kept && !record.kept->keeper.empty() && !is_keeper_name(record.kept->keeper)) {
+    return fail(damaged("names no keeper"));
+  }
+  return record;
 }
 
 }  // namespace

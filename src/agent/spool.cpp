@@ -70,6 +70,16 @@ bool write_fully(int fd, std::string_view bytes, std::uint64_t at) {
   return true;
 }
 
+/// Whether the header of a file that anybody may have written is one that a SpoolWriter writes. A reader sees offsets
+/// at least as new as `total`, so what is held is never more than the two parts have room for.
+bool is_sound(const SpoolHeader& header) {
+  const auto is_cap = [](std::uint64_t cap) { return cap >= 1 && cap <= k_max_spool_cap; };
+  return header.magic == k_spool_magic && is_cap(header.head_cap) && is_cap(header.tail_cap) &&
+         header.total <= wire::k_max_stream_bytes && header.head_end <= header.head_cap &&
+         header.total - std::min(header.tail_start, header.total) <= header.head_cap + header.tail_cap &&
+         header.changed_at >= 0 && header.changed_at <= wire::k_max_time_ms;
+}
+
 /// Takes `total` before the rest, as the writer publishes it after the rest: the other offsets are then at least as
 /// new as it is, and nothing that lies before it can look like a gap.
 Result<SpoolHeader> read_header(int fd) {
@@ -78,11 +88,12 @@ Result<SpoolHeader> read_header(int fd) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool has_total = ::pread(fd, &total, sizeof total, offsetof(SpoolHeader, total)) == sizeof total;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!has_total || ::pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
-      header.magic != k_spool_magic) {
-    return fail("spool_damaged", "the stored output has no valid header");
-  }
+  const bool has_rest = ::pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   header.total = total;
+  if (!has_total || !has_rest || !is_sound(header)) {
+    return fail("spool_damaged", "the stored output has no valid header",
+                "A process in the container changed the file; run the command again");
+  }
   return header;
 }
 
@@ -208,7 +219,7 @@ void SpoolWriter::publish() {
 
 Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name) {
   SpoolReader reader;
-  reader.m_file.reset(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  reader.m_file = open_regular_at(directory_fd, name, O_RDONLY);
   if (!reader.m_file && errno != ENOENT) {
     return fail(errno_error("open the stored output"));
   }
@@ -232,7 +243,7 @@ Result<wire::StreamState> SpoolReader::state() const {
 }
 
 Result<std::int64_t> SpoolReader::changed_at() const {
-  const auto header = m_file ? read_header(m_file.get()) : SpoolHeader{};
+  const Result<SpoolHeader> header = m_file ? read_header(m_file.get()) : SpoolHeader{};
   return header ? Result<std::int64_t>(header->changed_at) : fail(header.error());
 }
 
@@ -246,8 +257,8 @@ Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t m
     return slice;
   }
   const auto header = read_header(m_file.get());
-  if (!header || header->head_cap == 0 || header->tail_cap == 0) {
-    return fail("spool_damaged", "the stored output has no valid header");
+  if (!header) {
+    return fail(header.error());
   }
   if (offset >= before->head_end && offset < before->tail_start) {
     slice.offset = before->tail_start;

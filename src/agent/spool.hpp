@@ -16,6 +16,10 @@ struct SpoolCaps {
   std::uint64_t tail = 16ULL * 1024 * 1024;
 };
 
+/// Largest cap of a part that a reader accepts. The header is written by processes of the container: what it says must
+/// not bound how much is read.
+inline constexpr std::uint64_t k_max_spool_cap = 256ULL * 1024 * 1024;
+
 struct SpoolHeader;  // the file's first page, see docs/agent-protocol.md
 
 /// Writes one stream of a process to a file of bounded size: a head, and a ring for the tail.

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -6,10 +7,22 @@
 #include "cli/bridge.hpp"
 #include "cli/commands.hpp"
 #include "mcp/tool.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::cli {
 
-int call(const Options& options, const std::string& name, const std::string& text, Log& log) {
+namespace {
+
+/// What a file or command printed must not control a person's terminal; a program gets the bytes.
+void print(std::FILE* to, const std::string& text, bool raw) {
+  const bool escape = !raw && ::isatty(::fileno(to)) == 1;
+  fmt::print(to, "{}\n", escape ? printable_text(text, text.size()) : text);
+}
+
+}  // namespace
+
+int call(const Options& options, const CallOrder& order, Log& log) {
+  const std::string& name = order.tool;
   Bridge bridge(options, log);
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   const auto tools = tools::all_tools(resolve, options.tools);
@@ -22,7 +35,7 @@ int call(const Options& options, const std::string& name, const std::string& tex
     fmt::print(stderr, "dockbridge: there is no tool '{}'. Tools: {}\n", name, names);
     return 2;
   }
-  auto parsed = mcp::parse_json(text);
+  auto parsed = mcp::parse_json(order.arguments);
   const auto* arguments = std::get_if<mcp::json>(&parsed);
   if (arguments == nullptr || !arguments->is_object()) {
     fmt::print(stderr,
@@ -32,10 +45,10 @@ int call(const Options& options, const std::string& name, const std::string& tex
   }
   const mcp::Interruption never;
   // A terminal waits as long as it takes: that it does goes to stderr, the output itself at the end to stdout.
-  const mcp::CallContext context{"call", "local", never,
-                                 [](const std::string& message) { fmt::print(stderr, "dockbridge: {}\n", message); }};
+  const mcp::CallContext context{
+      "call", "local", never, [&](const std::string& message) { print(stderr, "dockbridge: " + message, order.raw); }};
   const mcp::ToolResult result = tool->call(*arguments, context);
-  fmt::print(result.is_error ? stderr : stdout, "{}\n", result.text);
+  print(result.is_error ? stderr : stdout, result.text, order.raw);
   return result.is_error ? 1 : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/bridge.hpp"
 #include "cli/commands.hpp"
+#include "cli/host_paths.hpp"
 
 namespace dockbridge::cli {
 
@@ -92,6 +93,10 @@ int doctor(const Options& options, Log& log) {
     return give_up("container", container.error());
   }
   look_at_hardening(*container);
+  const auto mounts = bridge.sandbox().writable_mounts({});
+  if (const auto safe = mounts ? expect_own_files_outside(options, *mounts) : fail(mounts.error()); !safe) {
+    print(Finding::bad, safe.error().message, safe.error().next_step);
+  }
   return 0;
 }
 

@@ -1,16 +1,33 @@
 #include "cli/http.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
+
+#include "util/text.hpp"
 
 namespace dockbridge::cli {
 
 namespace {
 
 using mcp::json;
+
+constexpr milliseconds k_look_patience{5'000};
+/// Each connection takes two descriptors.
+constexpr rlim_t k_wanted_descriptors = 4096;
+
+/// The usual soft limit of 1024 would refuse clients before the limits of HTTP do.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < k_wanted_descriptors) {
+    limit.rlim_cur = std::min(limit.rlim_max, k_wanted_descriptors);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
 
 std::string usual_token_file() {
   const char* xdg = std::getenv("XDG_CONFIG_HOME");
@@ -26,7 +43,7 @@ Result<std::vector<mcp::http::Token>> find_tokens(const Options& options, Log& l
   if (!options.http.token.empty()) {
     return mcp::http::parse_tokens(options.http.token, "DOCKBRIDGE_TOKEN");
   }
-  const std::string path = options.http.token_file.empty() ? usual_token_file() : options.http.token_file;
+  const std::string path = token_file_of(options);
   auto tokens = mcp::http::token_file_or_new(path);
   if (tokens) {
     log.info("clients need the token in this file", {{"file", path}});
@@ -45,7 +62,8 @@ class ProcessCensus {
   [[nodiscard]] std::optional<Count> take() const {
     Count count;
     for (const std::string& owner : m_owners) {
-      const auto list = m_sandbox.is_connected() ? std::optional(m_sandbox.list(owner, k_most_counted)) : std::nullopt;
+      const auto list =
+          m_sandbox.is_connected() ? std::optional(m_sandbox.list(owner, k_most_counted, {})) : std::nullopt;
       if (!list || !*list) {
         return std::nullopt;
       }
@@ -79,23 +97,71 @@ std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& ce
   return text;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox, mcp::Hub& hub,
-                                                    WorkerPool& pool) {
-  const HttpOptions& given = options.http;
-  auto tokens = find_tokens(options, hub.log);
-  if (!tokens) {
-    return fail(tokens.error());
+/// Whether the container could be used, without connecting to it, starting or creating it.
+Result<json> look_at_container(Bridge& bridge) {
+  const std::string name = bridge.sandbox().container_name();
+  if (const auto hello = bridge.sandbox().present_hello()) {
+    return json{{"status", "ok"}, {"container", name}, {"agent", hello->version}};
   }
-  for (const mcp::http::Token& token : *tokens) {
+  const auto container = bridge.engine().inspect(name, Deadline::after(k_look_patience));
+  if (!container) {
+    return fail(container.error());
+  }
+  const json state = container->value("State", json::object());
+  if (!state.value("Running", false) || state.value("Paused", false)) {
+    return fail("container_stopped", fmt::format("container '{}' is not running", name),
+                "A tool call starts it, and so does /readyz with a token");
+  }
+  return json{{"status", "ok"}, {"container", name}};
+}
+
+/// What a token file cannot know: the container and the tools of this server.
+Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Options& options,
+                          const mcp::Server& server) {
+  for (const mcp::http::Token& token : tokens) {
     if (!token.container.empty() && token.container != options.container.name) {
       return fail("bad_token_file",
                   fmt::format("the token '{}' is for the container '{}', and this server has '{}'", token.name,
                               token.container, options.container.name),
                   "Start one server for each container");
     }
+    for (const std::string& tool : token.tools.value_or(std::set<std::string>{})) {
+      if (server.find_tool(tool) == nullptr) {
+        return fail("bad_token_file",
+                    fmt::format("token '{}' has the unknown tool '{}'", token.name, printable_line(tool, 100)),
+                    "tools/list has the names; file_upload and file_download need --allow-host-path");
+      }
+    }
   }
+  return {};
+}
+
+}  // namespace
+
+std::string token_file_of(const Options& options) {
+  if (options.http.port.empty() || options.http.no_token || !options.http.token.empty()) {
+    return "";
+  }
+  return options.http.token_file.empty() ? usual_token_file() : options.http.token_file;
+}
+
+Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
+                                                    WorkerPool& pool) {
+  const HttpOptions& given = options.http;
+  sandbox::Sandbox& sandbox = bridge.sandbox();
+  auto tokens = find_tokens(options, hub.log);
+  if (!tokens) {
+    return fail(tokens.error());
+  }
+  if (auto usable = check_tokens(*tokens, options, hub.server); !usable) {
+    return fail(usable.error());
+  }
+  for (const mcp::http::Token& token : *tokens) {
+    if (token.secret.size() < mcp::http::k_safe_secret_length) {
+      hub.log.warn("a token has fewer than 32 characters and may be guessed; replace it", {{"token", token.name}});
+    }
+  }
+  raise_descriptor_limit();
   std::vector<std::string> owners = {mcp::Caller{}.owner};
   for (const mcp::http::Token& token : *tokens) {
     owners.push_back(token.name);
@@ -110,7 +176,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
   settings.tls_certificate = given.tls_certificate;
   settings.tls_key = given.tls_key;
   settings.limits.body_bytes = given.max_message_bytes;
-  settings.limits.sessions = given.max_sessions;
+  settings.limits.sessions_per_owner = given.max_sessions;
   settings.limits.session_idle = given.session_idle;
   settings.limits.rate_per_owner = given.rate;
   settings.health.live = [census, began = Clock::now()] {
@@ -121,7 +187,10 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sand
     }
     return live;
   };
-  settings.health.ready = [&sandbox]() -> Result<json> {
+  settings.health.ready = [&bridge, &sandbox](bool may_start) -> Result<json> {
+    if (!may_start) {
+      return look_at_container(bridge);
+    }
     const auto hello = sandbox.hello();
     if (!hello) {
       return fail(hello.error());

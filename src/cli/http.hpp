@@ -2,16 +2,18 @@
 
 #include <memory>
 
+#include "cli/bridge.hpp"
 #include "cli/options.hpp"
 #include "mcp/hub.hpp"
 #include "mcp/transport/http_server.hpp"
-#include "sandbox/sandbox.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::cli {
 
+/// The token file that HTTP will use; empty if it needs none.
+std::string token_file_of(const Options& options);
 /// Serves HTTP as the options say, with the tokens they name; makes a token at the first start and says where it is.
-Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, sandbox::Sandbox& sandbox, mcp::Hub& hub,
+Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
                                                     WorkerPool& pool);
 
 }  // namespace dockbridge::cli

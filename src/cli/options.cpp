@@ -47,7 +47,7 @@ Taker absolute_path(std::string Options::*field) {
 }
 
 /// Several may be given at once, with colons between them.
-Taker host_directories(std::vector<std::string> tools::Settings::*field) {
+Taker host_directories(std::vector<std::string> Options::*field) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     for (std::size_t begin = 0; begin <= value.size();) {
       const std::size_t end = std::min(value.find(':', begin), value.size());
@@ -55,7 +55,7 @@ Taker host_directories(std::vector<std::string> tools::Settings::*field) {
       if (!path.starts_with('/')) {
         return "absolute paths of directories on the host, with ':' between them";
       }
-      (options.tools.*field).push_back(path);
+      (options.*field).push_back(path);
       begin = end + 1;
     }
     return std::nullopt;
@@ -189,7 +189,7 @@ const std::vector<Setting>& settings() {
        absolute_path(&Options::file_root)},
       {"allow-host-path", "", "DIR",
        "let file_upload and file_download use this directory of the host; may be repeated (none)",
-       host_directories(&tools::Settings::host_directories), true},
+       host_directories(&Options::host_directories), true},
       {"image", "", "IMAGE", "what to create a missing container from (dockbridge-sandbox:latest)",
        container_text(&docker::ContainerPolicy::image, "an image's name")},
       {"workspace", "", "DIR", "host directory to mount at the workdir of a container that is created",
@@ -233,7 +233,7 @@ const std::vector<Setting>& settings() {
       {"tls-cert", "", "FILE", "certificate for HTTPS, PEM",
        http_text(&HttpOptions::tls_certificate, "a PEM file's path")},
       {"tls-key", "", "FILE", "its private key, PEM", http_text(&HttpOptions::tls_key, "a PEM file's path")},
-      {"max-sessions", "", "N", "HTTP sessions of handshake clients (100)",
+      {"max-sessions", "", "N", "HTTP sessions of handshake clients, for each token (100)",
        whole_number(1, 10'000,
                     [](Options& o, std::int64_t number) { o.http.max_sessions = static_cast<std::size_t>(number); })},
       {"session-idle", "", "SECONDS", "how long one is kept without use (3600)",
@@ -322,13 +322,14 @@ Result<void> read_config(const std::string& flag, const Surroundings& surroundin
   }
   const auto content = surroundings.read_file(path);
   if (!content) {
-    return fail("bad_config", content.error().message);
+    return fail("bad_config", content.error().message, content.error().next_step);
   }
   if (!*content) {
     return named ? Result<void>(fail("bad_config", fmt::format("there is no config file {}", path),
                                      "Create it, or leave out --config"))
                  : Result<void>();
   }
+  options.config_file = path;
   return take_config(path, **content, options);
 }
 
@@ -368,8 +369,9 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   app.require_subcommand(0, 1);
   app.add_subcommand("serve", "serve MCP on stdio or HTTP (the default)");
   auto* call = app.add_subcommand("call", "make one tool call and print its result");
-  call->add_option("TOOL", invocation.tool, "the tool's name")->required();
-  call->add_option("JSON", invocation.arguments, "its arguments")->required();
+  call->add_option("TOOL", invocation.call.tool, "the tool's name")->required();
+  call->add_option("JSON", invocation.call.arguments, "its arguments")->required();
+  call->add_flag("--raw", invocation.call.raw, "print control characters as they are on a terminal, too");
   auto* doctor = app.add_subcommand("doctor", "check engine, container and agent, and say how to mend what is wrong");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -42,22 +42,30 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
+  std::vector<std::string> host_directories;             ///< `resolve_host_paths` opens them for the tools
   std::size_t max_message_bytes = 160ULL * 1024 * 1024;  ///< on stdio: a file of 100 MiB, in base64
   std::string file_root;                                 ///< in the container; empty: no limit
   wire::Retention retention;
   HttpOptions http;
+  std::string config_file;  ///< that was read; empty: none
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 };
 
 enum class Command { serve, call, doctor, help, version };
 
+/// What `dockbridge call` is to do.
+struct CallOrder {
+  std::string tool;
+  std::string arguments;  ///< JSON
+  bool raw = false;       ///< control characters reach a terminal as they are
+};
+
 struct Invocation {
   Command command = Command::serve;
   Options options;
-  std::string tool;       ///< call
-  std::string arguments;  ///< call: JSON
-  std::string help;       ///< help
+  CallOrder call;
+  std::string help;  ///< help
 };
 
 /// What options are read from; passed in so that it can be tested.

@@ -73,7 +73,7 @@ int serve(const Options& options, Log& log) {
   WorkerPool pool(k_max_calls);
   std::unique_ptr<mcp::HttpServer> http;
   if (!options.http.port.empty()) {
-    auto started = start_http(options, bridge.sandbox(), hub, pool);
+    auto started = start_http(options, bridge, hub, pool);
     if (!started) {
       fmt::print(stderr, "dockbridge: {}\n", started.error().sentence());
       return 2;

@@ -37,13 +37,45 @@ std::string active_context(const AddressSources& sources, const fs::path& config
   return name == "default" ? "" : name;
 }
 
+/// Refuses a TCP address that asks for TLS, which is not spoken here: plain text would send everything in the clear.
+Result<Address> without_tls(Result<Address> address, const std::string& tls_source) {
+  if (!address || address->kind != Address::Kind::tcp || tls_source.empty()) {
+    return address;
+  }
+  return fail(
+      "unsupported_docker_host",
+      fmt::format("TLS to engine address '{}' is not supported yet ({})", address->url, tls_source),
+      "Use --via exec, which leaves TLS to the docker command, or a unix:// address, for example of an ssh tunnel");
+}
+
+/// Which variable asks for TLS; empty if none does. As for the docker command, any value but an empty one counts.
+std::string tls_variable(const AddressSources& sources) {
+  for (const char* name : {"DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH"}) {
+    if (!sources.environment(name).value_or("").empty()) {
+      return fmt::format("{} is set", name);
+    }
+  }
+  return "";
+}
+
+/// A directory that cannot be read counts as one that has entries.
+bool has_entries(const fs::path& directory) {
+  std::error_code error;
+  const fs::directory_iterator entries(directory, error);
+  return error ? error != std::errc::no_such_file_or_directory : entries != fs::directory_iterator();
+}
+
 Result<Address> address_of_context(const std::string& name, const fs::path& config_directory) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(config_directory / "contexts" / "meta", ignored)) {
     const json meta = read_json(entry.path() / "meta.json");
     if (string_at(meta, "/Name"_json_pointer) == name) {
-      return parse_address(string_at(meta, "/Endpoints/docker/Host"_json_pointer),
-                           fmt::format("docker context '{}'", name));
+      const std::string source = fmt::format("docker context '{}'", name);
+      const auto skip_verify = "/Endpoints/docker/SkipTLSVerify"_json_pointer;
+      const bool has_tls = has_entries(config_directory / "contexts" / "tls" / entry.path().filename() / "docker") ||
+                           (meta.contains(skip_verify) && meta.at(skip_verify) != false);
+      return without_tls(parse_address(string_at(meta, "/Endpoints/docker/Host"_json_pointer), source),
+                         has_tls ? source + " has TLS settings" : "");
     }
   }
   return fail("no_such_context", fmt::format("the active docker context '{}' does not exist", name),
@@ -91,16 +123,17 @@ Result<Address> parse_address(const std::string& url, const std::string& source)
 }
 
 Result<Address> find_engine(const AddressSources& sources) {
+  const std::string tls = tls_variable(sources);
   if (!sources.option.empty()) {
-    return parse_address(sources.option, "--docker-host");
+    return without_tls(parse_address(sources.option, "--docker-host"), tls);
   }
   if (const auto variable = sources.environment("DOCKER_HOST"); variable && !variable->empty()) {
-    return parse_address(*variable, "DOCKER_HOST");
+    return without_tls(parse_address(*variable, "DOCKER_HOST"), tls);
   }
   const std::string named = sources.environment("DOCKER_CONFIG").value_or("");
   const fs::path config_directory = named.empty() ? sources.home + "/.docker" : named;
   if (const std::string context = active_context(sources, config_directory); !context.empty()) {
-    return address_of_context(context, config_directory);
+    return without_tls(address_of_context(context, config_directory), tls);
   }
   std::string looked;
   for (const std::string& path : usual_sockets(sources)) {

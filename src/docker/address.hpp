@@ -28,7 +28,8 @@ struct AddressSources {
 Result<Address> parse_address(const std::string& url, const std::string& source);
 
 /// --docker-host, else DOCKER_HOST, else the active docker context, else the first socket that exists in the usual
-/// places of Docker, rootless Docker, Docker Desktop, Colima and Podman.
+/// places of Docker, rootless Docker, Docker Desktop, Colima and Podman. A TCP address is refused if variables or the
+/// context ask for TLS.
 Result<Address> find_engine(const AddressSources& sources);
 
 }  // namespace dockbridge::docker

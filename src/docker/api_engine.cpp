@@ -28,12 +28,17 @@ std::string message_of(const HttpResponse& response) {
 }
 
 Error refusal(const std::string& what, const HttpResponse& response) {
-  return {"engine_error", fmt::format("{}: {} (HTTP {})", what, message_of(response), response.status)};
+  return {"engine_error", fmt::format("{}: {} (HTTP {})", what, message_of(response), response.status),
+          "`dockbridge doctor` checks engine and container step by step"};
 }
 
 Result<json> parse_object(const HttpResponse& response) {
   json body = json::parse(response.body, nullptr, false);
   return body.is_object() ? Result<json>(std::move(body)) : fail("engine_error", "the engine's answer is not JSON");
+}
+
+std::string archive_of(const std::string& container, const std::string& path) {
+  return fmt::format("/containers/{}/archive?path={}", percent_encoded(container), percent_encoded(path));
 }
 
 }  // namespace
@@ -110,7 +115,9 @@ Result<void> ApiEngine::create(const ContainerSpec& spec, Deadline deadline) {
   if (!response) {
     return fail(response.error());
   }
-  if (response->status == 409) {
+  // Podman answers with 500. It has the name before the container can be looked up.
+  const bool is_taken = message_of(*response).find("already in use") != std::string::npos;
+  if (response->status == 409 || (response->status == 500 && is_taken)) {
     return fail("name_in_use", message_of(*response));
   }
   return response->status == 201 ? Result<void>() : fail(refusal("creating the container", *response));
@@ -131,13 +138,38 @@ Result<void> ApiEngine::put_archive(const std::string& container, const std::str
   if (!client) {
     return fail(client.error());
   }
-  const auto response = client->request(
-      "PUT", fmt::format("/containers/{}/archive?path={}", percent_encoded(container), percent_encoded(directory)), tar,
-      "application/x-tar", deadline);
+  const auto response = client->request("PUT", archive_of(container, directory), tar, "application/x-tar", deadline);
   if (!response) {
     return fail(response.error());
   }
   return response->status == 200 ? Result<void>() : fail(refusal("putting a file into the container", *response));
+}
+
+Result<bool> ApiEngine::is_known_absent(const std::string& container, const std::string& path, Deadline deadline) {
+  const auto client = http();
+  const auto response =
+      client ? client->request("HEAD", archive_of(container, path), {}, {}, deadline) : fail(client.error());
+  if (!response) {
+    return fail(response.error());
+  }
+  if (response->status != 200 && response->status != 404) {
+    return fail("engine_error", fmt::format("looking up {} in the container failed (HTTP {})", path, response->status));
+  }
+  return response->status == 404;
+}
+
+Result<void> ApiEngine::get_archive(const std::string& container, const std::string& path,
+                                    const std::function<bool(std::string_view bytes)>& receive, Deadline deadline) {
+  const auto client = http();
+  const auto response =
+      client ? client->download(archive_of(container, path), receive, deadline) : fail(client.error());
+  if (!response) {
+    return fail(response.error());
+  }
+  if (response->status == 404) {
+    return fail("no_such_file", fmt::format("No such file or directory in the container: {}", path));
+  }
+  return response->status == 200 ? Result<void>() : fail(refusal("reading a file of the container", *response));
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> ApiEngine::exec(const std::string& container,

@@ -23,6 +23,9 @@ class ApiEngine : public Engine {
   Result<void> start(const std::string& container, Deadline deadline) override;
   Result<void> put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                            Deadline deadline) override;
+  Result<bool> is_known_absent(const std::string& container, const std::string& path, Deadline deadline) override;
+  Result<void> get_archive(const std::string& container, const std::string& path,
+                           const std::function<bool(std::string_view bytes)>& receive, Deadline deadline) override;
   Result<std::unique_ptr<sandbox::ByteStream>> exec(const std::string& container, const std::vector<std::string>& argv,
                                                     Deadline deadline) override;
 

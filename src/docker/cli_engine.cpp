@@ -1,6 +1,7 @@
 #include "docker/cli_engine.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 
@@ -31,10 +32,14 @@ Error understand(const std::string& command, const std::string& what, const Comm
       contains(result.err, "no container with name")) {
     return {"no_such_container", fmt::format("{}: {}", what, said)};
   }
+  if (contains(result.err, "could not find the file") || contains(result.err, "could not be found on container")) {
+    return {"no_such_file", fmt::format("{}: {}", what, said)};
+  }
   if (contains(result.err, "already in use")) {
     return {"name_in_use", said};
   }
-  return {"engine_error", fmt::format("{}: `{}` ended with {}: {}", what, command, result.exit_code, said)};
+  return {"engine_error", fmt::format("{}: `{}` ended with {}: {}", what, command, result.exit_code, said),
+          "`dockbridge doctor` checks engine and container step by step"};
 }
 
 }  // namespace
@@ -79,6 +84,9 @@ Result<json> CliEngine::inspect(const std::string& container, Deadline deadline)
     return fail(out.error());
   }
   json body = json::parse(*out, nullptr, false);
+  if (body.is_array() && body.size() == 1) {
+    body = json(std::move(body.front()));  // podman applies the format to the list
+  }
   return body.is_object() ? Result<json>(std::move(body))
                           : fail("engine_error", fmt::format("`{} inspect` did not print JSON", m_command));
 }
@@ -116,8 +124,42 @@ Result<void> CliEngine::start(const std::string& container, Deadline deadline) {
 
 Result<void> CliEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                                     Deadline deadline) {
-  const auto out = run("putting a file into the container", {"cp", "-", container + ":" + directory}, deadline, tar);
+  // Owned as the archive says: podman would give it to the container's user.
+  const auto out = run("putting a file into the container", {"cp", "--archive=false", "-", container + ":" + directory},
+                       deadline, tar);
   return out ? Result<void>() : fail(out.error());
+}
+
+Result<bool> CliEngine::is_known_absent(const std::string&, const std::string&, Deadline) {
+  return false;  // `cp` makes the archive before it says
+}
+
+Result<void> CliEngine::get_archive(const std::string& container, const std::string& path,
+                                    const std::function<bool(std::string_view bytes)>& receive, Deadline deadline) {
+  constexpr const char* k_what = "reading a file of the container";
+  const auto stream = open_command(command_line({"cp", container + ":" + path, "-"}));
+  if (!stream) {
+    return fail(stream.error());
+  }
+  std::vector<char> buffer(64 * 1024);
+  bool received = false;
+  while (!deadline.passed()) {
+    const auto got = (*stream)->read(buffer);
+    if (!got) {
+      // The command has no exit status here; it prints either an archive or a reason.
+      return received ? Result<void>() : fail(understand(m_command, k_what, {1, {}, (*stream)->complaint()}));
+    }
+    received = received || *got > 0;
+    if (*got > 0 && !receive({buffer.data(), *got})) {
+      return {};
+    }
+    if (*got == 0) {
+      pollfd polled{(*stream)->read_fd(), POLLIN, 0};
+      ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
+    }
+  }
+  return fail("engine_hung", fmt::format("`{} cp` did not end in time", m_command),
+              "See whether `docker ps` answers; restart the engine if it does not");
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> CliEngine::exec(const std::string& container,

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
+#include <thread>
 
+#include "docker/file_trust.hpp"
 #include "docker/tar.hpp"
 
 namespace dockbridge::docker {
@@ -15,9 +18,15 @@ using sandbox::Condition;
 using sandbox::ContainerRun;
 using sandbox::SharedDirectory;
 
+/// How long a container that is being removed is waited for.
+constexpr milliseconds k_max_removal{10'000};
+constexpr milliseconds k_removal_poll{50};
+
 struct Found {
   ContainerRun run;
   Condition condition = Condition::stopped;
+  bool is_being_removed = false;
+  bool is_dead = false;  ///< its removal failed; it cannot be started any more
 };
 
 Result<Found> understand(const json& container) {
@@ -29,16 +38,35 @@ Result<Found> understand(const json& container) {
     } else if (state.value("Running", false)) {
       found.condition = Condition::running;
     }
+    found.is_being_removed = state.value("Status", "") == "removing";
+    found.is_dead = state.value("Dead", false);
     return found;
   } catch (const json::exception&) {
     return fail("engine_error", "the engine's description of the container cannot be understood");
   }
 }
 
+/// "/app" for "/app/".
+std::string shortest_form(const std::string& directory) {
+  return (std::filesystem::path(directory) / "").lexically_normal().parent_path().string();
+}
+
+/// The host directories, as the engine's machine calls them, that the container can write to.
+std::vector<std::string> writable_mounts_of(const json& container) {
+  std::vector<std::string> sources;
+  for (const json& mount : container.value("Mounts", json::array())) {
+    const auto source = mount.is_object() ? mount.find("Source") : mount.end();
+    if (source != mount.end() && source->is_string() && source->get_ref<const std::string&>().starts_with('/') &&
+        !(mount.contains("RW") && mount.at("RW") == false)) {
+      sources.push_back(source->get<std::string>());
+    }
+  }
+  return sources;
+}
+
 /// What is mounted at a directory of the container, as the engine's machine calls it.
 std::optional<SharedDirectory> directory_mounted_at(const std::string& directory, const json& container) {
-  // "/app/" is "/app"; the engine tells the shortest form.
-  const std::string path = (std::filesystem::path(directory) / "").lexically_normal().parent_path().string();
+  const std::string path = shortest_form(directory);  // as the engine reports it
   try {
     for (const json& mount : container.value("Mounts", json::array())) {
       if (mount.at("Type") == "bind" && mount.at("Destination") == path) {
@@ -48,6 +76,40 @@ std::optional<SharedDirectory> directory_mounted_at(const std::string& directory
   } catch (const json::exception&) {  // then none is known
   }
   return std::nullopt;
+}
+
+/// The uid that the engine runs programs as; nullopt if the container's own files say which it is.
+std::optional<std::uint64_t> uid_of(const json& container) {
+  const auto where = "/Config/User"_json_pointer;
+  const json user = container.contains(where) ? container.at(where) : json("");
+  const std::string text = user.is_string() ? user.get<std::string>() : "unknown";
+  const std::string name = text.substr(0, text.find(':'));
+  std::uint64_t uid = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), uid);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == name.data() + name.size();
+  return is_number || name.empty() ? std::optional(uid) : std::nullopt;
+}
+
+/// Where the container has a file system that the engine's archives do not show, such as a tmpfs.
+std::vector<std::string> hidden_mounts(const json& container) {
+  std::vector<std::string> hidden;
+  try {
+    for (const auto& [list, key] :
+         {std::pair("/Mounts"_json_pointer, "Destination"), std::pair("/HostConfig/Mounts"_json_pointer, "Target")}) {
+      for (const json& mount : container.value(list, json())) {
+        if (mount.at("Type") != "bind" && mount.at("Type") != "volume") {
+          hidden.push_back(shortest_form(mount.at(key).get<std::string>()));
+        }
+      }
+    }
+    const json tmpfs = container.value("/HostConfig/Tmpfs"_json_pointer, json());
+    for (const auto& [destination, options] : tmpfs.items()) {
+      hidden.push_back(shortest_form(destination));
+    }
+  } catch (const json::exception&) {
+    return {"/"};  // nothing is known of what is mounted
+  }
+  return hidden;
 }
 
 }  // namespace
@@ -82,44 +144,80 @@ Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
   spec.workdir = m_policy.workdir;
   spec.workspace = m_policy.workspace;
   m_log.info("creating the container", {{"container", spec.name}, {"image", spec.image}});
-  if (auto created = m_engine.create(spec, deadline); !created && created.error().code != "name_in_use") {
-    return fail(created.error());
-  }
-  return m_engine.inspect(m_policy.name, deadline);
+  const auto created = m_engine.create(spec, deadline);
+  // Whatever the engine calls it, a refusal may mean that another server has created the container meanwhile.
+  container = m_engine.inspect(m_policy.name, deadline);
+  return created || container ? container : fail(created.error());
 }
 
 Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
-  auto container = inspect_or_create(deadline);
-  auto found = container ? understand(*container) : fail(container.error());
+  const auto removal = deadline.capped(k_max_removal);
+  for (;; std::this_thread::sleep_for(std::min(k_removal_poll, removal.remaining()))) {
+    auto container = inspect_or_create(deadline);
+    const auto found = container ? understand(*container) : fail(container.error());
+    if (!found && found.error().code == "name_in_use" && !removal.passed()) {
+      continue;  // the name was free again when it was looked up
+    }
+    if (!found) {
+      return fail(found.error());
+    }
+    if (found->is_being_removed && !removal.passed()) {
+      continue;
+    }
+    if (found->is_being_removed || found->is_dead) {
+      return fail("container_stopped", fmt::format("container '{}' is marked for removal", m_policy.name),
+                  "docker rm --force " + m_policy.name + ", then call again");
+    }
+    if (found->condition == Condition::stopped) {
+      if (auto started = start(found->run.id, deadline); !started) {
+        if (is_going_away(found->run.id, deadline) && !removal.passed()) {
+          continue;
+        }
+        return fail(started.error());
+      }
+      container = m_engine.inspect(found->run.id, deadline);
+    }
+    return container ? run_of(*container) : fail(container.error());
+  }
+}
+
+bool DockerChannel::is_going_away(const std::string& id, Deadline deadline) {
+  const auto container = m_engine.inspect(id, deadline);
+  const auto found = container ? understand(*container) : fail(container.error());
+  return found ? found->is_being_removed || found->is_dead : found.error().code == "no_such_container";
+}
+
+Result<void> DockerChannel::start(const std::string& id, Deadline deadline) {
+  if (!m_policy.may_start) {
+    return fail("container_stopped", fmt::format("container '{}' is not running", m_policy.name),
+                "docker start " + m_policy.name);
+  }
+  m_log.info("starting the container", {{"container", m_policy.name}});
+  return m_engine.start(id, deadline);
+}
+
+Result<ContainerRun> DockerChannel::run_of(const json& container) const {
+  auto found = understand(container);
   if (!found) {
     return fail(found.error());
   }
   if (found->condition == Condition::stopped) {
-    if (!m_policy.may_start) {
-      return fail("container_stopped", fmt::format("container '{}' is not running", m_policy.name),
-                  "docker start " + m_policy.name);
-    }
-    m_log.info("starting the container", {{"container", m_policy.name}});
-    if (auto started = m_engine.start(found->run.id, deadline); !started) {
-      return fail(started.error());
-    }
-    container = m_engine.inspect(found->run.id, deadline);
-    found = container ? understand(*container) : fail(container.error());
-    if (!found) {
-      return fail(found.error());
-    }
-    if (found->condition == Condition::stopped) {
-      return fail("container_stopped", fmt::format("container '{}' stopped right after it was started", m_policy.name),
-                  "Look at `docker logs " + m_policy.name + "`; its command should be `sleep infinity`");
-    }
+    return fail("container_stopped", fmt::format("container '{}' stopped right after it was started", m_policy.name),
+                "Look at `docker logs " + m_policy.name + "`; its command should be `sleep infinity`");
   }
   if (found->condition == Condition::paused) {
     return fail("container_paused", fmt::format("container '{}' is paused", m_policy.name),
                 "docker unpause " + m_policy.name);
   }
+  found->run.writable_mounts = writable_mounts_of(container);
   if (m_policy.may_go_direct) {
-    found->run.shared = directory_mounted_at(m_policy.workdir, *container);
+    found->run.shared = directory_mounted_at(m_policy.workdir, container);
   }
+  if (found->run.shared) {
+    found->run.shared->writable_mounts = found->run.writable_mounts;
+  }
+  found->run.uid = uid_of(container);
+  found->run.hidden = hidden_mounts(container);
   return found->run;
 }
 
@@ -132,7 +230,8 @@ Result<Condition> DockerChannel::condition(const ContainerRun& run, Deadline dea
   if (!found) {
     return fail(found.error());
   }
-  const bool replaced = found->run.id != run.id || (found->run != run && found->condition != Condition::stopped);
+  const bool replaced = found->is_being_removed || found->run.id != run.id ||
+                        (found->run != run && found->condition != Condition::stopped);
   return replaced ? Condition::gone : found->condition;
 }
 
@@ -142,11 +241,21 @@ Result<std::unique_ptr<sandbox::ByteStream>> DockerChannel::open(const Container
   return m_engine.exec(run.id, argv, deadline);
 }
 
-Result<void> DockerChannel::place(const ContainerRun& run, const std::string& base, const std::string& folder,
-                                  const sandbox::PlacedFile& file, Deadline deadline) {
-  const std::string tar = make_tar(
-      {{folder + "/", 0755, {}}, {folder + "/state/", 01777, {}}, {folder + "/" + file.name, 0755, file.content}});
-  return m_engine.put_archive(run.id, base, tar, deadline);
+Result<void> DockerChannel::place(const ContainerRun& run, const std::string& base,
+                                  const std::vector<sandbox::PlacedFile>& files, Deadline deadline) {
+  std::vector<TarEntry> entries;
+  for (const sandbox::PlacedFile& file : files) {
+    if (!file.content.empty()) {
+      entries.push_back(owner_probe(file.name));
+    }
+    entries.push_back({file.name, file.mode, file.content});
+  }
+  return m_engine.put_archive(run.id, base, make_tar(entries), deadline);
+}
+
+Result<sandbox::Trust> DockerChannel::examine(const ContainerRun& run, const std::string& path,
+                                              std::string_view content, Deadline deadline) {
+  return examine_file(m_engine, run, path, content, deadline);
 }
 
 }  // namespace dockbridge::docker

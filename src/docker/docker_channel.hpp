@@ -30,11 +30,17 @@ class DockerChannel : public sandbox::Channel {
   Result<sandbox::Condition> condition(const sandbox::ContainerRun& run, Deadline deadline) override;
   Result<std::unique_ptr<sandbox::ByteStream>> open(const sandbox::ContainerRun& run,
                                                     const std::vector<std::string>& argv, Deadline deadline) override;
-  Result<void> place(const sandbox::ContainerRun& run, const std::string& base, const std::string& folder,
-                     const sandbox::PlacedFile& file, Deadline deadline) override;
+  Result<void> place(const sandbox::ContainerRun& run, const std::string& base,
+                     const std::vector<sandbox::PlacedFile>& files, Deadline deadline) override;
+  Result<sandbox::Trust> examine(const sandbox::ContainerRun& run, const std::string& path, std::string_view content,
+                                 Deadline deadline) override;
 
  private:
   Result<nlohmann::json> inspect_or_create(Deadline deadline);
+  Result<void> start(const std::string& id, Deadline deadline);
+  bool is_going_away(const std::string& id, Deadline deadline);
+  /// The run of a container that has been started.
+  [[nodiscard]] Result<sandbox::ContainerRun> run_of(const nlohmann::json& container) const;
 
   Engine& m_engine;
   ContainerPolicy m_policy;

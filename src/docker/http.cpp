@@ -51,6 +51,23 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* targe
   return size * count;
 }
 
+struct Download {
+  CURL* handle;
+  const Http::Receiver& receive;
+  HttpResponse response{};
+  bool stopped = false;
+};
+
+std::size_t pass_on(char* data, std::size_t size, std::size_t count, void* target) {
+  auto& download = *static_cast<Download*>(target);
+  curl_easy_getinfo(download.handle, CURLINFO_RESPONSE_CODE, &download.response.status);
+  if (download.response.status != 200) {
+    return collect(data, size, count, &download.response.body);
+  }
+  download.stopped = !download.receive({data, size * count});
+  return download.stopped ? 0 : size * count;
+}
+
 Error connection_error(const Address& address, CURL* handle, CURLcode code) {
   long number = 0;
   curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &number);
@@ -211,7 +228,9 @@ Result<HttpResponse> Http::request(const std::string& method, const std::string&
   curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT_MS, std::max<long>(1, deadline.remaining().count()));
   curl_easy_setopt(handle.get(), CURLOPT_WRITEFUNCTION, collect);
   curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &response.body);
-  if (method != "GET") {
+  if (method == "HEAD") {
+    curl_easy_setopt(handle.get(), CURLOPT_NOBODY, 1L);
+  } else if (method != "GET") {
     // "Expect:" empty, or libcurl waits a second for the engine's leave to send a large body.
     for (const std::string& line : {"Content-Type: " + content_type, std::string("Expect:")}) {
       headers.reset(curl_slist_append(headers.release(), line.c_str()));
@@ -226,6 +245,23 @@ Result<HttpResponse> Http::request(const std::string& method, const std::string&
   }
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &response.status);
   return response;
+}
+
+Result<HttpResponse> Http::download(const std::string& path, const Receiver& receive, Deadline deadline) const {
+  const CurlHandle handle = new_handle(m_address);
+  const std::string url = url_of(m_address, path);
+  Download download{handle.get(), receive};
+  curl_easy_setopt(handle.get(), CURLOPT_URL, url.c_str());
+  curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT_MS, std::max<long>(1, deadline.remaining().count()));
+  curl_easy_setopt(handle.get(), CURLOPT_BUFFERSIZE, static_cast<long>(k_read_bytes));
+  curl_easy_setopt(handle.get(), CURLOPT_WRITEFUNCTION, pass_on);
+  curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &download);
+  const CURLcode code = curl_easy_perform(handle.get());
+  if (code != CURLE_OK && !download.stopped) {
+    return fail(connection_error(m_address, handle.get(), code));
+  }
+  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &download.response.status);
+  return std::move(download.response);
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> Http::upgrade(const std::string& path, const std::string& json,

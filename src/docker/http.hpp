@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "docker/address.hpp"
 #include "sandbox/channel.hpp"
@@ -21,9 +23,14 @@ class Http {
   explicit Http(Address address) : m_address(std::move(address)) {}
 
   [[nodiscard]] const Address& address() const { return m_address; }
+  /// Receives a part of a body; false stops the transfer.
+  using Receiver = std::function<bool(std::string_view bytes)>;
+
   /// `content_type` is sent with a body only.
   Result<HttpResponse> request(const std::string& method, const std::string& path, const std::string& body,
                                const std::string& content_type, Deadline deadline) const;
+  /// GET whose body goes to `receive` as it arrives, if the status is 200; any other body is in the response.
+  Result<HttpResponse> download(const std::string& path, const Receiver& receive, Deadline deadline) const;
   /// Posts JSON and asks for an upgrade to a raw stream: what docker calls hijacking. The stream carries stdout and
   /// stderr in the engine's multiplexed form, which is undone here.
   Result<std::unique_ptr<sandbox::ByteStream>> upgrade(const std::string& path, const std::string& json,

@@ -38,6 +38,22 @@ std::string outcome_of(const ToolResult& result, StopReason reason) {
   return error == result.structured.end() ? "error" : error->value("code", "error");
 }
 
+/// The answer to a repetition whose result is no longer kept.
+ToolResult already_done(const Tool& tool, const OnceOutcome& outcome) {
+  const std::string text(outcome.text());
+  const std::string how = outcome.is_error() ? fmt::format("failed with {}", text)
+                          : text.empty()     ? "succeeded"
+                                             : fmt::format("succeeded, {}", text);
+  const std::string step = outcome.is_error() ? "Nothing was done now. To try again, use a new key"
+                           : tool.annotations.read_only
+                               ? "To get the result, call again with a new key"
+                               : "Nothing was done now. Read the file or check the process to see the present state";
+  ToolResult result =
+      error_result({"already_done", fmt::format("Already done under this key: {} {}", tool.name, how), step});
+  result.structured["error"]["outcome"] = {{"isError", outcome.is_error()}, {"text", text}};
+  return result;
+}
+
 std::string text_field(const json& object, const char* name, std::size_t limit) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? printable_line(found->get<std::string>(), limit) : "";
@@ -258,22 +274,33 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
   }
   context.once = once_mark(context.owner, key, m_tool.name + dump(m_arguments));
   while (m_interruption->reason() == StopReason::none) {
-    const Once::Entered entered = hub().once.enter(context.owner, key, context.once->call);
-    if (entered.conflict) {
-      return error_result({"idempotency_conflict", "this idempotency key was used for another call",
-                           "Use a new key for each call that is not a repetition"});
-    }
-    if (entered.first) {
-      ToolResult result = run(context);
-      if (m_interruption->reason() == StopReason::none && !result.may_be_repeated) {
-        entered.attempt->finish(result);
-      } else {
-        entered.attempt->give_up();
+    const Once::Entered entered = hub().once.enter(context.owner, *context.once, Clock::now());
+    switch (entered.state) {
+      case Once::Entered::State::first: {
+        ToolResult result = run(context);
+        const bool ended = m_interruption->reason() == StopReason::none && !result.input_required;
+        if (result.effect_complete || (ended && !result.may_be_repeated)) {
+          hub().once.finish(*entered.attempt, result, Clock::now());
+        } else {
+          hub().once.give_up(*entered.attempt);
+        }
+        return result;
       }
-      return result;
-    }
-    if (auto result = entered.attempt->wait(m_interruption->token())) {
-      return std::move(*result);
+      case Once::Entered::State::running:
+        if (const auto result = entered.attempt->wait(m_interruption->token())) {
+          return *result;
+        }
+        break;
+      case Once::Entered::State::finished:
+        return *entered.result;
+      case Once::Entered::State::forgotten:
+        return already_done(m_tool, entered.outcome);
+      case Once::Entered::State::conflict:
+        return error_result({"idempotency_conflict", "this idempotency key was used for another call",
+                             "Use a new key for each call that is not a repetition"});
+      case Once::Entered::State::full:
+        return error_result({"too_many_keys", "Too many idempotency keys within an hour",
+                             "Retry later, or call without a key. The call was not made"});
     }
   }
   return error_result({"cancelled", "the call was cancelled", ""});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mcp/call.hpp"
+#include "util/json_memory.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::mcp {
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::size_t k_max_batch = 100;
 constexpr milliseconds k_client_patience{600'000};
+constexpr std::size_t k_max_capabilities_bytes = 64UL * 1024;
+constexpr std::size_t k_max_uri_bytes = 16UL * 1024;
 
 }  // namespace
 
@@ -23,6 +26,10 @@ json meta_field(const json& params, const char* name) {
   }
   const auto field = meta->find(name);
   return field == meta->end() ? json(nullptr) : *field;
+}
+
+bool usable_capabilities(const json& capabilities) {
+  return capabilities.is_object() && json_heap_bytes(capabilities) <= k_max_capabilities_bytes;
 }
 
 std::optional<std::string> text_param(const json& params, const char* name) {
@@ -157,11 +164,14 @@ std::optional<Peer> Conversation::stateless_peer(const Request& request, const j
                 {{"supported", {name_of(Revision::v2026_07_28)}}, {"requested", version}});
     return std::nullopt;
   }
-  Peer peer{Revision::v2026_07_28, meta_field(request.params, k_meta_capabilities), {}};
-  if (!peer.capabilities.is_object()) {
-    reply.error(k_invalid_params, fmt::format("_meta['{}'] is required and has to be an object", k_meta_capabilities));
+  const json& meta = request.params.at("_meta");
+  const auto capabilities = meta.find(k_meta_capabilities);
+  if (capabilities == meta.end() || !usable_capabilities(*capabilities)) {
+    reply.error(k_invalid_params, fmt::format("_meta['{}'] is required and has to be an object of at most {} KiB",
+                                              k_meta_capabilities, k_max_capabilities_bytes / 1024));
     return std::nullopt;
   }
+  Peer peer{Revision::v2026_07_28, *capabilities, {}};
   if (const json level = meta_field(request.params, k_meta_log_level); level.is_string()) {
     peer.log_from = log_severity(level.get<std::string>());
   }
@@ -245,8 +255,15 @@ Result<json> Conversation::ask(const json& requests, ReplySink& sink, const std:
 }
 
 bool Conversation::may_read(const std::string& uri) const {
-  const std::string tool = m_server.resources() != nullptr ? m_server.resources()->tool_for(uri) : "";
-  return m_server.resources() != nullptr && (tool.empty() || m_caller.may_use(tool));
+  if (m_server.resources() == nullptr || uri.size() > k_max_uri_bytes) {
+    return false;
+  }
+  const std::string tool = m_server.resources()->tool_for(uri);
+  return tool.empty() || m_caller.may_use(tool);
+}
+
+Server::Visible Conversation::visible_uris() const {
+  return m_caller.tools ? Server::Visible([this](const std::string& uri) { return may_read(uri); }) : Server::Visible();
 }
 
 bool Conversation::is_running(const json& id) {

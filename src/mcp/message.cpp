@@ -10,20 +10,34 @@ namespace dockbridge::mcp {
 namespace {
 
 constexpr int k_max_depth = 64;
+/// What the values of a message may take beside the length of its text. Enough for 40,000 edits in one call.
+constexpr std::size_t k_max_value_bytes = 16UL * 1024 * 1024;
+
+/// Ids are copied and outlive their messages, so they are short.
+constexpr std::size_t k_max_id_bytes = 1000;
 
 bool usable_id(const json& id) {
-  return id.is_string() || id.is_number_integer();
+  return (id.is_string() && id.get_ref<const std::string&>().size() <= k_max_id_bytes) || id.is_number_integer();
 }
 
 }  // namespace
 
-std::variant<json, Malformed> parse_json(std::string_view text) {
-  ParsedJson parsed = parse_json_text(text, k_max_depth);
-  if (parsed.too_deep) {
-    return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
-  }
-  if (parsed.value.is_discarded()) {
-    return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
+std::variant<json, Malformed> parse_json(std::string_view text, const std::function<bool(std::size_t bytes)>& claim) {
+  ParsedJson parsed = parse_json_text(text, k_max_depth, {text.size() + k_max_value_bytes, claim});
+  switch (parsed.problem) {
+    case ParsedJson::Problem::none:
+      break;
+    case ParsedJson::Problem::not_json:
+      return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
+    case ParsedJson::Problem::too_deep:
+      return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
+    case ParsedJson::Problem::too_large:
+      return Malformed{nullptr, k_invalid_request, "Message too large: it holds too many values. Send several messages",
+                       Malformed::Kind::too_large};
+    case ParsedJson::Problem::no_room:
+      return Malformed{nullptr, k_invalid_request,
+                       "Too many large messages at once. Send large ones one after the other",
+                       Malformed::Kind::no_room};
   }
   return std::move(parsed.value);
 }
@@ -48,7 +62,8 @@ Message to_message(json value) {
     return malformed("'method' has to be a string");
   }
   if (has_id && !usable_id(*id)) {
-    return malformed("'id' has to be a string or an integer of at most 64 bits");
+    return malformed(
+        fmt::format("'id' has to be a string of at most {} bytes or an integer of at most 64 bits", k_max_id_bytes));
   }
   json params = json::object();
   if (const auto given = value.find("params"); given != value.end() && !given->is_null()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -44,15 +45,23 @@ struct Ignorable {};
 
 /// What could not be taken as a message; answered with the id if there was a usable one.
 struct Malformed {
+  enum class Kind {
+    malformed,
+    too_large,  ///< parsing it takes too much memory
+    no_room,    ///< other messages take the memory at present
+  };
   json id;
   int code = k_invalid_request;
   std::string reason;
+  Kind kind = Kind::malformed;
 };
 
 using Message = std::variant<Request, Notification, Answer, Ignorable, Malformed>;
 
-/// Text to JSON, bounded in depth; `Malformed` if it is none.
-std::variant<json, Malformed> parse_json(std::string_view text);
+/// Text to JSON, bounded in depth and memory: besides the memory for its own text, its values may take 16 MiB. `claim`
+/// is called before each further piece of memory is used, and false ends the parse.
+std::variant<json, Malformed> parse_json(std::string_view text,
+                                         const std::function<bool(std::size_t bytes)>& claim = {});
 /// One JSON-RPC message out of parsed JSON (not a batch).
 Message to_message(json value);
 

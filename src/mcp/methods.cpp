@@ -63,6 +63,10 @@ std::shared_ptr<Call> Conversation::initialize(Request& request, const Peer& /*p
   }
   const Revision revision = negotiate(*version);
   const auto capabilities = request.params.find("capabilities");
+  if (capabilities != request.params.end() && capabilities->is_object() && !usable_capabilities(*capabilities)) {
+    reply.error(k_invalid_params, "'capabilities' is too large");
+    return nullptr;
+  }
   auto ticket = m_hub.bulletin.subscribe([this](const Notice& notice) { hear(notice); });
   {
     const std::lock_guard lock(m_mutex);
@@ -193,7 +197,7 @@ std::shared_ptr<Call> Conversation::list_resources(Request& request, const Peer&
     reply.error(k_method_not_found, "this server has no resources");
     return nullptr;
   }
-  answer_list(reply, m_server.resources_list_result(peer.revision, cursor_of(request)));
+  answer_list(reply, m_server.resources_list_result(peer.revision, cursor_of(request), visible_uris()));
   return nullptr;
 }
 
@@ -202,7 +206,7 @@ std::shared_ptr<Call> Conversation::list_templates(Request& request, const Peer&
     reply.error(k_method_not_found, "this server has no resources");
     return nullptr;
   }
-  answer_list(reply, m_server.templates_list_result(peer.revision, cursor_of(request)));
+  answer_list(reply, m_server.templates_list_result(peer.revision, cursor_of(request), visible_uris()));
   return nullptr;
 }
 
@@ -242,12 +246,15 @@ std::shared_ptr<Call> Conversation::complete(Request& request, const Peer& peer,
   Completer completer;
   if (const Prompt* prompt = m_server.find_prompt(text_param(*ref, "name").value_or(""))) {
     for (const PromptArgument& known : prompt->arguments) {
-      completer = known.name == name ? known.complete : completer;
+      if (known.name == name && (known.complete_tool.empty() || m_caller.may_use(known.complete_tool))) {
+        completer = known.complete;
+      }
     }
   } else if (m_server.resources() != nullptr) {
     const std::string uri = text_param(*ref, "uri").value_or("");
     for (const ResourceTemplate& known : m_server.resources()->templates()) {
-      if (known.uri_template == uri && known.complete.contains(name) && may_read(uri)) {
+      const bool allowed = known.complete_tool.empty() ? may_read(uri) : m_caller.may_use(known.complete_tool);
+      if (known.uri_template == uri && known.complete.contains(name) && allowed) {
         completer = known.complete.at(name);
       }
     }

@@ -2,7 +2,10 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <numeric>
 #include <stdexcept>
 
 #include "util/encoding.hpp"
@@ -11,8 +14,6 @@ namespace dockbridge::mcp {
 
 namespace {
 
-constexpr std::size_t k_max_attempts = 1000;
-constexpr milliseconds k_lifetime{3'600'000};
 constexpr std::size_t k_digest_bytes = 16;
 
 /// The first half of SHA-256.
@@ -25,6 +26,16 @@ std::string digest(const std::string& text) {
   return to_hex({reinterpret_cast<const char*>(bytes.data()), k_digest_bytes});
 }
 
+OnceKeys::Digest from_hex(const std::string& text) {
+  OnceKeys::Digest bytes{};
+  for (std::size_t i = 0; i < bytes.size() && 2 * i + 2 <= text.size(); ++i) {
+    unsigned int byte = 0;
+    std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, byte, 16);
+    bytes[i] = static_cast<char>(byte);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what) {
@@ -32,41 +43,82 @@ OnceMark once_mark(const std::string& owner, const std::string& key, const std::
   return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
 }
 
-Once::Entered Once::enter(const std::string& owner, const std::string& key, const std::string& what) {
+/// Seconds in half of the space of a time point.
+std::uint32_t Once::seconds_at(Clock::time_point now) {
+  m_epoch = m_epoch.value_or(now - m_limits.lifetime);
+  return static_cast<std::uint32_t>(std::chrono::duration_cast<seconds>(std::max(now, *m_epoch) - *m_epoch).count());
+}
+
+Once::Owner& Once::owner_of(const std::string& name) {
+  return m_owners.try_emplace(name, Owner{OnceKeys(m_limits.result_bytes_per_owner)}).first->second;
+}
+
+Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock::time_point now) {
+  using State = Entered::State;
+  const OnceKeys::Digest key = from_hex(mark.key);
+  const OnceKeys::Digest call = from_hex(mark.call);
   const std::lock_guard lock(m_mutex);
-  while (!m_order.empty() && (m_order.size() >= k_max_attempts || m_order.front().first + k_lifetime < Clock::now())) {
-    m_attempts.erase(m_order.front().second);
-    m_order.pop_front();
+  Owner& own = owner_of(owner);
+  const std::uint32_t now_s = seconds_at(now);
+  own.keys.expire(now_s - static_cast<std::uint32_t>(m_limits.lifetime.count()));
+  if (const auto running = own.running.find(key); running != own.running.end()) {
+    return {running->second->m_call == call ? State::running : State::conflict, running->second};
   }
-  const Key whole{owner, key};
-  std::shared_ptr<Attempt>& attempt = m_attempts[whole];
-  if (attempt) {
-    const std::lock_guard attempt_lock(attempt->m_mutex);
-    if (!attempt->m_given_up) {
-      return {attempt, false, attempt->m_what != what};
+  if (const OnceKeys::Kept* kept = own.keys.find(key)) {
+    if (kept->call != call) {
+      return {State::conflict};
     }
-  } else {
-    m_order.emplace_back(Clock::now(), whole);
+    auto result = own.keys.result(key);
+    const State state = result ? State::finished : State::forgotten;
+    return {state, nullptr, std::move(result), kept->outcome};
   }
-  attempt = std::make_shared<Attempt>(what);
-  return {attempt, true, false};
+  if (own.keys.size() + own.running.size() >= m_limits.keys_per_owner) {
+    return {State::full};
+  }
+  auto attempt = std::make_shared<Attempt>(owner, key, call);
+  own.running.emplace(key, attempt);
+  return {State::first, std::move(attempt)};
 }
 
-void Once::Attempt::finish(const ToolResult& result) {
+void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point now) {
+  const auto kept = std::make_shared<const ToolResult>(result);
+  {
+    const std::lock_guard lock(m_mutex);
+    Owner& own = owner_of(attempt.m_owner);
+    own.keys.put(attempt.m_key, {attempt.m_call, seconds_at(now), OnceOutcome(*kept)}, kept);
+    const auto used = [&] {
+      return std::accumulate(m_owners.begin(), m_owners.end(), std::size_t{0},
+                             [](std::size_t sum, const auto& entry) { return sum + entry.second.keys.result_bytes(); });
+    };
+    while (used() > m_limits.result_bytes) {
+      const auto most = std::max_element(m_owners.begin(), m_owners.end(), [](const auto& one, const auto& other) {
+        return one.second.keys.result_bytes() < other.second.keys.result_bytes();
+      });
+      most->second.keys.drop_oldest_result();
+    }
+    own.running.erase(attempt.m_key);
+  }
+  attempt.end(kept);
+}
+
+void Once::give_up(Attempt& attempt) {
+  {
+    const std::lock_guard lock(m_mutex);
+    owner_of(attempt.m_owner).running.erase(attempt.m_key);
+  }
+  attempt.end(nullptr);
+}
+
+void Once::Attempt::end(std::shared_ptr<const ToolResult> result) {
   const std::lock_guard lock(m_mutex);
-  m_result = result;
+  m_ended = true;
+  m_result = std::move(result);
   m_changed.notify_all();
 }
 
-void Once::Attempt::give_up() {
-  const std::lock_guard lock(m_mutex);
-  m_given_up = true;
-  m_changed.notify_all();
-}
-
-std::optional<ToolResult> Once::Attempt::wait(const std::stop_token& stop) {
+std::shared_ptr<const ToolResult> Once::Attempt::wait(const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
-  m_changed.wait(lock, stop, [&] { return m_result || m_given_up; });
+  m_changed.wait(lock, stop, [&] { return m_ended; });
   return m_result;
 }
 

@@ -158,7 +158,7 @@ json Server::discover_result() const {
   return result;
 }
 
-Result<json> Server::list(const char* key, json entries, const json& cursor, Revision revision) const {
+Result<json> Server::list(const char* key, json entries, const json& cursor, Revision revision, bool filtered) const {
   std::size_t from = 0;
   if (!cursor.is_null()) {
     const std::string text = cursor.is_string() ? cursor.get<std::string>() : "";
@@ -180,7 +180,7 @@ Result<json> Server::list(const char* key, json entries, const json& cursor, Rev
   result[key] = std::move(entries);
   if (is_stateless(revision)) {
     result["ttlMs"] = k_list_ttl_ms;
-    result["cacheScope"] = "public";
+    result["cacheScope"] = filtered ? "private" : "public";
   }
   return finished(std::move(result), revision);
 }
@@ -196,11 +196,7 @@ Result<json> Server::tools_list_result(Revision revision, const json& cursor, co
       entries.push_back(entry);
     }
   }
-  auto result = list("tools", std::move(entries), cursor, revision);
-  if (result && is_stateless(revision)) {
-    (*result)["cacheScope"] = "private";
-  }
-  return result;
+  return list("tools", std::move(entries), cursor, revision, /*filtered=*/true);
 }
 
 const json& Server::tools_list_text(Revision revision) const {
@@ -215,9 +211,12 @@ Result<json> Server::prompts_list_result(Revision revision, const json& cursor) 
   return list("prompts", std::move(entries), cursor, revision);
 }
 
-Result<json> Server::resources_list_result(Revision revision, const json& cursor) const {
+Result<json> Server::resources_list_result(Revision revision, const json& cursor, const Visible& visible) const {
   json entries = json::array();
   for (const Resource& resource : m_offer.resources->resources()) {
+    if (visible && !visible(resource.uri)) {
+      continue;
+    }
     json entry = {{"uri", resource.uri},
                   {"name", resource.name},
                   {"description", resource.description},
@@ -225,12 +224,15 @@ Result<json> Server::resources_list_result(Revision revision, const json& cursor
     put_title(entry, resource.title, revision);
     entries.push_back(std::move(entry));
   }
-  return list("resources", std::move(entries), cursor, revision);
+  return list("resources", std::move(entries), cursor, revision, visible != nullptr);
 }
 
-Result<json> Server::templates_list_result(Revision revision, const json& cursor) const {
+Result<json> Server::templates_list_result(Revision revision, const json& cursor, const Visible& visible) const {
   json entries = json::array();
   for (const ResourceTemplate& resource : m_offer.resources->templates()) {
+    if (visible && !visible(resource.uri_template)) {
+      continue;
+    }
     json entry = {{"uriTemplate", resource.uri_template},
                   {"name", resource.name},
                   {"description", resource.description},
@@ -238,7 +240,7 @@ Result<json> Server::templates_list_result(Revision revision, const json& cursor
     put_title(entry, resource.title, revision);
     entries.push_back(std::move(entry));
   }
-  return list("resourceTemplates", std::move(entries), cursor, revision);
+  return list("resourceTemplates", std::move(entries), cursor, revision, visible != nullptr);
 }
 
 json Server::call_result(ToolResult result, Revision revision) const {

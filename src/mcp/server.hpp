@@ -41,8 +41,8 @@ struct HeaderParameter {
 /// any thread may ask. Lists come in pages and always in the same order.
 class Server {
  public:
-  /// The tools that a client may see; none: all.
-  using Visible = std::function<bool(const std::string& tool)>;
+  /// Whether a client may see a tool or resource; empty: it may see all.
+  using Visible = std::function<bool(const std::string& name_or_uri)>;
 
   Server(ServerInfo info, Offer offer);
 
@@ -55,8 +55,10 @@ class Server {
   /// The first page for a client that may see all, as text that is ready to be sent.
   [[nodiscard]] const json& tools_list_text(Revision revision) const;
   [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor) const;
-  [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor) const;
-  [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor) const;
+  [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor,
+                                                   const Visible& visible = {}) const;
+  [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor,
+                                                   const Visible& visible = {}) const;
   [[nodiscard]] json call_result(ToolResult result, Revision revision) const;
   [[nodiscard]] json prompt_result(const Prompt& prompt, PromptResult result, Revision revision) const;
   [[nodiscard]] json read_result(json contents, Revision revision) const;
@@ -73,7 +75,8 @@ class Server {
   /// `whole`: with what need not be repeated in each result.
   [[nodiscard]] json implementation(Revision revision, bool whole) const;
   [[nodiscard]] json capabilities(Revision revision) const;
-  [[nodiscard]] Result<json> list(const char* key, json entries, const json& cursor, Revision revision) const;
+  [[nodiscard]] Result<json> list(const char* key, json entries, const json& cursor, Revision revision,
+                                  bool filtered = false) const;
 
   ServerInfo m_info;
   Offer m_offer;

@@ -71,6 +71,10 @@ struct ToolResult {
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
   /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
   bool may_be_repeated = false;
+  /// The effect is in place, so the result is kept for the key even if the call was cancelled meanwhile.
+  bool effect_complete = false;
+  /// At most 58 bytes, such as "revision 3f2a": what a repetition reports once the rest of the result was dropped.
+  std::string outcome{};
 };
 
 struct ToolAnnotations {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "sandbox/agent_image.hpp"
 
@@ -10,60 +11,117 @@ namespace dockbridge::sandbox {
 
 namespace {
 
-struct Place {
-  std::string base;    ///< exists in the container
-  std::string folder;  ///< made below it
+/// Another server may be replacing the agent's file at the moment it is started.
+constexpr int k_max_attempts = 4;
 
-  [[nodiscard]] std::string path() const { return (base == "/" ? "" : base) + "/" + folder + "/" + agent_file_name(); }
-};
-
-Result<std::unique_ptr<Connection>> start_at(Channel& channel, const ContainerRun& run, const Place& place,
-                                             const wire::Retention& retention, Deadline deadline) {
-  auto stream = channel.open(run,
-                             {place.path(), "session", std::to_string(retention.age.count()),
-                              std::to_string(retention.count), std::to_string(retention.bytes)},
-                             deadline);
-  if (!stream) {
-    return fail(stream.error());
-  }
-  return Connection::open(std::move(*stream), deadline, run.shared);
-}
-
-/// Only a program that did not start is a reason to put it there; an agent that started and failed is an answer.
+/// Only a program that did not start is a reason to look for it elsewhere; an agent that started and failed is an
+/// answer.
 bool may_be_missing(const Error& error) {
   return error.code == "agent_failed" || error.code == "exec_failed";
 }
 
+tl::unexpected<Error> not_placed(std::string reason) {
+  return fail("agent_not_placed", std::move(reason));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const ContainerRun& run, const std::string& workdir,
-                                                 const wire::Retention& retention, Deadline deadline) {
-  const std::array<Place, 3> places = {Place{"/", "var/lib/dockbridge"}, Place{"/tmp", ".dockbridge-agent"},
-                                       Place{workdir, ".dockbridge-agent"}};
+struct AgentLauncher::Place {
+  std::string base;   ///< exists in the container
+  std::string agent;  ///< the agent's folder below it; ends with '/' unless it is empty
+  std::string state;  ///< folder below it to make for state directories, which every user may use; empty: none
+
+  [[nodiscard]] std::string path() const {
+    return (std::filesystem::path(base) / (agent + agent_file_name())).lexically_normal().string();
+  }
+  [[nodiscard]] std::vector<PlacedFile> files() const {
+    std::vector<PlacedFile> files;
+    if (!agent.empty()) {
+      files.push_back({agent, 0755});
+    }
+    files.push_back({agent + agent_file_name(), 0755, agent_image()});
+    if (!state.empty()) {
+      files.push_back({state, 01777});
+    }
+    return files;
+  }
+};
+
+Result<std::unique_ptr<Connection>> AgentLauncher::launch(const ContainerRun& run, Deadline deadline) {
+  if (m_trusted && m_trusted->run == run) {
+    auto connection = start(m_trusted->path, run, deadline);
+    if (connection || !may_be_missing(connection.error())) {
+      return connection;
+    }
+  }
+  m_trusted.reset();
+  // The first is directly below "/", and early in the order of its names: one archive of "/" begins with all that has
+  // to be examined.
+  const std::array<Place, 3> places = {Place{"/", ".dockbridge/", "var/lib/dockbridge/state/"},
+                                       Place{"/var/lib/dockbridge", "", "state/"},
+                                       Place{m_workdir, ".dockbridge-agent/", ""}};
   std::string failures;
-  const auto note = [&](const Place& place, const Error& error) {
-    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", place.path(), error.message);
-  };
   for (const Place& place : places) {
-    auto connection = start_at(channel, run, place, retention, deadline);
-    if (connection || !may_be_missing(connection.error())) {
+    auto connection = launch_at(place, run, deadline);
+    if (connection || connection.error().code != "agent_not_placed") {
       return connection;
     }
-    if (auto placed = channel.place(run, place.base, place.folder, {agent_image(), agent_file_name()}, deadline);
-        !placed) {
-      note(place, placed.error());
-      continue;
-    }
-    connection = start_at(channel, run, place, retention, deadline);
-    if (connection || !may_be_missing(connection.error())) {
-      return connection;
-    }
-    note(place, connection.error());
+    failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", place.path(), connection.error().message);
   }
   return fail("agent_not_placed",
-              fmt::format("the agent could not be started in container '{}': {}", channel.container_name(), failures),
-              "A container with a read-only root file system needs a volume or bind mount at " + workdir +
-                  " that allows execution");
+              fmt::format("the agent could not be started in container '{}': {}", m_channel.container_name(), failures),
+              "A container with a read-only root file system needs a volume that belongs to root and allows execution: "
+              "create it with --volume /var/lib/dockbridge");
+}
+
+Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place, const ContainerRun& run,
+                                                             Deadline deadline) {
+  const std::string path = place.path();
+  std::string reason;
+  bool is_placed = false;
+  for (int attempt = 0; attempt < k_max_attempts; ++attempt) {
+    const auto trust = m_channel.examine(run, path, agent_image(), deadline);
+    if (!trust) {
+      return trust.error().code == "engine_error" ? not_placed(trust.error().message) : fail(trust.error());
+    }
+    // Without owners, only what was put there by this server is started, and only in a folder that is made with it:
+    // that belongs to root then. Whoever owns "/" has the whole container anyway.
+    const bool lacks_owners = trust->verdict == Trust::Verdict::unattributed;
+    if (trust->verdict == Trust::Verdict::unsafe || (lacks_owners && place.base != "/")) {
+      return not_placed(trust->reason);
+    }
+    if (trust->verdict == Trust::Verdict::replaceable || (lacks_owners && !is_placed)) {
+      reason = trust->reason;
+      if (auto placed = m_channel.place(run, place.base, place.files(), deadline); !placed) {
+        return not_placed(placed.error().message);
+      }
+      is_placed = true;
+      if (!lacks_owners) {
+        continue;
+      }
+    }
+    auto connection = start(path, run, deadline);
+    if (connection || !may_be_missing(connection.error())) {
+      if (connection) {
+        m_trusted = Trusted{run, path};
+      }
+      return connection;
+    }
+    reason = connection.error().message;
+  }
+  return not_placed(reason);
+}
+
+Result<std::unique_ptr<Connection>> AgentLauncher::start(const std::string& path, const ContainerRun& run,
+                                                         Deadline deadline) {
+  auto stream = m_channel.open(run,
+                               {path, "session", std::to_string(m_retention.age.count()),
+                                std::to_string(m_retention.count), std::to_string(m_retention.bytes)},
+                               deadline);
+  if (!stream) {
+    return fail(stream.error());
+  }
+  return Connection::open(std::move(*stream), deadline, run.shared);
 }
 
 }  // namespace dockbridge::sandbox

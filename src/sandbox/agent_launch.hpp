@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sandbox/channel.hpp"
@@ -11,10 +12,35 @@
 
 namespace dockbridge::sandbox {
 
-/// Starts the agent in a running container, putting it there first if it is not, and connects to it.
-/// Places are tried in turn; only the agent's own greeting counts as success. `workdir` is the last resort, for
-/// containers whose root file system is read-only.
-Result<std::unique_ptr<Connection>> launch_agent(Channel& channel, const ContainerRun& run, const std::string& workdir,
-                                                 const wire::Retention& retention, Deadline deadline);
+/// Starts the agent in a running container and connects to it. The agent is put there first if it is absent.
+///
+/// A user of the container with fewer privileges than the agent's must not be able to have a program of theirs started
+/// in its place. So before the first start in a run of the container, the agent's file and every directory above it are
+/// examined from outside. A path that passes stays good for the rest of the run, as only root or the agent's own user
+/// can change it. Used by one thread at a time.
+class AgentLauncher {
+ public:
+  /// `workdir` is the last resort, for containers whose root file system is read-only.
+  AgentLauncher(Channel& channel, std::string workdir, wire::Retention retention)
+      : m_channel(channel), m_workdir(std::move(workdir)), m_retention(retention) {}
+
+  Result<std::unique_ptr<Connection>> launch(const ContainerRun& run, Deadline deadline);
+
+ private:
+  struct Place;
+  struct Trusted {
+    ContainerRun run;
+    std::string path;
+  };
+
+  /// Error `agent_not_placed` if another place may do.
+  Result<std::unique_ptr<Connection>> launch_at(const Place& place, const ContainerRun& run, Deadline deadline);
+  Result<std::unique_ptr<Connection>> start(const std::string& path, const ContainerRun& run, Deadline deadline);
+
+  Channel& m_channel;
+  std::string m_workdir;
+  wire::Retention m_retention;
+  std::optional<Trusted> m_trusted;
+};
 
 }  // namespace dockbridge::sandbox

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -22,7 +23,8 @@ inline std::optional<Offsets> offsets_from(const nlohmann::json& value) {
   if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
     return std::nullopt;
   }
-  return Offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
+  const Offsets offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
+  return std::max(offsets.first, offsets.second) <= wire::k_max_stream_bytes ? std::optional(offsets) : std::nullopt;
 }
 
 }  // namespace dockbridge::sandbox

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,13 +35,18 @@ class ByteStream {
 struct SharedDirectory {
   std::string host_path;
   std::string container_path;
+  /// Host directories that the container can write to; no link inside them may lead to `host_path`.
+  std::vector<std::string> writable_mounts{};
 };
 
 /// One run of one container: a restart or a replacement makes another.
 struct ContainerRun {
   std::string id;
   std::string started_at;
-  std::optional<SharedDirectory> shared{};  ///< if there is one that may be used for a direct line
+  std::optional<SharedDirectory> shared{};     ///< if there is one that may be used for a direct line
+  std::vector<std::string> writable_mounts{};  ///< host directories that the container can write to
+  std::optional<std::uint64_t> uid{};          ///< that programs run as; nullopt: named in the container's own files
+  std::vector<std::string> hidden{};           ///< mounts that the engine does not show from outside, such as tmpfs
 
   bool operator==(const ContainerRun& other) const { return id == other.id && started_at == other.started_at; }
   /// A number that differs, for practical purposes, between runs; part of every process id.
@@ -49,10 +55,23 @@ struct ContainerRun {
 
 enum class Condition { running, paused, stopped, gone };
 
-/// A file to put into the container.
+/// A file or directory to put into the container, owned by root.
 struct PlacedFile {
-  std::string_view content;
-  std::string name;
+  std::string name;  ///< relative; a final '/' makes it a directory
+  unsigned mode = 0;
+  std::string_view content{};
+};
+
+/// Whether a program in the container can be started without running another user's code.
+struct Trust {
+  enum class Verdict {
+    trusted,
+    unattributed,  ///< as far as is known; the engine does not report owners
+    replaceable,   ///< it is absent or not the expected one, and no reason is known not to put it there
+    unsafe         ///< another user can replace it
+  };
+  Verdict verdict = Verdict::unsafe;
+  std::string reason{};  ///< unless it is trusted
 };
 
 /// A way to one container. Any thread may call it; calls block for as long as their deadline allows.
@@ -68,9 +87,13 @@ class Channel {
   /// Starts a program and connects to its standard streams.
   virtual Result<std::unique_ptr<ByteStream>> open(const ContainerRun& run, const std::vector<std::string>& argv,
                                                    Deadline deadline) = 0;
-  /// Puts an executable into a folder below `base`, which exists, and makes a world-writable folder `state` beside it.
-  virtual Result<void> place(const ContainerRun& run, const std::string& base, const std::string& folder,
-                             const PlacedFile& file, Deadline deadline) = 0;
+  /// Puts files below `base`, which exists. Those of the same names are replaced.
+  virtual Result<void> place(const ContainerRun& run, const std::string& base, const std::vector<PlacedFile>& files,
+                             Deadline deadline) = 0;
+  /// Looks from outside, running nothing in the container: whether the file at `path` has this content, and it and
+  /// every directory above it belong to root, or to the user that programs run as, and nobody else can write to them.
+  virtual Result<Trust> examine(const ContainerRun& run, const std::string& path, std::string_view content,
+                                Deadline deadline) = 0;
 };
 
 }  // namespace dockbridge::sandbox

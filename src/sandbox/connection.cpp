@@ -32,7 +32,7 @@ constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
 Error lost(const std::string& why) {
   return {"connection_lost", "the connection to the agent in the container was lost: " + why,
-          "Processes in the container go on; call again to reconnect"};
+          "Processes in the container keep running; the next call reconnects"};
 }
 
 /// A word as docs/errors.md has them; it becomes a label of metrics.
@@ -55,7 +55,8 @@ Result<Hello> parse_hello(const json& head) {
       return fail(error_in(*fatal));
     }
     const json& hello = head.at("hello");
-    if (!hello.at("uid").is_number_unsigned() || !hello.at("protocol").is_number_integer()) {
+    if (!hello.at("uid").is_number_unsigned() || hello.at("uid").get<std::uint64_t>() > UINT32_MAX ||
+        !hello.at("protocol").is_number_integer()) {
       return fail("protocol_violation", "the agent's greeting is not well formed");
     }
     if (hello.at("protocol") != wire::k_protocol_version) {
@@ -80,7 +81,7 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
   try {
     return fail(error_in(*error));
   } catch (const std::exception&) {
-    return fail("protocol_violation", "the agent sent an error that is not well formed");
+    return fail_unknown({"protocol_violation", "the agent sent an error that is not well formed"});
   }
 }
 
@@ -219,7 +220,6 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
-  const bool can_be_cancelled = head.at("op").get_ref<const std::string&>().starts_with("file.");
   const std::string frame = wire::encode(head, body);
   if (frame.size() - body.size() > wire::k_max_head_bytes) {
     return fail("too_long", "an argument is too long for the agent in the container",
@@ -242,17 +242,18 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
       take_turn(lock, slice.remaining());
     }
   } while (!mailbox.answer && !stop.stop_requested() && !silent() && !deadline.passed());
-  Result<wire::Frame> result = fail("timed_out", "the agent in the container did not answer in time");
+  Result<wire::Frame> result = fail_unknown({"timed_out", "the agent in the container did not answer in time"});
   if (mailbox.answer) {
     result = std::move(*mailbox.answer);
   } else if (stop.stop_requested()) {
-    result = fail("cancelled", "the call was cancelled");
+    result = fail_unknown({"cancelled", "the call was cancelled"});
   } else if (silent()) {
-    result = fail("agent_silent", "the agent in the container does not answer");
+    result = fail_unknown({"agent_silent", "the agent in the container does not answer"});
   }
   const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
-  if (given_up && can_be_cancelled && !m_broken) {
+  if (given_up && !m_broken) {
+    // Right behind the request, so that an agent that has not begun with it never does.
     m_queued += wire::encode({{"op", "cancel"}, {"id", m_next_id++}, {"request", id}});
     m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
   }
@@ -417,7 +418,7 @@ void Connection::break_off(const Error& error) {
   m_broken = error;
   for (auto& [id, mailbox] : m_mailboxes) {
     if (!mailbox.answer) {
-      mailbox.answer = fail(error);
+      mailbox.answer = fail_unknown(error);
       mailbox.changed.notify_all();
     }
   }

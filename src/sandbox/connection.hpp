@@ -49,8 +49,9 @@ class Connection {
   /// Looks, without waiting, whether the stream has ended meanwhile.
   [[nodiscard]] bool alive();
 
-  /// Sends a request and waits for its answer. Errors beside the agent's own: `connection_lost`, `cancelled`
-  /// (by `stop`), `agent_silent` (the agent has not even answered a ping), `timed_out`.
+  /// Sends a request and waits for its reply. Errors beside the agent's own: `connection_lost`, `cancelled`
+  /// (by `stop`), `agent_silent` (the agent did not even answer a ping), `timed_out`; their outcome is unknown if the
+  /// request was sent. A request that is given up is cancelled: the agent drops it if it has not begun with it.
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
 
  private:

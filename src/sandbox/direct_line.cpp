@@ -9,6 +9,7 @@
 
 #include "util/encoding.hpp"
 #include "util/file.hpp"
+#include "util/path_walk.hpp"
 #include "util/random.hpp"
 #include "util/socket_address.hpp"
 
@@ -78,10 +79,14 @@ class SocketStream : public ByteStream {
 Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
   const auto failed = [&] { return fail(errno_error("no socket can be made in " + directory.host_path)); };
   DirectLine line;
-  line.m_directory = Fd(::open(directory.host_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!line.m_directory) {
-    return failed();
+  auto walk = PathWalk::to(directory.host_path);
+  if (!walk || !walk->is_directory()) {
+    return walk ? fail("io_error", directory.host_path + ": Not a directory") : fail(walk.error());
   }
+  if (const auto link = walk->link_inside(directory.writable_mounts)) {
+    return fail("io_error", "the container can change a symbolic link to the shared directory: " + *link);
+  }
+  line.m_directory = walk->take_fd();
   line.m_listener = new_socket();
   if (!line.m_listener) {
     return fail(errno_error("no socket that takes no descriptors (it needs Linux 6.16)"));

@@ -1,10 +1,15 @@
 #include "sandbox/files.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "sandbox/answer_fields.hpp"
 #include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
+#include "util/text.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -19,6 +24,9 @@ constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
 /// A content up to this size travels in one message.
 constexpr std::size_t k_most_at_once = 16ULL * 1024 * 1024;
 constexpr int k_grep_depth = 8;
+constexpr std::size_t k_max_shown_path = 500;
+constexpr std::size_t k_max_shown_revision = 40;
+constexpr std::size_t k_max_type_bytes = 200;
 
 /// What `read` makes of an answer, or a violation if the answer is not what was agreed on.
 template <typename Frame, typename Read>
@@ -27,31 +35,49 @@ auto understood(Frame& frame, Read read) -> Result<decltype(read(frame))> {
     return read(frame);
   } catch (const json::exception&) {
     return fail(violation());
+  } catch (const BadAnswer&) {
+    return fail(violation());
   }
+}
+
+/// The name of an encoding, as a person may read it.
+bool is_encoding(std::string_view name) {
+  return name.size() <= 20 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+         });
 }
 
 ReadFile read_file_from(wire::Frame& frame) {
   const json& head = frame.head;
   ReadFile file;
-  file.path = head.at("path").get<std::string>();
-  file.size = head.at("size").get<std::uint64_t>();
-  file.revision = head.at("revision").get<std::string>();
-  file.modified_at_ms = head.at("modifiedAtMs").get<std::int64_t>();
-  if (const auto kind = head.at("kind").get<std::string>(); kind != "text") {
-    file.kind = kind == "image" ? FileKind::image : FileKind::binary;
-    file.type = head.at("type").get<std::string>();
+  file.path = text_in(head, "path");
+  file.size = number_in(head, "size", k_max_file_bytes);
+  file.revision = name_in(head, "revision", wire::is_revision);
+  file.modified_at_ms = signed_in(head, "modifiedAtMs");
+  if (head.contains("previousRevision")) {
+    file.previous_revision = name_in(head, "previousRevision", wire::is_revision);
+  }
+  const std::string kind = word_in(head, "kind", {"text", "image", "binary"});
+  if (kind == "image") {
+    file.kind = FileKind::image;
+    file.type = word_in(head, "type", {wire::k_image_types.begin(), wire::k_image_types.end()});
+    return file;
+  }
+  if (kind == "binary") {
+    file.kind = FileKind::binary;
+    file.type = printable_line(text_in(head, "type"), k_max_type_bytes);
     return file;
   }
   file.text = std::move(frame.body);
-  file.lines = head.at("lines").get<std::size_t>();
-  file.first_line = head.at("firstLine").get<std::int64_t>();
-  file.more = head.at("more").get<bool>();
-  file.cut_lines = head.at("cutLines").get<std::uint64_t>();
-  file.encoding = head.at("encoding").get<std::string>();
-  file.line_ends = head.at("lineEnds").get<std::string>();
-  file.final_newline = head.at("finalNewline").get<bool>();
+  file.lines = number_in(head, "lines", file.text.size());
+  file.first_line = signed_in(head, "firstLine");
+  file.more = flag_in(head, "more");
+  file.cut_lines = number_in(head, "cutLines");
+  file.encoding = name_in(head, "encoding", is_encoding);
+  file.line_ends = word_in(head, "lineEnds", {"none", "lf", "crlf", "mixed"});
+  file.final_newline = flag_in(head, "finalNewline");
   if (head.contains("totalLines")) {
-    file.total_lines = head["totalLines"].get<std::uint64_t>();
+    file.total_lines = number_in(head, "totalLines");
   }
   return file;
 }
@@ -59,18 +85,20 @@ ReadFile read_file_from(wire::Frame& frame) {
 ChangedFile changed_file_from(const wire::Frame& frame) {
   const json& head = frame.head;
   ChangedFile file;
-  file.path = head.at("path").get<std::string>();
-  file.revision = head.at("revision").get<std::string>();
-  file.before = head.at("before").get<std::string>();
-  file.change = head.at("change").get<std::string>();
-  file.size = head.at("size").get<std::uint64_t>();
-  file.encoding = head.at("encoding").get<std::string>();
-  file.replacements = head.at("replacements").get<std::vector<std::uint64_t>>();
-  file.added = head.at("added").get<std::uint64_t>();
-  file.removed = head.at("removed").get<std::uint64_t>();
-  file.was_stale = head.at("stale").get<bool>();
-  file.notes = head.at("notes").get<std::vector<std::string>>();
-  const std::size_t diff_bytes = std::min(head.at("diffBytes").get<std::size_t>(), frame.body.size());
+  file.path = text_in(head, "path");
+  file.revision = name_in(head, "revision", wire::is_revision);
+  file.before = name_in(head, "before", wire::is_revision);
+  file.change = name_in(head, "change", wire::is_change_id);
+  file.size = number_in(head, "size", k_max_file_bytes);
+  file.encoding = name_in(head, "encoding", is_encoding);
+  for (const json& count : head.at("replacements")) {
+    file.replacements.push_back(number_of(count));
+  }
+  file.added = number_in(head, "added");
+  file.removed = number_in(head, "removed");
+  file.was_stale = flag_in(head, "stale");
+  file.notes = notes_in(head, "notes");
+  const std::size_t diff_bytes = number_in(head, "diffBytes", frame.body.size());
   file.diff = frame.body.substr(0, diff_bytes);
   file.stale_changes = frame.body.substr(diff_bytes);
   return file;
@@ -78,32 +106,32 @@ ChangedFile changed_file_from(const wire::Frame& frame) {
 
 SearchTotals totals_from(const json& head) {
   SearchTotals totals;
-  totals.total = head.at("total").get<std::uint64_t>();
-  totals.more = head.at("more").get<bool>();
-  totals.hidden = head.at("hidden").get<std::uint64_t>();
-  totals.ignored = head.at("ignored").get<std::uint64_t>();
-  totals.unreadable = head.at("unreadable").get<std::uint64_t>();
-  totals.unreadable_paths = head.at("unreadablePaths").get<std::vector<std::string>>();
+  totals.total = number_in(head, "total");
+  totals.more = flag_in(head, "more");
+  totals.hidden = number_in(head, "hidden");
+  totals.ignored = number_in(head, "ignored");
+  totals.unreadable = number_in(head, "unreadable");
+  totals.unreadable_paths = notes_in(head, "unreadablePaths");
   return totals;
 }
 
-Result<FileListing> listing_from(const wire::Frame& frame) {
+Result<FileListing> listing_from(const wire::Frame& frame, std::size_t max) {
   auto entries = wire::decode_entries(frame.body);
-  if (!entries) {
+  if (!entries || entries->size() > max) {
     return fail(violation());
   }
   return understood(frame, [&](const wire::Frame&) {
-    return FileListing{frame.head.at("path").get<std::string>(), std::move(*entries),
-                       frame.head.at("shown").get<std::uint64_t>(), totals_from(frame.head)};
+    return FileListing{text_in(frame.head, "path"), std::move(*entries), number_in(frame.head, "shown"),
+                       totals_from(frame.head)};
   });
 }
 
 FoundInFile found_in_file_from(const json& entry) {
-  FoundInFile file{entry.at("path").get<std::string>(), entry.at("matches").get<std::uint64_t>(), {}};
+  FoundInFile file{text_in(entry, "path"), number_in(entry, "matches"), {}};
   for (const json& line : entry.at("lines")) {
-    file.lines.push_back({line.at(0).get<std::uint64_t>(), line.at(1).get<std::uint64_t>() > 0,
-                          line.at(1).get<std::uint64_t>(), line.at(2).get<std::string>(),
-                          line.at(3).get<std::uint64_t>(), line.at(4).get<std::uint64_t>()});
+    const std::uint64_t column = number_of(line.at(1));
+    file.lines.push_back({number_of(line.at(0)), column > 0, column, line.at(2).get<std::string>(),
+                          number_of(line.at(3)), number_of(line.at(4))});
   }
   return file;
 }
@@ -116,12 +144,12 @@ Result<FileGrepResult> grep_result_from(const wire::Frame& frame) {
   return understood(frame, [&](const wire::Frame&) {
     const json& head = frame.head;
     FileGrepResult result;
-    result.path = head.at("path").get<std::string>();
-    result.shown = head.at("shown").get<std::uint64_t>();
-    result.files_with_matches = head.at("filesWithMatches").get<std::uint64_t>();
-    result.files_searched = head.at("filesSearched").get<std::uint64_t>();
-    result.binary_skipped = head.at("binary").get<std::uint64_t>();
-    result.notes = head.at("notes").get<std::vector<std::string>>();
+    result.path = text_in(head, "path");
+    result.shown = number_in(head, "shown");
+    result.files_with_matches = number_in(head, "filesWithMatches");
+    result.files_searched = number_in(head, "filesSearched");
+    result.binary_skipped = number_in(head, "binary");
+    result.notes = notes_in(head, "notes");
     result.totals = totals_from(head);
     for (const json& file : body->at("files")) {
       result.files.push_back(found_in_file_from(file));
@@ -139,13 +167,13 @@ const std::string& Files::base() const {
 }
 
 Result<wire::Frame> Files::ask(json head, std::string_view body, milliseconds patience, Repeat repeat,
-                               const std::stop_token& stop) {
+                               const CallLimit& limit) {
   if (!m_root.empty()) {
     head["root"] = m_root;
   }
-  auto answer = m_sandbox.ask(head, body, patience, stop);
+  auto answer = m_sandbox.ask(head, body, patience, limit);
   if (!answer && answer.error().code == "connection_lost" && repeat == Repeat::once) {
-    answer = m_sandbox.ask(std::move(head), body, patience, stop);
+    answer = m_sandbox.ask(std::move(head), body, patience, limit);
   }
   return answer;
 }
@@ -155,7 +183,7 @@ Result<Value> Files::believed(Result<Value> value) {
   return value ? std::move(value) : m_sandbox.drop_session(value.error());
 }
 
-Result<ReadFile> Files::read(const ReadRequest& request, const std::stop_token& stop) {
+Result<ReadFile> Files::read(const ReadRequest& request, const CallLimit& limit) {
   auto answer = ask({{"op", "file.read"},
                      {"path", request.path},
                      {"owner", request.owner},
@@ -163,26 +191,20 @@ Result<ReadFile> Files::read(const ReadRequest& request, const std::stop_token& 
                      {"limit", request.limit},
                      {"maxLine", request.max_line_characters},
                      {"maxBytes", request.max_bytes}},
-                    {}, k_patience, Repeat::once, stop);
-  return answer ? believed(understood(*answer, read_file_from)) : fail(answer.error());
-}
-
-Result<FileBytes> Files::bytes(const std::string& path, std::uint64_t offset, std::size_t max,
-                               const std::stop_token& stop) {
-  const auto answer =
-      ask({{"op", "file.bytes"}, {"path", path}, {"offset", offset}, {"max", max}}, {}, k_patience, Repeat::once, stop);
-  const auto read = [](const wire::Frame& frame) {
-    return FileBytes{frame.head.at("size").get<std::uint64_t>(), frame.body};
-  };
-  return answer ? believed(understood(*answer, read)) : fail(answer.error());
+                    {}, k_patience, Repeat::once, limit);
+  auto file = answer ? believed(understood(*answer, read_file_from)) : fail(answer.error());
+  if (file) {
+    m_revisions.remember(request.owner, request.path, file->revision);
+  }
+  return file;
 }
 
 Result<bool> Files::await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
-                                 const std::stop_token& stop) {
+                                 const CallLimit& limit) {
   const auto answer =
       ask({{"op", "file.watch"}, {"path", path}, {"modifiedAtMs", modified_at_ms}, {"timeoutMs", timeout.count()}}, {},
-          timeout + k_patience, Repeat::once, stop);
-  const auto read = [](const wire::Frame& frame) { return frame.head.at("changed").get<bool>(); };
+          timeout + k_patience, Repeat::once, limit);
+  const auto read = [](const wire::Frame& frame) { return flag_in(frame.head, "changed"); };
   return answer ? believed(understood(*answer, read)) : fail(answer.error());
 }
 
@@ -194,14 +216,23 @@ json Files::change_head(const char* operation, const ChangeRequest& request) con
   return head;
 }
 
-Result<ChangedFile> Files::change(json head, std::string_view body) {
-  // Not interrupted: it is about to be done, and whoever asked for it should know.
-  const auto answer = ask(std::move(head), body, k_patience, Repeat::never, {});
-  if (!answer && answer.error().code == "connection_lost") {
-    return fail("connection_lost", answer.error().message + "; the change may have been made",
-                "Read the file to see whether it was");
+Result<ChangedFile> Files::change(const ChangeRequest& request, json head, std::string_view body,
+                                  const CallLimit& limit) {
+  const auto answer = ask(std::move(head), body, k_patience, Repeat::never, limit.without_stop());
+  auto changed = answer ? believed(understood(*answer, changed_file_from)) : fail(answer.error());
+  if (changed) {
+    m_revisions.remember(request.owner, request.path, changed->revision);
+  } else if (changed.error().outcome_unknown) {
+    const std::string path = printable_line(request.path, k_max_shown_path);
+    const std::string before =
+        request.expected_revision ? *request.expected_revision : m_revisions.find(request.owner, request.path);
+    return fail(changed.error().with_effect(
+        fmt::format("the change to {} may have been made, or may yet be", path),
+        before.empty() ? "Read the file to see whether it was"
+                       : fmt::format("Read the file to see whether it was: its revision before the change was {}",
+                                     printable_line(before, k_max_shown_revision))));
   }
-  return answer ? believed(understood(*answer, changed_file_from)) : fail(answer.error());
+  return changed;
 }
 
 json Files::write_head(const ChangeRequest& request, const NewContent& content) const {
@@ -216,20 +247,21 @@ json Files::write_head(const ChangeRequest& request, const NewContent& content) 
   return head;
 }
 
-Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content) {
+Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit) {
   if (content.bytes.size() <= k_most_at_once) {
-    return change(write_head(request, content), content.bytes);
+    return change(request, write_head(request, content), content.bytes, limit);
   }
   Upload pieces = upload(request.path);
   for (std::size_t at = 0; at < content.bytes.size(); at += k_upload_piece_bytes) {
-    if (auto sent = pieces.append(content.bytes.substr(at, k_upload_piece_bytes)); !sent) {
+    if (auto sent = pieces.append(content.bytes.substr(at, k_upload_piece_bytes), limit); !sent) {
       return fail(sent.error());
     }
   }
-  return pieces.finish(request, content);
+  return pieces.finish(request, content, limit);
 }
 
-Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<TextEdit>& edits) {
+Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<TextEdit>& edits,
+                                const CallLimit& limit) {
   json head = change_head("file.edit", request);
   head["edits"] = json::array();
   std::string body;
@@ -237,18 +269,18 @@ Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<
     head["edits"].push_back({edit.old_text.size(), edit.new_text.size(), edit.replace_all});
     body += edit.old_text + edit.new_text;
   }
-  return change(std::move(head), body);
+  return change(request, std::move(head), body, limit);
 }
 
-Result<ChangedFile> Files::undo(const ChangeRequest& request, const std::string& change_id) {
+Result<ChangedFile> Files::undo(const ChangeRequest& request, const std::string& change_id, const CallLimit& limit) {
   json head = change_head("file.undo", request);
   if (!change_id.empty()) {
     head["change"] = change_id;
   }
-  return change(std::move(head), {});
+  return change(request, std::move(head), {}, limit);
 }
 
-Result<FileListing> Files::list(const ListRequest& request, milliseconds patience, const std::stop_token& stop) {
+Result<FileListing> Files::list(const ListRequest& request, milliseconds patience, const CallLimit& limit) {
   const auto answer = ask({{"op", "file.list"},
                            {"path", request.path},
                            {"ignore", request.ignore},
@@ -257,11 +289,11 @@ Result<FileListing> Files::list(const ListRequest& request, milliseconds patienc
                            {"details", request.details},
                            {"offset", request.offset},
                            {"max", request.max}},
-                          {}, patience, Repeat::once, stop);
-  return answer ? believed(listing_from(*answer)) : fail(answer.error());
+                          {}, patience, Repeat::once, limit);
+  return answer ? believed(listing_from(*answer, request.max)) : fail(answer.error());
 }
 
-Result<FileListing> Files::glob(const GlobRequest& request, milliseconds patience, const std::stop_token& stop) {
+Result<FileListing> Files::glob(const GlobRequest& request, milliseconds patience, const CallLimit& limit) {
   const auto answer = ask({{"op", "file.glob"},
                            {"path", request.path},
                            {"pattern", request.pattern},
@@ -270,11 +302,11 @@ Result<FileListing> Files::glob(const GlobRequest& request, milliseconds patienc
                            {"hidden", request.hidden},
                            {"offset", request.offset},
                            {"max", request.max}},
-                          {}, patience, Repeat::once, stop);
-  return answer ? believed(listing_from(*answer)) : fail(answer.error());
+                          {}, patience, Repeat::once, limit);
+  return answer ? believed(listing_from(*answer, request.max)) : fail(answer.error());
 }
 
-Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds patience, const std::stop_token& stop) {
+Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds patience, const CallLimit& limit) {
   const auto answer = ask({{"op", "file.grep"},
                            {"path", request.path},
                            {"pattern", request.pattern},
@@ -290,7 +322,7 @@ Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds 
                            {"output", request.output},
                            {"offset", request.offset},
                            {"max", request.max}},
-                          {}, patience, Repeat::once, stop);
+                          {}, patience, Repeat::once, limit);
   return answer ? believed(grep_result_from(*answer)) : fail(answer.error());
 }
 
@@ -314,10 +346,14 @@ Files::Upload::~Upload() {
   }
 }
 
-Result<void> Files::Upload::append(std::string_view bytes) {
+Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limit) {
+  if (limit.stop().stop_requested()) {
+    return fail("cancelled", "the call was cancelled");
+  }
   const bool first = std::exchange(m_first, false);
+  // A piece that was sent is not given up: the worker that has it could not be told to drop what it gathered.
   const auto answer = m_files->ask({{"op", "file.stage"}, {"staging", m_token}, {"path", m_path}, {"first", first}},
-                                   bytes, k_patience, Repeat::never, {});
+                                   bytes, k_patience, Repeat::never, limit.without_stop());
   if (!answer) {
     m_token.clear();  // it is over on the other side too
     return fail(answer.error());
@@ -325,10 +361,11 @@ Result<void> Files::Upload::append(std::string_view bytes) {
   return {};
 }
 
-Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const NewContent& content) {
+Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const NewContent& content,
+                                          const CallLimit& limit) {
   json head = m_files->write_head(request, content);
   head["staging"] = std::exchange(m_token, "");
-  return m_files->change(std::move(head), {});
+  return m_files->change(request, std::move(head), {}, limit);
 }
 
 }  // namespace dockbridge::sandbox

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sandbox/call_limit.hpp"
+#include "sandbox/seen_revisions.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 #include "wire/file_entry.hpp"
@@ -46,10 +47,14 @@ struct ReadFile {
   std::string encoding;
   std::string line_ends;
   bool final_newline = true;
+  std::string previous_revision;  ///< of the page that the owner was shown before, if that was another
 };
 
-struct FileBytes {
-  std::uint64_t size = 0;  ///< of the whole file
+/// A whole file, read from one open file.
+struct WholeFile {
+  FileKind kind = FileKind::binary;
+  std::string type;  ///< as of a ReadFile
+  std::string revision;
   std::string bytes;
 };
 
@@ -171,7 +176,7 @@ struct FileGrepResult {
   std::vector<std::string> notes;  ///< what was not searched as it should be
 };
 
-/// The container's files. Any thread may call; what takes long ends when `stop` says so. Paths are absolute in the
+/// The container's files. Any thread may call; what takes long ends when `limit` says so. Paths are absolute in the
 /// container. Errors of the agent come as they are: `no_such_file`, `not_read`, `file_changed` and so on.
 class Files {
  public:
@@ -181,20 +186,23 @@ class Files {
   /// What relative paths are relative to: the workdir, or the root if the workdir is not beneath it.
   [[nodiscard]] const std::string& base() const;
 
-  Result<ReadFile> read(const ReadRequest& request, const std::stop_token& stop);
-  /// Bytes as they are, at most a megabyte.
-  Result<FileBytes> bytes(const std::string& path, std::uint64_t offset, std::size_t max, const std::stop_token& stop);
+  Result<ReadFile> read(const ReadRequest& request, const CallLimit& limit);
+  /// Bytes as they are. Error `too_large` beyond `max_bytes`. `owner` has seen the file then.
+  Result<WholeFile> whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
+                          const CallLimit& limit);
   /// Waits until the file is not as it was at `modified_at_ms` (0: there was none) any more. False: the time is up.
   Result<bool> await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
-                            const std::stop_token& stop);
-  Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content);
-  Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits);
+                            const CallLimit& limit);
+  // A change that was sent is not interrupted by the limit's stop token: whoever asked for it should know its outcome.
+  Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit = {});
+  Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits,
+                           const CallLimit& limit = {});
   /// Brings back what was there before a change; empty: before the newest one.
-  Result<ChangedFile> undo(const ChangeRequest& request, const std::string& change);
+  Result<ChangedFile> undo(const ChangeRequest& request, const std::string& change, const CallLimit& limit = {});
 
-  Result<FileListing> list(const ListRequest& request, milliseconds patience, const std::stop_token& stop);
-  Result<FileListing> glob(const GlobRequest& request, milliseconds patience, const std::stop_token& stop);
-  Result<FileGrepResult> grep(const FileGrepRequest& request, milliseconds patience, const std::stop_token& stop);
+  Result<FileListing> list(const ListRequest& request, milliseconds patience, const CallLimit& limit);
+  Result<FileListing> glob(const GlobRequest& request, milliseconds patience, const CallLimit& limit);
+  Result<FileGrepResult> grep(const FileGrepRequest& request, milliseconds patience, const CallLimit& limit);
 
   /// A content that comes in pieces: nothing of it is seen before `finish`, nor afterwards if that is never called.
   class Upload {
@@ -206,9 +214,9 @@ class Files {
     Upload& operator=(Upload&&) = delete;
 
     /// At most a few megabytes at a time.
-    Result<void> append(std::string_view bytes);
+    Result<void> append(std::string_view bytes, const CallLimit& limit = {});
     /// `content` tells what it is; its bytes have been sent.
-    Result<ChangedFile> finish(const ChangeRequest& request, const NewContent& content);
+    Result<ChangedFile> finish(const ChangeRequest& request, const NewContent& content, const CallLimit& limit = {});
 
    private:
     friend class Files;
@@ -220,19 +228,62 @@ class Files {
   };
   Upload upload(const std::string& path);
 
+  /// One open file of the container, read from its start to its end. Its pieces are one version of the file: the agent
+  /// checks that at the end. Believes nothing else: pieces are in order, do not overlap, and stay within the size that
+  /// was announced.
+  class Download {
+   public:
+    struct Piece {
+      std::uint64_t offset = 0;  ///< what lies between the previous piece and this one is a hole
+      std::string bytes;         ///< may be empty
+    };
+
+    ~Download();
+    Download(const Download&) = delete;
+    Download& operator=(const Download&) = delete;
+    Download(Download&& other) noexcept;
+    Download& operator=(Download&&) = delete;
+
+    [[nodiscard]] std::uint64_t size() const { return m_size; }
+    [[nodiscard]] unsigned mode() const { return m_mode; }
+    /// None after the last one. Error `file_changed` if the file was written to meanwhile.
+    Result<std::optional<Piece>> next(const CallLimit& limit);
+    /// Of the whole content, after the last piece.
+    [[nodiscard]] const std::string& revision() const { return m_revision; }
+
+   private:
+    friend class Files;
+    explicit Download(Files& files) : m_files(&files) {}
+    Result<Piece> checked_piece(wire::Frame frame);
+    void finish_after(const Error& error);
+    Files* m_files;
+    std::string m_token{};  ///< empty: over
+    std::uint64_t m_size = 0;
+    unsigned m_mode = 0;
+    std::uint64_t m_received = 0;  ///< up to here
+    std::uint64_t m_checked = 0;   ///< by the agent, up to here
+    std::string m_revision{};
+  };
+  Result<Download> download(const std::string& path, const CallLimit& limit);
+
  private:
   enum class Repeat { never, once };
+  /// `about`, if given, receives what the file is; it then counts as seen by that owner.
+  Result<Download> open_download(const std::string& path, const CallLimit& limit, const std::string* owner,
+                                 WholeFile* about);
   Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, Repeat repeat,
-                          const std::stop_token& stop);
+                          const CallLimit& limit);
   nlohmann::json change_head(const char* operation, const ChangeRequest& request) const;
   nlohmann::json write_head(const ChangeRequest& request, const NewContent& content) const;
-  Result<ChangedFile> change(nlohmann::json head, std::string_view body);
+  Result<ChangedFile> change(const ChangeRequest& request, nlohmann::json head, std::string_view body,
+                             const CallLimit& limit);
   /// An answer that cannot be understood ends the connection.
   template <typename Value>
   Result<Value> believed(Result<Value> value);
 
   Sandbox& m_sandbox;
   std::string m_root;
+  SeenRevisions m_revisions;
 };
 
 }  // namespace dockbridge::sandbox

@@ -29,11 +29,11 @@ Result<Earlier> earlier_in(const json& head) {
 }  // namespace
 
 Result<Taken> Sandbox::give(const std::string& process, json head, std::string_view body, std::size_t most,
-                            const std::optional<Once>& once) {
+                            const std::optional<Once>& once, const CallLimit& limit) {
   if (once) {
     head["once"] = to_json(*once);
   }
-  const auto answer = call_process(process, std::move(head), body, k_answer_patience, {});
+  const auto answer = call_process(process, std::move(head), body, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -53,12 +53,12 @@ Result<Taken> Sandbox::give(const std::string& process, json head, std::string_v
 }
 
 Result<Taken> Sandbox::send_input(const std::string& process, std::string_view bytes, bool then_end,
-                                  std::optional<Once> once) {
+                                  std::optional<Once> once, const CallLimit& limit) {
   Taken all;
   do {
     const auto chunk = bytes.substr(0, k_input_chunk_bytes);
     const bool last = chunk.size() == bytes.size();
-    const auto taken = give(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, chunk.size(), once);
+    const auto taken = give(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, chunk.size(), once, limit);
     if (!taken && taken.error().code == "keeper_busy" && all.count > 0) {
       break;  // the rest was not taken, and the caller is told how much was
     }
@@ -79,26 +79,26 @@ Result<Taken> Sandbox::send_input(const std::string& process, std::string_view b
 }
 
 Result<Taken> Sandbox::press_keys(const std::string& process, const std::vector<std::string>& keys,
-                                  const std::optional<Once>& once) {
-  return give(process, {{"op", "keys"}, {"keys", keys}}, {}, keys.size(), once);
+                                  const std::optional<Once>& once, const CallLimit& limit) {
+  return give(process, {{"op", "keys"}, {"keys", keys}}, {}, keys.size(), once, limit);
 }
 
-Result<Taken> Sandbox::signal(const std::string& process, int number, const Once& once) {
-  return give(process, {{"op", "signal"}, {"signal", number}}, {}, 1, once);
+Result<Taken> Sandbox::signal(const std::string& process, int number, const Once& once, const CallLimit& limit) {
+  return give(process, {{"op", "signal"}, {"signal", number}}, {}, 1, once, limit);
 }
 
-Result<std::optional<Taken>> Sandbox::taken(const std::string& process, const Once& once) {
+Result<std::optional<Taken>> Sandbox::taken(const std::string& process, const Once& once, const CallLimit& limit) {
   const json head = {{"op", "taken"}, {"once", to_json(once)}};
-  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  auto answer = call_process(process, head, {}, k_answer_patience, limit);
   if (!answer && answer.error().code == "process_ended") {
-    answer = call_process(process, head, {}, k_answer_patience, {});  // its keeper went away before it could tell
+    answer = call_process(process, head, {}, k_answer_patience, limit);  // its keeper went away before it could tell
   }
   if (!answer) {
     return fail(answer.error());
   }
   const json units = answer->head.value("units", json());
   const auto earlier = earlier_in(answer->head);
-  if (!earlier || !units.is_number_unsigned()) {
+  if (!earlier || !units.is_number_unsigned() || units.get<std::uint64_t>() > wire::k_max_stream_bytes) {
     return drop_session(violation());
   }
   return earlier->there ? std::optional(Taken{units.get<std::size_t>(), earlier->seen}) : std::nullopt;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
 #include "sandbox/answers.hpp"
@@ -20,6 +22,8 @@ constexpr milliseconds k_start_interval{50};
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
+/// The agent searches what it has stored in turns, between other requests.
+constexpr milliseconds k_grep_patience{45'000};
 
 json to_json(const Until& until) {
   json fields = json::object();
@@ -74,29 +78,9 @@ bool is_plausible(wire::Happened happened, const Until& until, milliseconds time
   return false;
 }
 
-bool read_small_number(const json& value, std::uint16_t& to) {
-  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= wire::k_largest_terminal_side;
-  to = fits ? value.get<std::uint16_t>() : to;
-  return fits;
-}
-
 Result<Screen> screen_of(wire::Frame frame) {
-  Screen screen;
-  screen.text = std::move(frame.body);
-  json about = frame.head.value("screen", json::object());
-  about = about.is_object() ? std::move(about) : json::object();
-  const json cursor = about.value("cursor", json::array());
-  const json visible = about.value("cursorVisible", json());
-  const json alternate = about.value("alternate", json());
-  if (!read_small_number(about.value("columns", json()), screen.size.columns) ||
-      !read_small_number(about.value("rows", json()), screen.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
-      !read_small_number(cursor[0], screen.cursor_row) || !read_small_number(cursor[1], screen.cursor_column) ||
-      !visible.is_boolean() || !alternate.is_boolean()) {
-    return fail("protocol_violation", "the agent sent a screen that is not well formed");
-  }
-  screen.cursor_visible = visible.get<bool>();
-  screen.alternate = alternate.get<bool>();
-  return screen;
+  const auto facts = wire::screen_facts_from_json(frame.head.value("screen", json()));
+  return facts ? Result<Screen>(Screen{*facts, std::move(frame.body)}) : fail(facts.error());
 }
 
 Result<Snapshot> snapshot_of(wire::Frame frame) {
@@ -124,7 +108,10 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
     }
     snapshot.searched = *offsets;
   }
-  if (const auto line = frame.head.find("line"); line != frame.head.end() && line->is_string()) {
+  if (const auto line = frame.head.find("line"); line != frame.head.end()) {
+    if (!line->is_string()) {
+      return fail("protocol_violation", "the agent's answer has a line that is no text");
+    }
     snapshot.line = line->get<std::string>();
   }
   snapshot.whole = carried->get<bool>();
@@ -141,14 +128,21 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
 
 /// Asks again as long as the process is just being started by somebody else.
 template <typename Ask>
-auto once_started(const std::stop_token& stop, const Ask& ask) {
+auto once_started(const CallLimit& limit, const Ask& ask) {
   const auto patience = Deadline::after(k_start_patience);
   auto answer = ask();
-  while (!answer && answer.error().code == "keeper_busy" && !patience.passed() && !stop.stop_requested()) {
+  while (!answer && answer.error().code == "keeper_busy" && !patience.passed() && !limit.is_over()) {
     std::this_thread::sleep_for(k_start_interval);
     answer = ask();
   }
   return answer;
+}
+
+/// The agent's errors to a start after which the command may run; after any other it does not.
+bool may_run_after(std::string_view code) {
+  constexpr std::array<std::string_view, 5> k_codes = {"keeper_busy", "spool_damaged", "io_error", "too_large",
+                                                       "record_damaged"};
+  return std::find(k_codes.begin(), k_codes.end(), code) != k_codes.end();
 }
 
 }  // namespace
@@ -174,7 +168,7 @@ Result<Snapshot> Sandbox::checked_snapshot(wire::Frame frame, const std::string&
 }
 
 Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeout, const Until& until,
-                                const std::stop_token& stop) {
+                                const CallLimit& limit) {
   std::string environment;
   for (const auto& [name, value] : request.environment) {
     environment.append(name).append("=").append(value).push_back('\0');
@@ -208,47 +202,55 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
     head["call"] = request.call;
   }
   const std::string body = request.command + environment + request.input.value_or("");
-  const auto before = session(stop);
+  const auto before = session(limit.stop());
   if (!before) {
     return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
                                               : fail(before.error());
   }
-  auto answer = call(*before, head, body, timeout + k_answer_patience, stop);
+  auto answer = call(*before, head, body, timeout + k_answer_patience, limit);
   if (!answer && answer.error().code == "connection_lost") {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
-    if (auto same = expect_run(before->run, stop); !same) {
-      return fail(same.error());
+    const auto again = expect_run(before->run, limit.stop());
+    if (!again) {
+      return fail_unknown(again.error());
     }
     if (!keyed) {
-      auto found = once_started(stop, [&] { return wait(request.id, timeout, until, stop); });
-      if (found || found.error().code != "no_such_process") {
+      auto found = once_started(limit, [&] { return wait(request.id, timeout, until, limit); });
+      if (found) {
         return found;
       }
+      if (found.error().code != "no_such_process") {
+        return fail_unknown(found.error());
+      }
     }
-    answer = ask(head, body, timeout + k_answer_patience, stop);
+    answer = call(*again, head, body, timeout + k_answer_patience, limit);
   }
   if (!answer && keyed && answer.error().code == "keeper_busy") {
-    answer = once_started(stop, [&] { return ask(head, body, timeout + k_answer_patience, stop); });
+    answer = once_started(limit, [&] { return ask(head, body, timeout + k_answer_patience, limit); });
   }
-  return answer ? checked_snapshot(std::move(*answer), request.id, keyed) : fail(answer.error());
+  if (!answer) {
+    return may_run_after(answer.error().code) ? fail_unknown(answer.error()) : fail(answer.error());
+  }
+  return checked_snapshot(std::move(*answer), request.id, keyed);
 }
 
 Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const Until& until,
-                               const std::stop_token& stop) {
+                               const CallLimit& limit) {
   const json head = {
       {"op", "wait"}, {"timeoutMs", timeout.count()}, {"carry", k_carry_bytes}, {"until", to_json(until)}};
   const auto asked = Clock::now();
-  auto answer = call_process(process, head, {}, timeout + k_answer_patience, stop);
+  auto answer = call_process(process, head, {}, timeout + k_answer_patience, limit);
   auto snapshot = answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
   return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
                                                                               : drop_session(violation());
 }
 
-Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max) {
+Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
+                                  const CallLimit& limit) {
   const json head = {
       {"op", "read"}, {"stream", stream == Stream::err ? "err" : "out"}, {"offset", offset}, {"max", max}};
-  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  auto answer = call_process(process, head, {}, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -256,19 +258,19 @@ Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std
   const auto totals = answer->head.find("stream");
   const auto stream_state = totals == answer->head.end() ? fail(violation()) : wire::stream_state_from_json(*totals);
   if (!stream_state || at == answer->head.end() || !at->is_number_unsigned() || *at < offset ||
-      answer->body.size() > max) {
+      at->get<std::uint64_t>() > std::max(offset, wire::k_max_stream_bytes) || answer->body.size() > max) {
     return drop_session(violation());
   }
   return OutputSlice{at->get<std::uint64_t>(), std::move(answer->body), *stream_state};
 }
 
-Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& request) {
+Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& request, const CallLimit& limit) {
   const json head = {{"op", "grep"},
                      {"pattern", request.pattern},
                      {"ignoreCase", request.ignore_case},
                      {"context", request.context},
                      {"most", request.most}};
-  auto answer = call_process(process, head, {}, k_answer_patience, {});
+  auto answer = call_process(process, head, {}, k_grep_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -282,15 +284,16 @@ Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& 
   return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
 }
 
-Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
-  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, {});
+Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most, const CallLimit& limit) {
+  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
   const auto body = wire::parse_bounded(answer->body, k_list_depth);
   const auto left = answer->head.find("left");
   if (!body || !body->contains("processes") || !body->at("processes").is_array() || left == answer->head.end() ||
-      !left->is_number_unsigned()) {
+      !left->is_number_unsigned() || left->get<std::uint64_t>() > wire::k_max_stream_bytes ||
+      body->at("processes").size() > most) {
     return drop_session(violation());
   }
   ProcessList list;
@@ -306,8 +309,8 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most) {
   return list;
 }
 
-Result<Screen> Sandbox::screen(const std::string& process) {
-  auto answer = call_process(process, {{"op", "screen"}}, {}, k_answer_patience, {});
+Result<Screen> Sandbox::screen(const std::string& process, const CallLimit& limit) {
+  auto answer = call_process(process, {{"op", "screen"}}, {}, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -315,20 +318,20 @@ Result<Screen> Sandbox::screen(const std::string& process) {
   return screen ? std::move(screen) : drop_session(screen.error());
 }
 
-Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size) {
-  return order(process, {{"op", "resize"}, {"terminal", to_json(size)}});
+Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit) {
+  return order(process, {{"op", "resize"}, {"terminal", to_json(size)}}, limit);
 }
 
-Result<void> Sandbox::signal(const std::string& process, int number) {
-  return order(process, {{"op", "signal"}, {"signal", number}});
+Result<void> Sandbox::signal(const std::string& process, int number, const CallLimit& limit) {
+  return order(process, {{"op", "signal"}, {"signal", number}}, limit);
 }
 
-Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace) {
-  return order(process, {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}});
+Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace, const CallLimit& limit) {
+  return order(process, {{"op", "end"}, {"cause", name_of(cause)}, {"graceMs", grace.count()}}, limit);
 }
 
-Result<void> Sandbox::order(const std::string& process, const json& head) {
-  const auto answer = call_process(process, head, {}, k_answer_patience, {});
+Result<void> Sandbox::order(const std::string& process, const json& head, const CallLimit& limit) {
+  const auto answer = call_process(process, head, {}, k_answer_patience, limit);
   return answer ? Result<void>() : fail(answer.error());
 }
 

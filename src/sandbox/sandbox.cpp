@@ -4,7 +4,6 @@
 
 #include <charconv>
 
-#include "sandbox/agent_launch.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -29,10 +28,32 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
   return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
 }
 
+/// Why a container in this condition does not answer; nullopt if it should.
+std::optional<Error> reason_for(Condition condition, const std::string& name) {
+  switch (condition) {
+    case Condition::paused:
+      return Error{"container_paused", fmt::format("container '{}' is paused", name), "docker unpause " + name};
+    case Condition::stopped:
+      return Error{"container_stopped", fmt::format("container '{}' has stopped; its processes ended with it", name),
+                   "The next call starts it; `docker logs " + name + "` may tell why it stopped"};
+    case Condition::gone:
+      return Error{"container_replaced",
+                   fmt::format("container '{}' was removed or restarted; its processes ended with it", name),
+                   "The next call uses the container that has the name now"};
+    case Condition::running:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
-    : m_channel(channel), m_settings(std::move(settings)), m_log(log), m_files(*this, m_settings.file_root) {}
+    : m_channel(channel),
+      m_settings(std::move(settings)),
+      m_log(log),
+      m_files(*this, m_settings.file_root),
+      m_launcher(m_channel, m_settings.workdir, m_settings.retention) {}
 
 Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
@@ -73,7 +94,7 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
     if (!run) {
       return fail(run.error());
     }
-    auto connection = launch_agent(m_channel, *run, m_settings.workdir, m_settings.retention, deadline);
+    auto connection = m_launcher.launch(*run, deadline);
     if (!connection) {
       // A container that was paused or stopped in between is the better explanation.
       return fail(explain({*run, nullptr}, connection.error()));
@@ -94,35 +115,20 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
 }
 
 Error Sandbox::explain(const Session& session, const Error& error) {
-  const std::string name = m_channel.container_name();
   const auto condition = m_channel.condition(session.run, Deadline::after(k_inspect_patience));
-  if (!condition) {
-    return condition.error();
-  }
-  switch (*condition) {
-    case Condition::paused:
-      return {"container_paused", fmt::format("container '{}' is paused", name), "docker unpause " + name};
-    case Condition::stopped:
-      return {"container_stopped", fmt::format("container '{}' has stopped; its processes ended with it", name),
-              "Call again to start it, or look at `docker logs " + name + "`"};
-    case Condition::gone:
-      return {"container_replaced",
-              fmt::format("container '{}' was removed or restarted; its processes ended with it", name),
-              "Call again to use the container that has the name now"};
-    case Condition::running:
-      break;
-  }
-  return error;
+  Error reason = !condition ? condition.error() : reason_for(*condition, m_channel.container_name()).value_or(error);
+  reason.outcome_unknown = error.outcome_unknown;
+  return reason;
 }
 
-Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds patience, const std::stop_token& stop) {
-  const auto current = session(stop);
-  return current ? call(*current, std::move(head), body, patience, stop) : fail(current.error());
+Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds patience, const CallLimit& limit) {
+  const auto current = session(limit.stop());
+  return current ? call(*current, std::move(head), body, patience, limit) : fail(current.error());
 }
 
 Result<wire::Frame> Sandbox::call(const Session& current, json head, std::string_view body, milliseconds patience,
-                                  const std::stop_token& stop) {
-  auto answer = current.connection->call(std::move(head), body, Deadline::after(patience), stop);
+                                  const CallLimit& limit) {
+  auto answer = current.connection->call(std::move(head), body, limit.deadline_within(patience), limit.stop());
   if (answer || (answer.error().code != "connection_lost" && answer.error().code != "agent_silent")) {
     return answer;
   }
@@ -146,7 +152,7 @@ tl::unexpected<Error> Sandbox::drop_session(Error error) {
   m_log.error("the agent broke the protocol, dropping the connection", {{"reason", error.message}});
   const std::lock_guard lock(m_mutex);
   m_session.reset();
-  return fail(std::move(error));
+  return fail_unknown(std::move(error));
 }
 
 void Sandbox::explain_loss(wire::ProcessState& state) {
@@ -156,7 +162,7 @@ void Sandbox::explain_loss(wire::ProcessState& state) {
   }
 }
 
-Result<void> Sandbox::expect_run(const ContainerRun& run, const std::stop_token& stop) {
+Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std::stop_token& stop) {
   const auto current = session(stop);
   if (!current) {
     return fail(current.error());
@@ -164,13 +170,13 @@ Result<void> Sandbox::expect_run(const ContainerRun& run, const std::stop_token&
   if (current->run != run) {
     return fail("container_stopped",
                 fmt::format("container '{}' stopped meanwhile; its processes ended with it", container_name()),
-                "It runs again: call again, and look at `docker logs " + container_name() + "` for the reason");
+                "It runs again; `docker logs " + container_name() + "` may tell why it stopped");
   }
-  return {};
+  return current;
 }
 
 Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
-                                          milliseconds patience, const std::stop_token& stop) {
+                                          milliseconds patience, const CallLimit& limit) {
   const auto generation = generation_of(process);
   if (!generation) {
     return fail("bad_process_id", fmt::format("'{}' is not a process id", process),
@@ -180,21 +186,19 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   // What was done twice would be seen, unless the process itself takes it once.
   const std::string& op = head.at("op").get_ref<const std::string&>();
   const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
-  const auto before = session(stop);
+  const auto before = session(limit.stop());
   if (!before) {
     return fail(before.error());
   }
-  auto answer = call(*before, head, body, patience, stop);
+  auto answer = call(*before, head, body, patience, limit);
   if (!answer && answer.error().code == "connection_lost" && repeatable) {
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
-    if (auto same = expect_run(before->run, stop); !same) {
-      return fail(same.error());
-    }
-    answer = ask(std::move(head), body, patience, stop);
+    const auto again = expect_run(before->run, limit.stop());
+    answer = again ? call(*again, std::move(head), body, patience, limit) : fail_unknown(again.error());
   }
   if (!answer && answer.error().code == "no_such_process") {
-    const auto current = session(stop);
+    const auto current = session(limit.stop());
     if (current && current->run.generation() != *generation) {
       return fail("process_gone",
                   fmt::format("process {} is gone: the container was restarted or replaced since", process),
@@ -204,9 +208,9 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
   return answer;
 }
 
-bool Sandbox::is_connected() {
+std::optional<Hello> Sandbox::present_hello() {
   const std::lock_guard lock(m_mutex);
-  return m_session && m_session->connection->alive();
+  return m_session && m_session->connection->alive() ? std::optional(m_session->connection->hello()) : std::nullopt;
 }
 
 std::uint64_t Sandbox::reconnections() {
@@ -220,8 +224,13 @@ Result<Clock::duration> Sandbox::round_trip() {
   return pong ? Result<Clock::duration>(Clock::now() - began) : fail(pong.error());
 }
 
-Result<Hello> Sandbox::hello() {
-  const auto current = session();
+Result<std::vector<std::string>> Sandbox::writable_mounts(const std::stop_token& stop) {
+  const auto current = session(stop);
+  return current ? Result<std::vector<std::string>>(current->run.writable_mounts) : fail(current.error());
+}
+
+Result<Hello> Sandbox::hello(const std::stop_token& stop) {
+  const auto current = session(stop);
   return current ? Result<Hello>(current->connection->hello()) : fail(current.error());
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "sandbox/agent_launch.hpp"
+#include "sandbox/call_limit.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/connection.hpp"
 #include "sandbox/files.hpp"
@@ -19,6 +21,7 @@
 #include "util/log.hpp"
 #include "wire/process_state.hpp"
 #include "wire/retention.hpp"
+#include "wire/screen_facts.hpp"
 #include "wire/terminal.hpp"
 
 namespace dockbridge::sandbox {
@@ -89,14 +92,9 @@ struct OutputSlice {
   wire::StreamState stream;
 };
 
-/// What a person would see on a process's terminal. Rows and columns count from 0.
-struct Screen {
+/// What a person would see on a process's terminal.
+struct Screen : wire::ScreenFacts {
   std::string text;
-  wire::TerminalSize size;
-  std::uint16_t cursor_row = 0;
-  std::uint16_t cursor_column = 0;
-  bool cursor_visible = true;
-  bool alternate = false;  ///< a full-screen program has taken it over
 };
 
 struct GrepRequest {
@@ -132,9 +130,13 @@ class Sandbox {
   Sandbox(Channel& channel, Settings settings, Log& log);
 
   /// Connects if need be; the agent's greeting tells what there is.
-  Result<Hello> hello();
+  Result<Hello> hello(const std::stop_token& stop = {});
+  /// The host directories that the container can write to. Connects if need be.
+  Result<std::vector<std::string>> writable_mounts(const std::stop_token& stop);
   /// Looks only, and makes no connection.
-  [[nodiscard]] bool is_connected();
+  [[nodiscard]] bool is_connected() { return present_hello().has_value(); }
+  /// The greeting of the present connection; nullopt if there is none, and none is made.
+  [[nodiscard]] std::optional<Hello> present_hello();
   /// How many connections have taken the place of one that was lost.
   [[nodiscard]] std::uint64_t reconnections();
   /// The time that the agent takes to answer nothing.
@@ -144,38 +146,36 @@ class Sandbox {
 
   [[nodiscard]] Files& files() { return m_files; }
   /// A request in the words of docs/agent-protocol.md. Not repeated after a loss.
-  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience,
-                          const std::stop_token& stop);
+  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, const CallLimit& limit);
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
 
   /// With the digest of an idempotency key, always the same one in a run of the container.
   Result<std::string> new_process_id(const std::stop_token& stop = {}, const std::optional<std::string>& key = {});
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
-  Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until,
-                         const std::stop_token& stop);
-  Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until,
-                        const std::stop_token& stop);
+  Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until, const CallLimit& limit);
+  Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until, const CallLimit& limit);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
-  Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max);
-  Result<GrepResult> grep(const std::string& process, const GrepRequest& request);
+  Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
+                           const CallLimit& limit);
+  Result<GrepResult> grep(const std::string& process, const GrepRequest& request, const CallLimit& limit);
   /// The newest of an owner's processes, at most so many.
-  Result<ProcessList> list(const std::string& owner, std::size_t most);
+  Result<ProcessList> list(const std::string& owner, std::size_t most, const CallLimit& limit);
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
-                           std::optional<Once> once = {});
+                           std::optional<Once> once = {}, const CallLimit& limit = {});
   /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
   Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
-                           const std::optional<Once>& once = {});
+                           const std::optional<Once>& once = {}, const CallLimit& limit = {});
   /// How many units the process has taken under this key, if any; also after its end.
-  Result<std::optional<Taken>> taken(const std::string& process, const Once& once);
-  Result<Screen> screen(const std::string& process);
-  Result<void> resize(const std::string& process, wire::TerminalSize size);
+  Result<std::optional<Taken>> taken(const std::string& process, const Once& once, const CallLimit& limit = {});
+  Result<Screen> screen(const std::string& process, const CallLimit& limit);
+  Result<void> resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit = {});
   /// To every process of the tree.
-  Result<void> signal(const std::string& process, int number);
-  Result<Taken> signal(const std::string& process, int number, const Once& once);
+  Result<void> signal(const std::string& process, int number, const CallLimit& limit = {});
+  Result<Taken> signal(const std::string& process, int number, const Once& once, const CallLimit& limit = {});
   /// TERM to the whole tree, KILL after `grace`.
-  Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace);
+  Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace, const CallLimit& limit = {});
 
  private:
   struct Session {
@@ -187,30 +187,31 @@ class Sandbox {
   Result<Session> session(const std::stop_token& stop = {});
   Result<Session> connect(bool again);
   Result<wire::Frame> call(const Session& current, nlohmann::json head, std::string_view body, milliseconds patience,
-                           const std::stop_token& stop);
+                           const CallLimit& limit);
   /// What stands behind a connection that broke or fell silent.
   Error explain(const Session& session, const Error& error);
   /// After a loss: an error if the container is not in the same run any more. The engine may have said "running" for a
   /// moment after it was killed, and reconnecting then has started it again.
-  Result<void> expect_run(const ContainerRun& run, const std::stop_token& stop);
+  Result<Session> expect_run(const ContainerRun& run, const std::stop_token& stop);
   void forget(const std::shared_ptr<Connection>& connection);
   /// Of a process that was lost: whether its container's run is over.
   void explain_loss(wire::ProcessState& state);
   /// Of this process; of a start with a key also of one with the same key from another run of the container.
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
-                                   milliseconds patience, const std::stop_token& stop);
+                                   milliseconds patience, const CallLimit& limit);
   /// A request that gives the process at most so many bytes, keys or signals.
   Result<Taken> give(const std::string& process, nlohmann::json head, std::string_view body, std::size_t most,
-                     const std::optional<Once>& once);
+                     const std::optional<Once>& once, const CallLimit& limit);
   /// A request whose answer says nothing.
-  Result<void> order(const std::string& process, const nlohmann::json& head);
+  Result<void> order(const std::string& process, const nlohmann::json& head, const CallLimit& limit);
 
   Channel& m_channel;
   Settings m_settings;
   Log& m_log;
   Files m_files;
-  std::mutex m_mutex;  // guards everything below
+  AgentLauncher m_launcher;  // used by the caller that connects
+  std::mutex m_mutex;        // guards everything below
   std::optional<Session> m_session;
   std::uint64_t m_connections = 0;                            // made so far
   std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end

@@ -14,6 +14,7 @@ namespace dockbridge::tools {
 namespace {
 
 using mcp::ordered_json;
+using mcp::StopReason;
 using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
@@ -24,6 +25,8 @@ constexpr std::int64_t k_largest_port = 65535;
 constexpr std::int64_t k_most_context = 50;
 constexpr std::int64_t k_most_grep_lines = 10'000;
 constexpr std::size_t k_shown_in_list = 50;
+/// How long a server that stops takes to collect the output.
+constexpr milliseconds k_parting_patience{1000};
 
 constexpr const char* k_description =
     "See how a process in the container is doing: status, exit code or signal, and output. Without processId it lists "
@@ -98,8 +101,8 @@ std::string one_line(const wire::ProcessState& state) {
   return fmt::format("{}  {}  {}", state.id, status, printable_line(state.command, 80));
 }
 
-ToolResult list(Sandbox& sandbox, const std::string& owner) {
-  auto found = sandbox.list(owner, k_shown_in_list);
+ToolResult list(Sandbox& sandbox, const std::string& owner, const sandbox::CallLimit& limit) {
+  auto found = sandbox.list(owner, k_shown_in_list, limit);
   if (!found) {
     return mcp::error_result(found.error());
   }
@@ -251,25 +254,30 @@ ToolResult check(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   if (!question.process) {
-    return list(call.sandbox, call.context.owner);
+    return list(call.sandbox, call.context.owner, call.limit());
   }
   std::vector<std::string> notes;
   if (const auto longest = longest_wait(call); question.timeout > longest) {
     question.timeout = longest;
     notes.push_back(fmt::format("waited at most {} s", longest.count() / 1000));
   }
-  auto snapshot = find_own(call.sandbox, *question.process, call.context.owner);
+  auto limit = call.limit(question.timeout);
+  auto snapshot = find_own(call.sandbox, *question.process, call.context.owner, limit);
   if (snapshot && question.timeout.count() > 0) {
     auto later = Following(call, question.until, question.timeout).join(snapshot->state);
-    // Who waited is gone; the process was not theirs to end.
-    if (later || later.error().code != "cancelled") {
+    // A server that stops still tells what it knows.
+    const bool is_detached =
+        !later && later.error().code == "cancelled" && call.context.interruption.reason() == StopReason::detached;
+    if (is_detached) {
+      limit = limit.without_stop().capped(k_parting_patience);
+    } else {
       snapshot = std::move(later);
     }
   }
   if (!snapshot) {
     return mcp::error_result(snapshot.error());
   }
-  const auto view = look_at(call.sandbox, *snapshot, question.view);
+  const auto view = look_at(call.sandbox, *snapshot, question.view, limit);
   return view ? tell(*snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());
 }
 

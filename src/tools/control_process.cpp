@@ -114,23 +114,24 @@ Order read_order(const ToolCall& call) {
   return order;
 }
 
-Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::ProcessState& state) {
+Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
+                       const sandbox::CallLimit& limit) {
   switch (order.action) {
     case Action::pause:
-      return sandbox.signal(order.process, SIGSTOP);
+      return sandbox.signal(order.process, SIGSTOP, limit);
     case Action::resume:
-      return sandbox.signal(order.process, SIGCONT);
+      return sandbox.signal(order.process, SIGCONT, limit);
     case Action::interrupt:
-      return sandbox.signal(order.process, SIGINT);
+      return sandbox.signal(order.process, SIGINT, limit);
     case Action::terminate:
-      return sandbox.end(order.process, wire::Cause::terminated, order.grace);
+      return sandbox.end(order.process, wire::Cause::terminated, order.grace, limit);
     case Action::kill:
-      return sandbox.end(order.process, wire::Cause::terminated, milliseconds{0});
+      return sandbox.end(order.process, wire::Cause::terminated, milliseconds{0}, limit);
     case Action::signal:
-      return sandbox.signal(order.process, order.signal);
+      return sandbox.signal(order.process, order.signal, limit);
     case Action::resize:
       return state.terminal
-                 ? sandbox.resize(order.process, order.size)
+                 ? sandbox.resize(order.process, order.size, limit)
                  : fail("no_terminal", "the process has no terminal to resize", "Start the command with tty: true");
   }
   return {};
@@ -154,16 +155,15 @@ milliseconds time_to_show(const Order& order) {
   return milliseconds{0};
 }
 
-Result<Snapshot> see_effect(const ToolCall& call, const Order& order) {
-  const auto stop = call.context.interruption.token();
+Result<Snapshot> see_effect(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
   const bool ends = order.action == Action::terminate || order.action == Action::kill;
   const sandbox::Until until{.closed = ends};
-  auto after = call.sandbox.wait(order.process, std::min(time_to_show(order), longest_wait(call)), until, stop);
+  auto after = call.sandbox.wait(order.process, std::min(time_to_show(order), longest_wait(call)), until, limit);
   if (order.action == Action::pause || order.action == Action::resume) {
     const bool wanted = order.action == Action::pause;
     for (const auto deadline = Deadline::after(k_moment);
          after && after->state.running() && after->state.paused != wanted && !deadline.passed();) {
-      after = call.sandbox.wait(order.process, k_glance, until, stop);
+      after = call.sandbox.wait(order.process, k_glance, until, limit);
     }
   }
   return after;
@@ -175,7 +175,8 @@ ToolResult control(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   Sandbox& sandbox = call.sandbox;
-  const auto before = find_own(sandbox, order.process, call.context.owner);
+  const auto limit = call.limit(time_to_show(order));
+  const auto before = find_own(sandbox, order.process, call.context.owner, limit);
   if (!before) {
     return mcp::error_result(before.error());
   }
@@ -184,12 +185,15 @@ ToolResult control(const ToolCall& call) {
     return mcp::error_result({"process_ended", "the process has ended already: " + end_text(before->state),
                               "check_process shows what it printed"});
   }
-  if (const auto done = carry_out(sandbox, order, before->state); !done) {
-    return mcp::error_result(done.error());
+  const std::string check = fmt::format("check_process {} shows its status", order.process);
+  if (const auto done = carry_out(sandbox, order, before->state, limit); !done) {
+    return mcp::error_result(done.error().outcome_unknown
+                                 ? done.error().with_effect("the action may have been taken, or may yet be", check)
+                                 : done.error());
   }
-  const auto after = see_effect(call, order);
+  const auto after = see_effect(call, order, limit);
   if (!after) {
-    return mcp::error_result(after.error());
+    return mcp::error_result(after.error().with_effect("the action was taken", check));
   }
   ToolResult result;
   result.text =
@@ -198,6 +202,7 @@ ToolResult control(const ToolCall& call) {
     result.text += "\nNote: something the command started still runs";
   }
   result.structured = process_fields(after->state);
+  result.outcome = "process " + after->state.id;
   return result;
 }
 

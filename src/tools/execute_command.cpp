@@ -155,7 +155,7 @@ Order read_order(const ToolCall& call) {
 /// Stays with the process until it ends, waits for input, falls silent, or the time is up.
 Result<Snapshot> run(const ToolCall& call, const Order& order) {
   if (order.background) {
-    return call.sandbox.start(order.start, milliseconds{0}, {}, call.context.interruption.token());
+    return call.sandbox.start(order.start, milliseconds{0}, {}, call.limit());
   }
   const sandbox::Until until{.idle = order.inactivity, .input = true};
   return Following(call, until, longest_wait(call)).start(order.start);
@@ -215,6 +215,7 @@ ToolResult tell(const Snapshot& snapshot, const View& view, std::string_view ret
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["returned"] = returned;
+  result.outcome = "process " + state.id;
   return result;
 }
 
@@ -229,17 +230,10 @@ ToolResult tell_detached(const std::string& process) {
   return result;
 }
 
-/// Errors of the way to the process, after which it may have been started.
-bool may_run(const Error& error) {
-  constexpr std::array<std::string_view, 8> k_codes = {"connection_lost", "timed_out",     "agent_silent",
-                                                       "keeper_busy",     "spool_damaged", "io_error",
-                                                       "too_large",       "record_damaged"};
-  return std::find(k_codes.begin(), k_codes.end(), error.code) != k_codes.end();
-}
-
-ToolResult tell_lost_sight(const Error& error, const std::string& process) {
-  ToolResult result = mcp::error_result(error);
-  result.text += fmt::format("\nThe command may run all the same. Process ID: {}", process);
+/// An error after which the process may exist, or does; `effect` says which.
+ToolResult tell_lost_sight(const Error& error, const std::string& process, std::string_view effect) {
+  const std::string check = fmt::format("check_process {} shows whether it ran and what it printed", process);
+  ToolResult result = mcp::error_result(error.with_effect(fmt::format("{} as process {}", effect, process), check));
   result.structured["processId"] = process;
   return result;
 }
@@ -266,10 +260,16 @@ ToolResult run_and_tell(const ToolCall& call) {
     return tell_detached(*id);
   }
   if (!snapshot) {
-    return may_run(snapshot.error()) ? tell_lost_sight(snapshot.error(), *id) : mcp::error_result(snapshot.error());
+    return snapshot.error().outcome_unknown
+               ? tell_lost_sight(snapshot.error(), *id, "the command may have been started, or may yet be,")
+               : mcp::error_result(snapshot.error());
   }
-  const auto view = look_at(call.sandbox, *snapshot, order.view);
-  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background)) : tell_lost_sight(view.error(), *id);
+  const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
+  if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
+    return tell_detached(*id);
+  }
+  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background))
+              : tell_lost_sight(view.error(), *id, "the command was started");
 }
 
 ToolResult execute(const ToolCall& call) {

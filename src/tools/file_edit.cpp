@@ -70,7 +70,7 @@ ToolResult edit(const ToolCall& call) {
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  const auto edited = call.sandbox.files().edit(request, edits);
+  const auto edited = call.sandbox.files().edit(request, edits, call.limit());
   if (!edited) {
     return mcp::error_result(edited.error());
   }

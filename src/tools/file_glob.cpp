@@ -60,7 +60,7 @@ ToolResult find(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   const Heartbeat heartbeat(call.context, "looking for files");
-  const auto found = call.sandbox.files().glob(request, longest_wait(call), call.context.interruption.token());
+  const auto found = call.sandbox.files().glob(request, longest_wait(call), call.limit(longest_wait(call)));
   if (!found) {
     return mcp::error_result(found.error());
   }

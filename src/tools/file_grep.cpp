@@ -199,7 +199,7 @@ ToolResult grep(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   const Heartbeat heartbeat(call.context, "searching");
-  const auto found = call.sandbox.files().grep(request, longest_wait(call), call.context.interruption.token());
+  const auto found = call.sandbox.files().grep(request, longest_wait(call), call.limit(longest_wait(call)));
   return found ? tell(*found, request) : mcp::error_result(found.error());
 }
 

@@ -91,7 +91,7 @@ ToolResult list(const ToolCall& call) {
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  const auto listing = call.sandbox.files().list(request, longest_wait(call), call.context.interruption.token());
+  const auto listing = call.sandbox.files().list(request, longest_wait(call), call.limit(longest_wait(call)));
   if (!listing) {
     return mcp::error_result(listing.error());
   }

@@ -22,7 +22,6 @@ constexpr std::int64_t k_largest_limit = 20'000;
 constexpr std::int64_t k_largest_offset = 1'000'000'000'000;
 /// What models are shown of a picture; clients refuse larger ones.
 constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
-constexpr std::size_t k_piece_bytes = 1024 * 1024;
 
 constexpr const char* k_description =
     "Read a text file of the container, with line numbers. Long files come in pages: offset skips lines (negative: so "
@@ -52,6 +51,8 @@ ordered_json output_schema() {
                         {"type", text},
                         {"size", number},
                         {"revision", {{"type", "string"}, {"description", "names the content; for expectedRevision"}}},
+                        {"previousRevision",
+                         {{"type", "string"}, {"description", "of the page read before, if the file changed since"}}},
                         {"content", {{"type", "string"}, {"description", "the lines, without numbers"}}},
                         {"firstLine", number},
                         {"lines", number},
@@ -117,6 +118,10 @@ ToolResult tell_text(ReadFile file) {
                                file.more && file.first_line > 0 ? fmt::format("; read on with offset: {}", last) : "");
   }
   result.text = with_notes(std::move(result.text), remarks(file));
+  if (!file.previous_revision.empty()) {
+    result.text += "\nThe file has changed since the previous page (revision " + file.previous_revision +
+                   "). Read it again from the start.";
+  }
   if (!file.revision.empty()) {
     result.text += "\nRevision: " + file.revision;
   }
@@ -132,6 +137,9 @@ ToolResult tell_text(ReadFile file) {
                        {"encoding", file.encoding},
                        {"lineEnds", file.line_ends},
                        {"finalNewline", file.final_newline}};
+  if (!file.previous_revision.empty()) {
+    result.structured["previousRevision"] = file.previous_revision;
+  }
   if (file.total_lines) {
     result.structured["totalLines"] = *file.total_lines;
   }
@@ -139,22 +147,6 @@ ToolResult tell_text(ReadFile file) {
     result.structured["nextOffset"] = file.first_line - 1 + static_cast<std::int64_t>(file.lines);
   }
   return result;
-}
-
-/// By the path that was asked for: the real one may not be UTF-8, and then has no name here.
-Result<std::string> whole_content(const ToolCall& call, const std::string& path, const ReadFile& file) {
-  std::string content;
-  while (content.size() < file.size) {
-    auto piece = call.sandbox.files().bytes(path, content.size(), k_piece_bytes, call.context.interruption.token());
-    if (!piece) {
-      return fail(piece.error());
-    }
-    if (piece->bytes.empty()) {
-      break;
-    }
-    content += piece->bytes;
-  }
-  return content;
 }
 
 ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadFile& file) {
@@ -173,11 +165,16 @@ ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadF
     result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
     return result;
   }
-  const auto content = whole_content(call, path, file);
-  if (!content) {
-    return mcp::error_result(content.error());
+  // By the path that was asked for: the real one may not be UTF-8, and then has no name here.
+  const auto whole = call.sandbox.files().whole(path, call.context.owner, k_largest_image_bytes, call.limit());
+  if (!whole) {
+    return mcp::error_result(whole.error());
   }
-  result.more_content.push_back({{"type", "image"}, {"data", to_base64(*content)}, {"mimeType", file.type}});
+  if (whole->revision != file.revision) {
+    return mcp::error_result(
+        {"file_changed", "The file changed while it was read: " + printable_line(path, 500), "Read it again"});
+  }
+  result.more_content.push_back({{"type", "image"}, {"data", to_base64(whole->bytes)}, {"mimeType", file.type}});
   return result;
 }
 
@@ -192,7 +189,7 @@ ToolResult read(const ToolCall& call) {
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
-  auto file = call.sandbox.files().read(request, call.context.interruption.token());
+  auto file = call.sandbox.files().read(request, call.limit());
   if (!file) {
     return mcp::error_result(file.error());
   }

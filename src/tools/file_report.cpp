@@ -83,6 +83,8 @@ ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done
                        {"diff", file.diff},
                        {"changedByOthers", file.was_stale},
                        {"notes", notes}};
+  result.effect_complete = true;
+  result.outcome = file.revision.empty() ? "" : "revision " + file.revision;
   return result;
 }
 

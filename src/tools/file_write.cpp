@@ -91,7 +91,7 @@ ToolResult write(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   content.bytes = decoded ? *decoded : given;
-  const auto written = call.sandbox.files().write(request, content);
+  const auto written = call.sandbox.files().write(request, content, call.limit());
   return written ? tell_change(*written, written->before.empty() ? "Created" : "Wrote")
                  : mcp::error_result(written.error());
 }

@@ -13,6 +13,8 @@ using sandbox::Snapshot;
 using wire::Happened;
 
 constexpr std::size_t k_most_told_bytes = 2000;
+/// Progress that takes longer to collect is not told.
+constexpr milliseconds k_news_patience{2000};
 
 std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {
   return fmt::format("{} for {} s, {} of output", state.paused ? "paused" : "running",
@@ -28,7 +30,11 @@ milliseconds longest_wait(const ToolCall& call) {
 }
 
 Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace)
-    : m_call(call), m_until(std::move(until)), m_deadline(Deadline::after(patience)), m_pace(pace) {
+    : m_call(call),
+      m_limit(call.limit(patience)),
+      m_until(std::move(until)),
+      m_deadline(Deadline::after(patience)),
+      m_pace(pace) {
   if (m_until.idle && call.settings.load_stretch > 1) {
     m_until.longest_idle = std::chrono::duration_cast<milliseconds>(*m_until.idle * call.settings.load_stretch);
   }
@@ -46,13 +52,13 @@ milliseconds Following::slice() const {
 }
 
 Result<Snapshot> Following::start(const sandbox::StartRequest& request) {
-  return go_on(m_call.sandbox.start(request, slice(), m_until, m_call.context.interruption.token()));
+  return go_on(m_call.sandbox.start(request, slice(), m_until, m_limit));
 }
 
 Result<Snapshot> Following::join(const wire::ProcessState& now) {
   m_told = {now.out.total, now.err.total};
   m_seen = {now.out.total, now.err.total};
-  return go_on(m_call.sandbox.wait(now.id, slice(), m_until, m_call.context.interruption.token()));
+  return go_on(m_call.sandbox.wait(now.id, slice(), m_until, m_limit));
 }
 
 Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
@@ -66,7 +72,7 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
     if (m_until.pattern) {
       m_until.search_from = snapshot->searched;
     }
-    auto later = m_call.sandbox.wait(snapshot->state.id, slice(), m_until, m_call.context.interruption.token());
+    auto later = m_call.sandbox.wait(snapshot->state.id, slice(), m_until, m_limit);
     snapshot = std::move(later);
   }
   if (goes_on()) {
@@ -93,7 +99,7 @@ std::string Following::news(const Snapshot& snapshot) {
   request.max_bytes = k_most_told_bytes;
   request.since = m_told;
   request.latest = true;
-  auto output = collect_output(m_call.sandbox, snapshot, request);
+  auto output = collect_output(m_call.sandbox, snapshot, request, m_limit.capped(k_news_patience));
   if (!output) {
     return "";  // the reply will say what is wrong
   }

@@ -37,6 +37,7 @@ class Following {
   [[nodiscard]] milliseconds slice() const;
 
   const ToolCall& m_call;
+  sandbox::CallLimit m_limit;
   sandbox::Until m_until;  // `known` is set while new output is to be told at once
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;

@@ -11,6 +11,7 @@ namespace dockbridge::tools {
 
 namespace {
 
+using sandbox::CallLimit;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 using sandbox::Stream;
@@ -19,8 +20,8 @@ using wire::StreamState;
 /// How the bytes of one stream are got, whether they came along or lie in the container.
 class StreamSource {
  public:
-  StreamSource(Sandbox& sandbox, const Snapshot& snapshot, Stream stream)
-      : m_sandbox(sandbox), m_snapshot(snapshot), m_stream(stream) {}
+  StreamSource(Sandbox& sandbox, const Snapshot& snapshot, Stream stream, const CallLimit& limit)
+      : m_sandbox(sandbox), m_snapshot(snapshot), m_stream(stream), m_limit(limit) {}
 
   [[nodiscard]] const StreamState& state() const {
     return m_stream == Stream::out ? m_snapshot.state.out : m_snapshot.state.err;
@@ -38,7 +39,7 @@ class StreamSource {
     std::string result;
     std::uint64_t at = from;
     while (at < to) {
-      auto slice = m_sandbox.read(m_snapshot.state.id, m_stream, at, to - at);
+      auto slice = m_sandbox.read(m_snapshot.state.id, m_stream, at, to - at, m_limit);
       if (!slice) {
         return fail(slice.error());
       }
@@ -61,6 +62,7 @@ class StreamSource {
   Sandbox& m_sandbox;
   const Snapshot& m_snapshot;
   Stream m_stream;
+  const CallLimit& m_limit;
 };
 
 std::string presentable(std::string_view bytes, bool raw, std::size_t& replaced) {
@@ -250,10 +252,13 @@ std::optional<Cursor> Cursor::parse(const std::string& text) {
     return std::nullopt;
   }
   const auto second = std::from_chars(first.ptr + 1, end, cursor.err);
-  return second.ec == std::errc() && second.ptr == end ? std::optional(cursor) : std::nullopt;
+  const bool is_cursor =
+      second.ec == std::errc() && second.ptr == end && std::max(cursor.out, cursor.err) <= wire::k_max_stream_bytes;
+  return is_cursor ? std::optional(cursor) : std::nullopt;
 }
 
-Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request) {
+Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request,
+                                   const CallLimit& limit) {
   const Cursor since = request.since.value_or(Cursor{});
   const std::uint64_t out_wanted = snapshot.state.out.total - std::min(since.out, snapshot.state.out.total);
   const std::uint64_t err_wanted = snapshot.state.err.total - std::min(since.err, snapshot.state.err.total);
@@ -263,8 +268,8 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
       err_wanted, std::max<std::uint64_t>(request.max_bytes / 4, request.max_bytes - out_at_most));
   const std::uint64_t out_budget = request.max_bytes - err_budget;
 
-  auto out = show({sandbox, snapshot, Stream::out}, request, out_budget, since.out);
-  auto err = show({sandbox, snapshot, Stream::err}, request, err_budget, since.err);
+  auto out = show({sandbox, snapshot, Stream::out, limit}, request, out_budget, since.out);
+  auto err = show({sandbox, snapshot, Stream::err, limit}, request, err_budget, since.err);
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }

@@ -49,6 +49,6 @@ struct ShownOutput {
 
 /// Gets what `request` asks for, from the snapshot if that holds everything, else from the spool.
 Result<ShownOutput> collect_output(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot,
-                                   const OutputRequest& request);
+                                   const OutputRequest& request, const sandbox::CallLimit& limit);
 
 }  // namespace dockbridge::tools

@@ -188,8 +188,9 @@ ordered_json process_schema() {
   };
 }
 
-Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner) {
-  auto snapshot = sandbox.wait(process, milliseconds{0}, {}, {});
+Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
+                                   const sandbox::CallLimit& limit) {
+  auto snapshot = sandbox.wait(process, milliseconds{0}, {}, limit);
   if (snapshot && snapshot->state.owner != owner) {
     return fail("no_such_process", "there is no process " + process,
                 "check_process without a processId lists those that can be read");

@@ -23,6 +23,7 @@ mcp::json process_fields(const wire::ProcessState& state);
 mcp::ordered_json process_schema();
 
 /// `process` as it is now, if it belongs to the owner.
-Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner);
+Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
+                                   const sandbox::CallLimit& limit);
 
 }  // namespace dockbridge::tools

@@ -48,7 +48,7 @@ std::vector<mcp::Prompt> all_prompts(sandbox::Sandbox& sandbox) {
       {"review_processes",
        "Review what is running",
        "Goes through the processes in the container and says what each does, what hangs and what can be stopped",
-       {{"processId", "Only this one", false, complete_process_id(sandbox)}},
+       {{"processId", "Only this one", false, complete_process_id(sandbox), "check_process"}},
        [](const json& arguments, const mcp::CallContext&) {
          const std::string process = given(arguments, "processId", "");
          return says(

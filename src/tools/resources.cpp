@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tools/process_report.hpp"
+#include "tools/toolbox.hpp"
 #include "util/encoding.hpp"
 #include "util/text.hpp"
 
@@ -26,10 +27,8 @@ constexpr const char* k_file = "dockbridge://file/{path}";
 constexpr std::string_view k_process_prefix = "dockbridge://process/";
 constexpr std::string_view k_file_prefix = "dockbridge://file/";
 constexpr std::uint64_t k_largest_blob_bytes = 3'500'000;
-constexpr std::size_t k_piece_bytes = 1024 * 1024;
 constexpr std::size_t k_max_output_bytes = 256 * 1024;
 constexpr std::size_t k_listed = 100;
-constexpr int k_max_watches = 32;
 constexpr milliseconds k_watch_slice{30'000};
 constexpr milliseconds k_completion_patience{5'000};
 
@@ -63,6 +62,11 @@ std::optional<std::string> parse_file_uri(const std::string& uri) {
   return path;
 }
 
+/// One deadline for all that it takes to read a resource.
+sandbox::CallLimit limit_of(const CallContext& context) {
+  return {context.interruption.token(), Deadline::after(k_call_patience)};
+}
+
 json one_text(const std::string& uri, const char* type, const std::string& text) {
   return json::array({{{"uri", uri}, {"mimeType", type}, {"text", text}}});
 }
@@ -70,7 +74,7 @@ json one_text(const std::string& uri, const char* type, const std::string& text)
 /// Tells of more output until the process has ended or nobody watches any more.
 void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& process,
             const std::string& owner, const std::stop_token& stop) {
-  auto snapshot = find_own(sandbox, process, owner);
+  auto snapshot = find_own(sandbox, process, owner, stop);
   if (snapshot && snapshot->state.out.total + snapshot->state.err.total > 0) {
     // Some of it may have come between the request and this look.
     bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
@@ -116,13 +120,13 @@ void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& u
 }
 
 mcp::Completer complete_path(Sandbox& sandbox) {
-  return [&sandbox](const std::string& typed, const CallContext&) {
+  return [&sandbox](const std::string& typed, const CallContext& context) {
     std::vector<std::string> paths;
     const std::size_t slash = typed.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
     sandbox::ListRequest request;
     request.path = folder.starts_with('/') ? folder : sandbox.files().base() + "/" + folder;
-    if (const auto listing = sandbox.files().list(request, k_completion_patience, {})) {
+    if (const auto listing = sandbox.files().list(request, k_completion_patience, limit_of(context))) {
       for (const sandbox::FileEntry& entry : listing->entries) {
         const std::string path = folder + entry.path;
         if (path.starts_with(typed) && paths.size() < k_listed) {
@@ -139,7 +143,7 @@ mcp::Completer complete_path(Sandbox& sandbox) {
 mcp::Completer complete_process_id(Sandbox& sandbox) {
   return [&sandbox](const std::string& typed, const CallContext& context) {
     std::vector<std::string> ids;
-    if (const auto list = sandbox.list(context.owner, k_listed)) {
+    if (const auto list = sandbox.list(context.owner, k_listed, limit_of(context).capped(k_completion_patience))) {
       for (const wire::ProcessState& state : list->processes) {
         if (state.id.starts_with(typed)) {
           ids.push_back(state.id);
@@ -165,7 +169,8 @@ std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
            "A file",
            "A file of the container, by its percent-encoded path",
            "application/octet-stream",
-           {{"path", complete_path(m_sandbox)}}}};
+           {{"path", complete_path(m_sandbox)}},
+           "file_ls"}};
 }
 
 std::string SandboxResources::tool_for(const std::string& uri) const {
@@ -176,7 +181,7 @@ std::string SandboxResources::tool_for(const std::string& uri) const {
 
 Result<json> SandboxResources::read(const std::string& uri, const CallContext& context) {
   if (uri == k_container) {
-    const auto hello = m_sandbox.hello();
+    const auto hello = m_sandbox.hello(context.interruption.token());
     if (!hello) {
       return fail(hello.error());
     }
@@ -189,7 +194,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
     return one_text(uri, "application/json", mcp::dump(facts));
   }
   if (uri == k_processes) {
-    const auto list = m_sandbox.list(context.owner, k_listed);
+    const auto list = m_sandbox.list(context.owner, k_listed, limit_of(context));
     if (!list) {
       return fail(list.error());
     }
@@ -200,7 +205,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
     return one_text(uri, "application/json", mcp::dump({{"processes", processes}, {"leftOut", list->left_out}}));
   }
   if (const auto output = parse_output_uri(uri)) {
-    return read_output(uri, output->process, output->stream, context.owner);
+    return read_output(uri, output->process, output->stream, context);
   }
   if (const auto path = parse_file_uri(uri)) {
     return read_file(uri, *path, context);
@@ -209,14 +214,15 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
 }
 
 Result<json> SandboxResources::read_output(const std::string& uri, const std::string& process, Stream stream,
-                                           const std::string& owner) {
-  const auto found = find_own(m_sandbox, process, owner);
+                                           const CallContext& context) {
+  const auto limit = limit_of(context);
+  const auto found = find_own(m_sandbox, process, context.owner, limit);
   if (!found) {
     return fail("resource_not_found", found.error().message, found.error().next_step);
   }
   const wire::StreamState& stored = stream == Stream::out ? found->state.out : found->state.err;
   const std::uint64_t from = stored.total > k_max_output_bytes ? stored.total - k_max_output_bytes : 0;
-  const auto slice = m_sandbox.read(process, stream, from, k_max_output_bytes);
+  const auto slice = m_sandbox.read(process, stream, from, k_max_output_bytes, limit);
   if (!slice) {
     return fail(slice.error());
   }
@@ -227,31 +233,16 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
 }
 
 Result<json> SandboxResources::read_file(const std::string& uri, const std::string& path, const CallContext& context) {
-  const std::stop_token stop = context.interruption.token();
-  const auto file = m_sandbox.files().read({.path = path, .owner = context.owner, .limit = 0}, stop);
+  const auto file = m_sandbox.files().whole(path, context.owner, k_largest_blob_bytes, limit_of(context));
   if (!file) {
-    return fail("resource_not_found", file.error().message, file.error().next_step);
+    const bool is_absent = file.error().code != "too_large" && file.error().code != "file_changed";
+    return is_absent ? fail("resource_not_found", file.error().message, file.error().next_step) : fail(file.error());
   }
-  if (file->size > k_largest_blob_bytes) {
-    return fail("too_large", fmt::format("the file has {}", human_bytes(file->size)),
-                "Read a part of it with file_read");
-  }
-  std::string bytes;
-  while (bytes.size() < file->size) {
-    const auto piece = m_sandbox.files().bytes(path, bytes.size(), k_piece_bytes, stop);
-    if (!piece) {
-      return fail(piece.error());
-    }
-    if (piece->bytes.empty()) {
-      break;
-    }
-    bytes += piece->bytes;
-  }
-  if (file->kind == sandbox::FileKind::text && is_valid_utf8(bytes)) {
-    return one_text(uri, "text/plain", bytes);
+  if (file->kind == sandbox::FileKind::text && is_valid_utf8(file->bytes)) {
+    return one_text(uri, "text/plain", file->bytes);
   }
   const std::string type = file->kind == sandbox::FileKind::image ? file->type : "application/octet-stream";
-  return json::array({{{"uri", uri}, {"mimeType", type}, {"blob", to_base64(bytes)}}});
+  return json::array({{{"uri", uri}, {"mimeType", type}, {"blob", to_base64(file->bytes)}}});
 }
 
 std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std::string& owner) {
@@ -260,8 +251,8 @@ std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std:
   if ((!output && !path) || m_bulletin == nullptr) {
     return nullptr;
   }
-  if (m_watches->fetch_add(1) >= k_max_watches) {
-    m_watches->fetch_sub(1);
+  auto claim = m_watches.claim(owner);
+  if (!claim) {
     return nullptr;
   }
   auto follower = std::make_shared<std::jthread>([this, uri, output, path, owner](const std::stop_token& stop) {
@@ -269,9 +260,9 @@ std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std:
            : follow_file(m_sandbox, *m_bulletin, uri, *path, owner, stop);
   });
   void* thread = follower.get();
-  return {thread, [follower = std::move(follower), watches = m_watches](void*) mutable {
+  return {thread, [follower = std::move(follower), claim = std::move(claim)](void*) mutable {
             follower.reset();  // stops and waits for it
-            watches->fetch_sub(1);
+            claim.reset();
           }};
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "mcp/bulletin.hpp"
 #include "mcp/resource.hpp"
 #include "sandbox/sandbox.hpp"
+#include "util/quota.hpp"
 
 namespace dockbridge::tools {
 
@@ -28,12 +28,13 @@ class SandboxResources : public mcp::ResourceProvider {
 
  private:
   Result<mcp::json> read_output(const std::string& uri, const std::string& process, sandbox::Stream stream,
-                                const std::string& owner);
+                                const mcp::CallContext& context);
   Result<mcp::json> read_file(const std::string& uri, const std::string& path, const mcp::CallContext& context);
 
   sandbox::Sandbox& m_sandbox;
   mcp::Bulletin* m_bulletin = nullptr;
-  std::shared_ptr<std::atomic<int>> m_watches = std::make_shared<std::atomic<int>>(0);
+  static constexpr std::size_t k_max_watches_per_owner = 32;  // each has a thread; owners are few
+  Quota m_watches{k_max_watches_per_owner};
 };
 
 /// The caller's process ids, newest first.

@@ -14,6 +14,7 @@ namespace {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
+using sandbox::CallLimit;
 using sandbox::Offsets;
 using sandbox::Once;
 using sandbox::Sandbox;
@@ -60,12 +61,12 @@ ordered_json output_schema() {
 /// Waits until the process has printed something and then paused, waits for more input, has ended, or the moment is
 /// over. Keys take a while to arrive: until something was printed, a process that waits for input may not have them.
 Result<Snapshot> hear_answer(Sandbox& sandbox, const wire::ProcessState& process, Offsets known, bool has_arrived,
-                             const std::stop_token& stop) {
+                             const CallLimit& limit) {
   const auto deadline = Deadline::after(k_whole_answer);
   milliseconds patience = k_first_answer;
   while (true) {
     const sandbox::Until until{.known = known, .input = has_arrived};
-    auto snapshot = sandbox.wait(process.id, std::min(patience, deadline.remaining()), until, stop);
+    auto snapshot = sandbox.wait(process.id, std::min(patience, deadline.remaining()), until, limit);
     if (!snapshot || snapshot->happened != wire::Happened::grew || deadline.passed()) {
       return snapshot;
     }
@@ -112,27 +113,29 @@ Order read_order(const ToolCall& call) {
   return order;
 }
 
-Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std::optional<Once>& once) {
+Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std::optional<Once>& once,
+                        const CallLimit& limit) {
   if (once) {
-    auto taken = sandbox.signal(process, SIGINT, *once);
+    auto taken = sandbox.signal(process, SIGINT, *once, limit);
     return !taken || taken->count > 0 ? std::move(taken)
                                       : fail("process_ended", "the process ended before it was interrupted",
                                              "check_process tells how it ended and what it printed");
   }
-  const auto done = sandbox.signal(process, SIGINT);
+  const auto done = sandbox.signal(process, SIGINT, limit);
   return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
 }
 
 /// Without a terminal, two keys have a meaning all the same.
-Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::optional<Once> once) {
+Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::optional<Once> once,
+                                     const CallLimit& limit) {
   Taken all;
   for (const std::string& key : order.keys) {
     if (key != "ctrl-c" && key != "ctrl-d") {
       return fail("no_terminal", fmt::format("the process has no terminal to press '{}' on", key),
                   "Start the command with tty: true, or send text with input");
     }
-    const auto taken =
-        key == "ctrl-c" ? interrupt(sandbox, order.process, once) : sandbox.send_input(order.process, "", true, once);
+    const auto taken = key == "ctrl-c" ? interrupt(sandbox, order.process, once, limit)
+                                       : sandbox.send_input(order.process, "", true, once, limit);
     if (!taken) {
       return fail(taken.error());
     }
@@ -144,14 +147,15 @@ Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::
   return all;
 }
 
-Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, const std::optional<Once>& once) {
+Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, const std::optional<Once>& once,
+                    const CallLimit& limit) {
   if (order.keys.empty()) {
     return Taken{};
   }
   if (!on_terminal) {
-    return press_without_terminal(sandbox, order, once);
+    return press_without_terminal(sandbox, order, once, limit);
   }
-  auto pressed = sandbox.press_keys(order.process, order.keys, once);
+  auto pressed = sandbox.press_keys(order.process, order.keys, once, limit);
   return !pressed || pressed->count == order.keys.size()
              ? std::move(pressed)
              : fail("keys_not_taken",
@@ -174,10 +178,11 @@ std::optional<Error> obstacle(const wire::ProcessState& state, const Order& orde
 }
 
 /// The input, and the keys after it. How many bytes of input were taken.
-Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once) {
+Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
+                   const CallLimit& limit) {
   Taken all;
   if (!order.input.empty() || order.eof) {
-    auto taken = sandbox.send_input(order.process, order.input, order.eof, once);
+    auto taken = sandbox.send_input(order.process, order.input, order.eof, once, limit);
     if (!taken) {
       return taken;
     }
@@ -189,7 +194,7 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
   if (once) {
     once->at = order.input.size() + (order.eof ? 1 : 0);
   }
-  const auto pressed = press(sandbox, order, on_terminal, once);
+  const auto pressed = press(sandbox, order, on_terminal, once, limit);
   if (!pressed) {
     return fail(pressed.error());
   }
@@ -197,23 +202,23 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
   return all;
 }
 
-bool was_taken(Sandbox& sandbox, const Order& order, const Once& once) {
-  const auto before = sandbox.taken(order.process, once);
+bool was_taken(Sandbox& sandbox, const Order& order, const Once& once, const CallLimit& limit) {
+  const auto before = sandbox.taken(order.process, once, limit);
   return before && before->has_value();
 }
 
 /// Under a key, what was taken before counts, also if the process could not take it any more.
 Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
-                        const std::optional<Once>& once) {
+                        const std::optional<Once>& once, const CallLimit& limit) {
   auto unable = obstacle(state, order);
-  if (unable && state.running() && once && was_taken(sandbox, order, *once)) {
+  if (unable && state.running() && once && was_taken(sandbox, order, *once, limit)) {
     unable.reset();  // the input was closed behind what was taken, but the keys that follow may not have been pressed
   }
-  auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once);
+  auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once, limit);
   if (given || !once || (!unable && given.error().code != "process_ended")) {
     return given;
   }
-  const auto before = sandbox.taken(order.process, *once);
+  const auto before = sandbox.taken(order.process, *once, limit);
   if (!before) {
     return before.error().code == "idempotency_conflict" ? fail(before.error()) : std::move(given);
   }
@@ -237,6 +242,7 @@ ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, 
   result.structured = process_fields(snapshot.state);
   add_view_fields(result.structured, view);
   result.structured["accepted"] = accepted;
+  result.outcome = fmt::format("{} bytes sent", accepted);
   return result;
 }
 
@@ -246,7 +252,8 @@ ToolResult send_and_hear(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   Sandbox& sandbox = call.sandbox;
-  const auto before = find_own(sandbox, order.process, call.context.owner);
+  const auto limit = call.limit(k_whole_answer);
+  const auto before = find_own(sandbox, order.process, call.context.owner, limit);
   if (!before) {
     return mcp::error_result(before.error());
   }
@@ -261,21 +268,24 @@ ToolResult send_and_hear(const ToolCall& call) {
   const Offsets seen{before->state.out.total, before->state.err.total};
   const auto& mark = call.context.once;
   const auto once = mark ? std::optional(Once{mark->key, mark->call, 0, seen}) : std::nullopt;
-  const auto given = give_once(sandbox, order, before->state, once);
+  const auto given = give_once(sandbox, order, before->state, once, limit);
+  const std::string check = fmt::format("check_process {} shows what the process made of it", order.process);
   if (!given) {
-    return mcp::error_result(given.error());
+    return mcp::error_result(given.error().outcome_unknown
+                                 ? given.error().with_effect("the input may have been delivered, or may yet be", check)
+                                 : given.error());
   }
   // A repetition tells what came back since it was sent for the first time.
   const auto [out, err] = given->earlier.value_or(seen);
-  const auto after =
-      hear_answer(sandbox, before->state, {out, err}, order.keys.empty(), call.context.interruption.token());
+  const auto after = hear_answer(sandbox, before->state, {out, err}, order.keys.empty(), limit);
   if (!after) {
-    return mcp::error_result(after.error());
+    return mcp::error_result(after.error().with_effect("the input was delivered", check));
   }
   order.view.output.since = Cursor{out, err};
   order.view.screen = order.view.screen.value_or(on_terminal && after->state.running());
-  const auto view = look_at(sandbox, *after, order.view);
-  return view ? tell(*after, *view, order, given->count) : mcp::error_result(view.error());
+  const auto view = look_at(sandbox, *after, order.view, limit);
+  return view ? tell(*after, *view, order, given->count)
+              : mcp::error_result(view.error().with_effect("the input was delivered", check));
 }
 
 ToolResult send(const ToolCall& call) {

@@ -22,7 +22,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
   std::vector plans{execute_command(settings), check_process(settings), send_input(settings), control_process(settings),
                     file_read(settings),       file_write(settings),    file_edit(settings),  file_undo(settings),
                     file_ls(settings),         file_glob(settings),     file_grep(settings)};
-  if (!settings.host_directories.empty()) {
+  if (settings.host_directories) {
     plans.push_back(file_upload(settings));
     plans.push_back(file_download(settings));
   }

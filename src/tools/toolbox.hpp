@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tools/arguments.hpp"
+#include "tools/host_directories.hpp"
 #include "util/clock.hpp"
 
 namespace dockbridge::tools {
@@ -19,8 +21,11 @@ struct Settings {
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
-  std::vector<std::string> host_directories;  ///< that files may be copied from and to
+  std::shared_ptr<const HostDirectories> host_directories{};  ///< that files may be copied from and to; null: none
 };
+
+/// How long a call may take beyond what it waits for by its nature: to connect, to ask, and to collect the output.
+inline constexpr milliseconds k_call_patience{60'000};
 
 /// Which container a call is about; asked once per call.
 using SandboxResolver = std::function<sandbox::Sandbox&(const mcp::CallContext& context)>;
@@ -31,6 +36,12 @@ struct ToolCall {
   const Settings& settings;
   Arguments& arguments;
   const mcp::CallContext& context;
+  Clock::time_point began = Clock::now();
+
+  /// The limit of the call as a whole: what it waits for, and a minute for all that it asks of the container.
+  [[nodiscard]] sandbox::CallLimit limit(milliseconds waits = {}) const {
+    return {context.interruption.token(), Deadline::at(began + waits + k_call_patience)};
+  }
 };
 
 /// A tool without its container: `description.call` is empty.

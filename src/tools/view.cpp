@@ -62,7 +62,8 @@ ViewRequest read_view_arguments(Arguments& arguments) {
   return request;
 }
 
-Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request) {
+Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request,
+                     const sandbox::CallLimit& limit) {
   View view;
   const wire::ProcessState& state = snapshot.state;
   // Who was shown something else has read nothing of the stream.
@@ -70,7 +71,7 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
   view.output.out.next = since.out;
   view.output.err.next = since.err;
   if (request.grep) {
-    auto found = sandbox.grep(state.id, *request.grep);
+    auto found = sandbox.grep(state.id, *request.grep, limit);
     if (!found) {
       return fail(found.error());
     }
@@ -81,7 +82,7 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
   }
   const bool wants_stream = request.output.since || request.output.tail_lines;
   if (request.screen.value_or(state.terminal && state.running() && !wants_stream)) {
-    auto screen = sandbox.screen(state.id);
+    auto screen = sandbox.screen(state.id, limit);
     if (screen) {
       screen->text = plain_terminal_text(valid_text(screen->text, view.output.out.replaced));
       view.screen = std::move(*screen);
@@ -91,7 +92,7 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
       return fail(screen.error());
     }
   }
-  auto output = collect_output(sandbox, snapshot, request.output);
+  auto output = collect_output(sandbox, snapshot, request.output, limit);
   if (!output) {
     return fail(output.error());
   }

@@ -30,7 +30,8 @@ void add_view_arguments(mcp::ordered_json& properties);
 /// Reads them.
 ViewRequest read_view_arguments(Arguments& arguments);
 
-Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request);
+Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request,
+                     const sandbox::CallLimit& limit);
 
 /// The screen, or the output, or STDOUT: and STDERR: blocks where both spoke. Empty if there was none.
 std::string view_text(const View& view);

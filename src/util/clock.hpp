@@ -15,6 +15,7 @@ using std::chrono::seconds;
 class Deadline {
  public:
   static Deadline after(milliseconds span) { return Deadline(Clock::now() + span); }
+  static Deadline at(Clock::time_point time) { return Deadline(time); }
 
   [[nodiscard]] Clock::time_point time() const { return m_time; }
   [[nodiscard]] milliseconds remaining() const {
@@ -33,6 +34,19 @@ class Deadline {
 /// For people only: this clock may be put forward or back.
 inline std::int64_t unix_milliseconds_now() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Times of files, which anybody may have set to anything: cut to what can be told.
+
+/// As Unix time, from the year -7000 or so to 9999.
+inline std::int64_t file_milliseconds(const timespec& time) {
+  constexpr std::int64_t k_most_seconds = 253'402'300'799;
+  return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1000 + time.tv_nsec / 1'000'000;
+}
+/// As Unix time, from the year 1678 to 2262.
+inline std::int64_t file_nanoseconds(const timespec& time) {
+  constexpr std::int64_t k_most_seconds = 9'223'372'035;
+  return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1'000'000'000 + time.tv_nsec;
 }
 
 /// Since the machine was started, while it slept included.

@@ -13,10 +13,17 @@ struct Error {
   std::string code;
   std::string message;
   std::string next_step{};
+  /// The request was sent and no reply to it was received: it may have been carried out, or may yet be.
+  bool outcome_unknown = false;
 
   /// The same error seen from further up: "<context>: <message>".
   [[nodiscard]] Error within(std::string_view context) const {
-    return {code, std::string(context) + ": " + message, next_step};
+    return {code, std::string(context) + ": " + message, next_step, outcome_unknown};
+  }
+  /// Adds what the request may have done or has done, and how to find out.
+  [[nodiscard]] Error with_effect(std::string_view effect, std::string_view check) const {
+    const std::string before = next_step.empty() ? "" : next_step + ". ";
+    return {code, message + "; " + std::string(effect), before + std::string(check), outcome_unknown};
   }
 
   [[nodiscard]] std::string sentence() const { return next_step.empty() ? message : message + ". " + next_step; }
@@ -31,6 +38,12 @@ inline tl::unexpected<Error> fail(std::string code, std::string message, std::st
 
 inline tl::unexpected<Error> fail(Error error) {
   return tl::unexpected<Error>(std::move(error));
+}
+
+/// Fails with an error whose outcome is unknown.
+inline tl::unexpected<Error> fail_unknown(Error error) {
+  error.outcome_unknown = true;
+  return fail(std::move(error));
 }
 
 }  // namespace dockbridge

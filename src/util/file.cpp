@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,8 +31,9 @@ Result<void> write_all(int fd, std::string_view data) {
   return {};
 }
 
-Result<std::string> read_file_at(int directory_fd, const std::string& name, std::size_t limit) {
-  const Fd file(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+namespace {
+
+Result<std::string> read_whole(const Fd& file, const std::string& name, std::size_t limit) {
   if (!file) {
     return fail(errno_error("open " + name));
   }
@@ -55,6 +58,31 @@ Result<std::string> read_file_at(int directory_fd, const std::string& name, std:
   }
 }
 
+}  // namespace
+
+Result<std::string> read_file_at(int directory_fd, const std::string& name, std::size_t limit) {
+  return read_whole(Fd(::openat(directory_fd, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), name, limit);
+}
+
+Fd open_regular_at(int directory_fd, const std::string& name, int flags) {
+  Fd file(::openat(directory_fd, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  struct stat info {};
+  if (file && (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))) {
+    file.reset();
+    errno = EINVAL;
+  }
+  return file;
+}
+
+Fd create_anew_at(int directory_fd, const std::string& name) {
+  ::unlinkat(directory_fd, name.c_str(), 0);
+  return Fd(::openat(directory_fd, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+}
+
+Result<std::string> read_regular_at(int directory_fd, const std::string& name, std::size_t limit) {
+  return read_whole(open_regular_at(directory_fd, name, O_RDONLY), name, limit);
+}
+
 Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_view piece)>& take) {
   constexpr std::size_t k_piece_bytes = 256UL * 1024;
   std::string piece(k_piece_bytes, '\0');
@@ -75,7 +103,7 @@ Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_vi
 
 Result<void> replace_file_at(int directory_fd, const std::string& name, std::string_view content) {
   const std::string temporary = name + ".new";
-  Fd file(::openat(directory_fd, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  Fd file = create_anew_at(directory_fd, temporary);
   if (!file) {
     return fail(errno_error("create " + temporary));
   }

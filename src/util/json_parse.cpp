@@ -1,11 +1,13 @@
 #include "util/json_parse.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "util/json_memory.hpp"
 #include "util/json_plain.hpp"
 #include "util/text.hpp"
 
@@ -18,6 +20,10 @@ using nlohmann::json;
 constexpr std::uint32_t k_high_surrogate = 0xD800;
 constexpr std::uint32_t k_low_surrogate = 0xDC00;
 constexpr std::uint32_t k_after_surrogates = 0xE000;
+/// The least memory that is claimed at a time.
+constexpr std::size_t k_claim_bytes = 16UL * 1024;
+/// Shorter numbers are copied without being counted: the copy is gone before the next value.
+constexpr std::size_t k_long_number = 4096;
 
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -41,7 +47,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 /// Each `read_` function takes what it is called after from the front of the text; false: it is not there.
 class Parser {
  public:
-  Parser(std::string_view text, int max_depth) : m_rest(text), m_levels_left(max_depth) {}
+  Parser(std::string_view text, int max_depth, const JsonBudget& budget)
+      : m_rest(text), m_levels_left(max_depth), m_budget(budget) {}
 
   ParsedJson parse() {
     constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
@@ -50,10 +57,36 @@ class Parser {
     }
     json value;
     const bool good = read_value(value) && next() == '\0' && m_rest.empty();
-    return {good ? std::move(value) : json(json::value_t::discarded), m_too_deep};
+    if (good) {
+      return {std::move(value)};
+    }
+    return {json(json::value_t::discarded), m_problem == Problem::none ? Problem::not_json : m_problem};
   }
 
  private:
+  using Problem = ParsedJson::Problem;
+
+  /// Counts memory before it is allocated; false if it is too much. Memory that is freed again while parsing stays
+  /// counted, so that the count is never less than what is in use.
+  bool allocate(std::size_t bytes) {
+    m_bytes += bytes;
+    return m_bytes <= m_claimed || claim_more();
+  }
+
+  bool claim_more() {
+    if (m_bytes > m_budget.max_bytes) {
+      m_problem = Problem::too_large;
+      return false;
+    }
+    const std::size_t more = std::max(m_bytes - m_claimed, k_claim_bytes);
+    if (m_budget.claim && !m_budget.claim(more)) {
+      m_problem = Problem::no_room;
+      return false;
+    }
+    m_claimed += more;
+    return true;
+  }
+
   /// The next character that is not white space, NUL at the end.
   char next() {
     const std::size_t at = m_rest.find_first_not_of(" \t\n\r");
@@ -75,7 +108,7 @@ class Parser {
         return descend([&] { return read_array(value); });
       case '"': {
         std::string text;
-        const bool good = read_text(text);
+        const bool good = allocate(k_json_string_bytes) && read_text(text);
         value = std::move(text);
         return good;
       }
@@ -96,7 +129,7 @@ class Parser {
   template <typename Read>
   bool descend(Read read) {
     if (m_levels_left == 0) {
-      m_too_deep = true;
+      m_problem = Problem::too_deep;
       return false;
     }
     --m_levels_left;
@@ -107,13 +140,18 @@ class Parser {
   }
 
   bool read_object(json& value) {
+    if (!allocate(k_json_object_bytes)) {
+      return false;
+    }
     value = json::object();
+    auto& members = value.get_ref<json::object_t&>();
     if (next() == '}') {
       return read_word("}");
     }
     while (true) {
       std::string key;
-      if (next() != '"' || !read_text(key) || next() != ':' || !read_word(":") || !read_value(value[key])) {
+      if (next() != '"' || !allocate(k_json_member_bytes) || !read_text(key) || next() != ':' || !read_word(":") ||
+          !read_value(members[std::move(key)])) {
         return false;
       }
       if (next() != ',') {
@@ -124,12 +162,16 @@ class Parser {
   }
 
   bool read_array(json& value) {
+    if (!allocate(k_json_array_bytes)) {
+      return false;
+    }
     value = json::array();
+    auto& elements = value.get_ref<json::array_t&>();
     if (next() == ']') {
       return read_word("]");
     }
     while (true) {
-      if (!read_value(value.emplace_back())) {
+      if (!make_room_for_element(elements) || !read_value(elements.emplace_back())) {
         return false;
       }
       if (next() != ',') {
@@ -139,10 +181,54 @@ class Parser {
     }
   }
 
+  bool make_room_for_element(json::array_t& elements) {
+    constexpr std::size_t k_allocator_bytes = 16;
+    if (elements.size() < elements.capacity()) {
+      return true;
+    }
+    const std::size_t capacity = std::max<std::size_t>(2 * elements.capacity(), 1);
+    if (!allocate(capacity * k_json_value_bytes + k_allocator_bytes)) {
+      return false;
+    }
+    elements.reserve(capacity);
+    return true;
+  }
+
+  /// Bytes up to the closing quote, escapes as they are written: at least what the text will have.
+  std::size_t raw_text_length() const {
+    std::size_t at = 0;
+    while (at < m_rest.size()) {
+      at += plain_json_length(m_rest.substr(at));
+      if (at >= m_rest.size() || m_rest[at] != '\\') {
+        break;
+      }
+      at += 2;
+    }
+    return std::min(at, m_rest.size());
+  }
+
+  /// Once for each long text, so that it never grows by copying.
+  bool make_room_for_text(std::string& text, std::size_t plain) {
+    if (text.size() + plain <= text.capacity()) {
+      return true;
+    }
+    const bool is_last = plain < m_rest.size() && m_rest[plain] == '"';
+    // A string object doubles the 15 bytes that it has inside.
+    const std::size_t capacity = std::max<std::size_t>(text.size() + (is_last ? plain : raw_text_length()), 30);
+    if (!allocate(string_heap_bytes(capacity))) {
+      return false;
+    }
+    text.reserve(capacity);
+    return true;
+  }
+
   bool read_text(std::string& text) {
     m_rest.remove_prefix(1);
     while (true) {
       const std::size_t plain = plain_json_length(m_rest);
+      if (!make_room_for_text(text, plain)) {
+        return false;
+      }
       text.append(m_rest, 0, plain);
       m_rest.remove_prefix(plain);
       if (read_word("\"")) {
@@ -225,6 +311,9 @@ class Parser {
         return false;
       }
     }
+    if (end > k_long_number && !allocate(string_heap_bytes(end))) {
+      return false;
+    }
     const std::string number(m_rest.substr(0, end));
     m_rest.remove_prefix(end);
     return set_number(value, number, whole);
@@ -250,13 +339,16 @@ class Parser {
 
   std::string_view m_rest;
   int m_levels_left;
-  bool m_too_deep = false;
+  const JsonBudget& m_budget;
+  std::size_t m_bytes = 0;
+  std::size_t m_claimed = 0;
+  Problem m_problem = Problem::none;
 };
 
 }  // namespace
 
-ParsedJson parse_json_text(std::string_view text, int max_depth) {
-  return Parser(text, max_depth).parse();
+ParsedJson parse_json_text(std::string_view text, int max_depth, const JsonBudget& budget) {
+  return Parser(text, max_depth, budget).parse();
 }
 
 }  // namespace dockbridge

@@ -242,6 +242,21 @@ std::string fold_repeated_lines(std::string_view text) {
 
 namespace {
 
+/// Code points that change the order or the lines of the text around them: bidirectional controls, U+2028, U+2029.
+/// 0 if `text` does not begin with one. Each takes two or three bytes.
+unsigned layout_control(std::string_view text) {
+  if (text.starts_with("\u061c")) {
+    return 0x061C;
+  }
+  if (text.size() < 3 || text[0] != '\xE2' || (text[1] != '\x80' && text[1] != '\x81')) {
+    return 0;
+  }
+  const unsigned code = 0x2000U + (static_cast<unsigned>(text[1] & 0x3F) << 6U) + static_cast<unsigned>(text[2] & 0x3F);
+  const bool is_one =
+      code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return is_one ? code : 0;
+}
+
 std::string printable(std::string_view text, std::size_t max_bytes, bool keep_lines) {
   const bool cut = text.size() > max_bytes;
   text = text.substr(0, max_bytes);
@@ -253,6 +268,9 @@ std::string printable(std::string_view text, std::size_t max_bytes, bool keep_li
     // U+0080 to U+009F are control characters too: a terminal takes U+009B for the start of an escape sequence.
     if (c == '\xC2' && static_cast<unsigned char>(valid[i + 1]) < 0xA0) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(valid[++i]));
+    } else if (const unsigned code = layout_control(std::string_view(valid).substr(i)); code != 0) {
+      out += fmt::format("\\u{:04x}", code);
+      i += code < 0x800 ? 1 : 2;
     } else if (keep_lines && (c == '\n' || c == '\t')) {
       out.push_back(c);
     } else if (c == '\n') {

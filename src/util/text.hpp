@@ -26,7 +26,8 @@ std::string plain_terminal_text(std::string_view text);
 /// Several equal lines in a row become one, and a line that says how often it comes again.
 std::string fold_repeated_lines(std::string_view text);
 
-/// One line without control characters, for logs and messages: they become visible escapes.
+/// One line for logs and messages: control characters, bidirectional controls and line separators become visible
+/// escapes.
 std::string printable_line(std::string_view text, std::size_t max_bytes);
 
 /// The same of several lines: line breaks and tabs stay.

@@ -12,6 +12,7 @@ namespace dockbridge::wire {
 namespace {
 
 constexpr char k_none = '-';
+constexpr unsigned k_all_permissions = 07777;
 constexpr std::array<std::string_view, 8> k_types = {"file",   "directory", "link", "fifo",
                                                      "socket", "block",     "char", "unknown"};
 
@@ -45,7 +46,8 @@ std::optional<FileEntry> take_entry(std::string_view& body) {
   const auto target = take_until('\0', body);
   const bool has_mode = mode != std::string_view(&k_none, 1);
   if (!type || std::find(k_types.begin(), k_types.end(), *type) == k_types.end() || !is_sized || !is_dated || !path ||
-      !target || (has_mode && !read_number(mode, entry.mode.emplace(), 8))) {
+      !target || entry.size > INT64_MAX ||
+      (has_mode && (!read_number(mode, entry.mode.emplace(), 8) || *entry.mode > k_all_permissions))) {
     return std::nullopt;
   }
   entry.type = *type;

@@ -45,7 +45,7 @@ std::string encode(const nlohmann::json& head, std::string_view body) {
 
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
   ParsedJson parsed = parse_json_text(text, max_depth);
-  if (parsed.too_deep) {
+  if (parsed.problem == ParsedJson::Problem::too_deep) {
     return fail("protocol_violation", fmt::format("JSON is nested deeper than {} levels", max_depth));
   }
   if (!parsed.value.is_object()) {

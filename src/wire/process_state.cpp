@@ -36,16 +36,17 @@ bool parse_enum(const json& value, const char* key, const std::array<std::string
   return parsed.has_value();
 }
 
+/// A number from 0 to `most`.
 template <typename Number>
-bool parse_number(const json& value, const char* key, Number& out) {
+bool parse_number(const json& value, const char* key, std::uint64_t most, Number& out) {
   const auto found = value.find(key);
-  if (found == value.end() || !found->is_number_integer()) {
+  const bool is_number = found != value.end() && found->is_number_integer() &&
+                         (found->is_number_unsigned() || found->get<std::int64_t>() >= 0);
+  if (!is_number || found->get<std::uint64_t>() > most) {
     return false;
   }
-  const bool fits = found->is_number_unsigned() ? std::in_range<Number>(found->get<std::uint64_t>())
-                                                : std::in_range<Number>(found->get<std::int64_t>());
-  out = found->get<Number>();
-  return fits;
+  out = static_cast<Number>(found->get<std::uint64_t>());
+  return true;
 }
 
 bool parse_flag(const json& value, const char* key, bool& out) {
@@ -59,7 +60,7 @@ bool parse_flag(const json& value, const char* key, bool& out) {
 
 bool parse_string(const json& value, const char* key, std::string& out) {
   const auto found = value.find(key);
-  if (found == value.end() || !found->is_string()) {
+  if (found == value.end() || !found->is_string() || found->get_ref<const std::string&>().size() > k_max_state_text) {
     return false;
   }
   out = found->get<std::string>();
@@ -95,8 +96,17 @@ Result<Usage> usage_from_json(const json& value) {
   if (!value.is_array() || value.size() != 4 || !std::all_of(value.begin(), value.end(), is_number)) {
     return fail("protocol_violation", "the agent sent a usage that is not well formed");
   }
-  return Usage{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(), value[2].get<std::uint64_t>(),
-               value[3].get<std::uint64_t>()};
+  const Usage usage{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(), value[2].get<std::uint64_t>(),
+                    value[3].get<std::uint64_t>()};
+  return is_plausible(usage) ? Result<Usage>(usage)
+                             : fail("protocol_violation", "the agent sent a usage that is out of range");
+}
+
+bool is_plausible(const Usage& usage) {
+  constexpr auto k_max_time = static_cast<std::uint64_t>(k_max_time_ms);
+  constexpr std::uint64_t k_max_kib = k_max_stream_bytes / 1024;
+  return usage.cpu_ms <= k_max_time && usage.peak_memory_kib <= k_max_kib && usage.read_bytes <= k_max_stream_bytes &&
+         usage.written_bytes <= k_max_stream_bytes;
 }
 
 json to_json(const StreamState& stream) {
@@ -108,7 +118,8 @@ Result<StreamState> stream_state_from_json(const json& value) {
   if (value.is_array() && value.size() == 3 && std::all_of(value.begin(), value.end(), is_offset)) {
     const StreamState stream{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(),
                              value[2].get<std::uint64_t>()};
-    if (stream.head_end <= stream.tail_start && stream.tail_start <= stream.total) {
+    if (stream.head_end <= stream.tail_start && stream.tail_start <= stream.total &&
+        stream.total <= k_max_stream_bytes) {
       return stream;
     }
   }
@@ -176,19 +187,21 @@ Result<ProcessState> process_state_from_json(const json& value) {
   const bool good =
       value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
       parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
-      parse_number(value, "endCode", state.end_code) && parse_enum(value, "cause", k_causes, state.cause) &&
-      parse_stream(value, "out", state.out) && parse_stream(value, "err", state.err) &&
-      parse_number(value, "idleMs", state.idle_ms) && parse_flag(value, "stdinOpen", state.stdin_open) &&
+      parse_number(value, "endCode", k_max_end_code, state.end_code) &&
+      parse_enum(value, "cause", k_causes, state.cause) && parse_stream(value, "out", state.out) &&
+      parse_stream(value, "err", state.err) && parse_number(value, "idleMs", k_max_time_ms, state.idle_ms) &&
+      parse_flag(value, "stdinOpen", state.stdin_open) &&
       (!value.contains("waitsForInput") || parse_enum(value, "waitsForInput", k_facts, state.waits_for_input)) &&
       (!value.contains("paused") || parse_flag(value, "paused", state.paused)) &&
-      (!state.ran_ms || parse_number(value, "ranMs", *state.ran_ms)) &&
-      (!value.contains("children") || parse_number(value, "children", state.children)) &&
+      (!state.ran_ms || parse_number(value, "ranMs", k_max_time_ms, *state.ran_ms)) &&
+      (!value.contains("children") || parse_number(value, "children", k_max_pid, state.children)) &&
       parse_string(value, "rationale", state.rationale) && parse_usage(value, "used", state.used) &&
       (!value.contains("terminal") || parse_flag(value, "terminal", state.terminal)) &&
-      parse_number(value, "pid", state.pid) && parse_number(value, "startedAtMs", state.started_at_ms) &&
-      parse_number(value, "endedAtMs", state.ended_at_ms) && parse_string(value, "command", state.command) &&
-      parse_string(value, "cwd", state.cwd) && parse_string(value, "owner", state.owner) &&
-      parse_string(value, "path", state.path);
+      parse_number(value, "pid", k_max_pid, state.pid) &&
+      parse_number(value, "startedAtMs", k_max_time_ms, state.started_at_ms) &&
+      parse_number(value, "endedAtMs", k_max_time_ms, state.ended_at_ms) &&
+      parse_string(value, "command", state.command) && parse_string(value, "cwd", state.cwd) &&
+      parse_string(value, "owner", state.owner) && parse_string(value, "path", state.path);
   if (!good) {
     return fail("protocol_violation", "the agent sent a process state that is not well formed");
   }

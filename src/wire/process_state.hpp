@@ -10,6 +10,17 @@
 
 namespace dockbridge::wire {
 
+// Ranges of the numbers that are read from a state directory or an agent, which are not trusted.
+
+/// Largest number of bytes of a stream. The sum of several does not overflow.
+inline constexpr std::uint64_t k_max_stream_bytes = std::uint64_t{1} << 60U;
+/// Largest time: the end of the year 9999 as Unix time. Also for spans, which are then free of overflow.
+inline constexpr std::int64_t k_max_time_ms = 253'402'300'799'999;
+inline constexpr std::int64_t k_max_pid = INT32_MAX;
+inline constexpr int k_max_end_code = 255;
+/// Longest text of a process: its command, working directory, owner, rationale or path.
+inline constexpr std::size_t k_max_state_text = 16 * 1024;
+
 /// How far a process has come.
 enum class Phase : std::uint8_t {
   running,  ///< the command runs
@@ -64,6 +75,9 @@ struct StreamState {
   std::uint64_t head_end = 0;
   std::uint64_t tail_start = 0;
 };
+
+/// Whether all numbers are within their ranges.
+bool is_plausible(const Usage& usage);
 
 /// Everything the host is told about a process.
 struct ProcessState {

@@ -22,6 +22,35 @@ TEST_CASE("dockbridge call prints the result and its exit status tells success")
   CHECK(call("execute_command", "not json").exit_code == 2);
 }
 
+TEST_CASE("call: control characters are visible on a terminal, and unchanged with --raw or in a pipe") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  // Clears the screen, sets the clipboard (OSC 52), a C1 sequence, a bell, another character set, a reversed line.
+  const std::string hostile = "\x1b[2Jx\x1b]52;c;ZXZpbA==\x07y\u009b31mz\x0e\u202etxt";
+  (void)container.sh(
+      "printf '%b' '\\033[2Jx\\033]52;c;ZXZpbA==\\007y\\0302\\023331mz\\016\\0342\\0200\\0256txt' > /app/hostile");
+  const std::string arguments = R"({"filePath":"/app/hostile","rationale":"x"})";
+  const std::string call = program_path() + " -c " + container.name() + " call file_read '" + arguments + "'";
+  const auto on_terminal = [](const std::string& command) {
+    return run({"script", "--quiet", "--return", "--command", command, "/dev/null"});
+  };
+  const Finished shown = on_terminal(call);
+  CAPTURE(shown.out);
+  CHECK(shown.exit_code == 0);
+  CHECK(shown.out.find("\\x1b[2Jx\\x1b]52;c;ZXZpbA==\\x07y\\x9b31mz\\x0e\\u202etxt") != std::string::npos);
+  for (const char* control : {"\x1b", "\x07", "\u009b", "\x0e", "\u202e"}) {
+    CHECK(shown.out.find(control) == std::string::npos);
+  }
+  CHECK(on_terminal(call + " --raw").out.find(hostile) != std::string::npos);
+  CHECK(run({program_path(), "-c", container.name(), "call", "file_read", arguments}).out.find(hostile) !=
+        std::string::npos);
+  // An error goes to stderr, which is the same terminal.
+  const Finished failed = on_terminal(
+      program_path() + " -c " + container.name() +
+      R"( call file_edit '{"filePath":"/app/hostile","oldString":"none","newString":"x","rationale":"x"}')");
+  CHECK(failed.exit_code == 1);
+  CHECK(failed.out.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("doctor finds a working container good") {
   const Container container("dockbridge-test:slim", {"--init"});
   const Finished finished = run({program_path(), "-c", container.name(), "doctor"});

@@ -34,7 +34,7 @@ struct House {
     http::Limits small;
     small.header_time = small.body_time = small.idle_time = milliseconds(0);
     small.keep_alive = milliseconds(5);
-    small.sessions = 3;
+    small.sessions_per_owner = 3;
     return small;
   }();
   http::Access access{{}};

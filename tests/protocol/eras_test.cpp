@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "support/program.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace dockbridge::test;
 
@@ -58,14 +60,19 @@ TEST_CASE("tools/list needs no engine and no params") {
 }
 
 TEST_CASE("files are copied from and to the host only where that was allowed") {
-  Server server({"--docker-host", "unix:///nonexistent/docker.sock", "--allow-host-path", "/srv/a", "--allow-host-path",
-                 "/srv/b:/srv/c"});
+  const TemporaryDirectory host;
+  for (const char* name : {"a", "b", "c"}) {
+    std::filesystem::create_directory(host / name);
+  }
+  const std::string at = host.path().string();
+  Server server({"--docker-host", "unix:///nonexistent/docker.sock", "--allow-host-path", at + "/a",
+                 "--allow-host-path", at + "/b:" + at + "/c"});
   server.initialize();
   const json tools = server.request("tools/list")["result"]["tools"];
   REQUIRE(tools.size() == 13);
   CHECK(tools[11]["name"] == "file_upload");
   CHECK(tools[12]["name"] == "file_download");
-  CHECK(tools[11].dump().find("/srv/a or /srv/b or /srv/c") != std::string::npos);
+  CHECK(tools[11].dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
 }
 
 TEST_CASE("an older revision is not shown what it does not know") {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "agent/files/revision.hpp"
+#include "util/file.hpp"
 
 namespace dockbridge::agent {
 
@@ -51,7 +52,7 @@ off_t size_of(int fd) {
 
 ContentPack::Volume ContentPack::Volume::open(int directory_fd, const char* name, int flags) {
   Volume volume;
-  volume.file.reset(::openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
+  volume.file = open_regular_at(directory_fd, name, O_RDWR | flags);
   return volume;
 }
 
@@ -138,7 +139,7 @@ void ContentPack::look_at(Volume& volume, const char* name) const {
 
 bool ContentPack::turn_over() {
   // Whoever still has the older one open shall not keep its blocks.
-  const Fd older(::openat(m_directory_fd, k_older_name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  const Fd older = open_regular_at(m_directory_fd, k_older_name, O_RDWR);
   const bool is_clear = !older || ::ftruncate(older.get(), 0) == 0;
   if (!is_clear || ::renameat(m_directory_fd, k_recent_name, m_directory_fd, k_older_name) != 0) {
     return false;

@@ -69,14 +69,14 @@ Result<ContentStore> ContentStore::open(int state_fd, Limits limits) {
 
 bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
   struct stat info {};
-  return ::fstatat(m_directory.get(), revision.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+  return ::fstatat(m_directory.get(), revision.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
          static_cast<std::uint64_t>(info.st_size) == size &&
          // What was used lately goes last.
          ::utimensat(m_directory.get(), revision.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size) {
-  if (size > m_limits.bytes / 2) {
+  if (size > most_content_bytes()) {
     return fail("too_large", fmt::format("{} bytes are too much for the store of earlier contents", size));
   }
   m_since_prune += size;
@@ -86,7 +86,7 @@ Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size)
     prune();
   }
   const std::string name = partial_name(revision);
-  Fd file(::openat(m_directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  Fd file = create_anew_at(m_directory.get(), name);
   return file ? Result<Fd>(std::move(file)) : fail(errno_error("store a content"));
 }
 
@@ -134,12 +134,14 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
     return file_of(*packed);
   }
   // Whoever expects a revision may say anything: it is not a path.
-  Fd file(is_revision(revision)
-              ? ::openat(m_directory.get(), revision.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
-              : -1);
-  return file ? Result<Fd>(std::move(file))
-              : fail("content_expired", "this earlier content is no longer kept",
-                     "Only so much of what was replaced is kept; write the file anew");
+  Fd file = is_revision(revision) ? open_regular_at(m_directory.get(), revision, O_RDONLY) : Fd();
+  struct stat info {};
+  // A larger one was never stored: it is forged, and hashing a hole of terabytes would take hours.
+  const bool is_kept =
+      file && ::fstat(file.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) <= most_content_bytes();
+  return is_kept ? Result<Fd>(std::move(file))
+                 : fail("content_expired", "this earlier content is no longer kept",
+                        "Only so much of what was replaced is kept; write the file anew");
 }
 
 Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {

@@ -44,6 +44,7 @@ class ContentStore {
       : m_pack(state_fd, limits.pack), m_directory(std::move(directory)), m_limits(limits) {}
   /// None also if it is damaged; there may be a file of its own then.
   [[nodiscard]] std::optional<std::string> get_packed(const std::string& revision);
+  [[nodiscard]] std::uint64_t most_content_bytes() const { return m_limits.bytes / 2; }
   [[nodiscard]] bool has(const std::string& revision, std::uint64_t size) const;
   Result<Fd> create(const std::string& revision, std::uint64_t size);
   Result<void> finish(const std::string& revision, const Result<void>& written) const;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "util/file.hpp"
+#include "util/temporary_name.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
@@ -74,6 +75,9 @@ void FileChanger::settle() {
   if (!unsettled.revision.empty()) {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
     (void)m_writer.store().put(unsettled.revision, unsettled.content);
+  }
+  if (unsettled.swept) {
+    remove_orphans(unsettled.swept.get());
   }
   if (unsettled.directory) {
     m_writer.spare().prepare(unsettled.directory.get());
@@ -169,6 +173,9 @@ Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Cur
       m_unsettled.directory.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
     }
   }
+  if (m_sweep.is_due(current.place.directory.get(), Clock::now())) {
+    m_unsettled.swept.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
+  }
   if (content.size() > k_most_revised_bytes) {
     change.id.clear();
     answer.notes.push_back(
@@ -235,6 +242,9 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
     return fail(text.error());
   }
   const bool is_stale = *expected != current->content.revision;
+  if (is_stale && request.expected) {
+    return fail(changed_since_read(*expected, *current));  // a revision that the caller names is a condition
+  }
   auto edited = apply_edits(*text, edits);
   if (!edited) {
     // That others have been there is the better explanation.

@@ -15,6 +15,7 @@
 #include "agent/files/file_history.hpp"
 #include "agent/files/file_space.hpp"
 #include "agent/files/file_writer.hpp"
+#include "agent/files/orphan_sweep.hpp"
 #include "agent/files/spare_file.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/text_page.hpp"
@@ -71,6 +72,10 @@ class FileChanger {
   Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   void abandon_staged();
 
+  /// The revision that `owner` saw or made last.
+  [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const {
+    return m_history.last_seen(owner, path);
+  }
   /// `owner` has been shown the content with this revision (empty: it has none), which is `whole` if that is known.
   void note_seen(const std::string& owner, const std::string& path, const std::string& revision,
                  std::optional<std::string> whole);
@@ -96,6 +101,7 @@ class FileChanger {
     std::string content;
     Fd replaced;   ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
     Fd directory;  ///< where that was, and where the next may be, if that is prepared for
+    Fd swept;      ///< a directory whose orphans are to be removed
   };
 
   FileChanger(int state_fd, ContentStore store, bool may_prepare);
@@ -120,6 +126,7 @@ class FileChanger {
   FileHistory m_history;
   std::unique_ptr<Staged> m_staged;
   Unsettled m_unsettled;
+  OrphanSweep m_sweep;
   bool m_may_prepare;
 };
 

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "agent/files/revision.hpp"
 #include "util/file.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::agent {
 
@@ -23,6 +25,8 @@ constexpr std::size_t k_first_window = 4 * 1024;
 constexpr std::size_t k_window_growth = 16;
 constexpr std::size_t k_longest_window = k_first_window * k_window_growth * k_window_growth;
 static_assert(k_longest_window >= FileHistory::k_most_log_bytes * 2);
+
+constexpr mode_t k_all_permissions = 07777;
 
 /// Fit to stand between separators.
 std::string escaped(std::string_view text) {
@@ -65,7 +69,8 @@ void FileHistory::note_seen(const std::string& owner, const std::string& path, c
 }
 
 std::optional<std::string> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
-  return last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
+  auto revision = last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
+  return revision && (revision->empty() || is_revision(*revision)) ? std::move(revision) : std::nullopt;
 }
 
 Result<void> FileHistory::note_change(const FileChange& change) const {
@@ -83,12 +88,16 @@ std::optional<FileChange> FileHistory::find_change(const std::string& path,
   if (id) {
     fields.insert(fields.begin(), *id);
   }
-  if (fields.size() != 4) {
+  const auto is_revision_or_none = [](std::string_view text) { return text.empty() || is_revision(text); };
+  if (fields.size() != 4 || !wire::is_change_id(fields[0]) || !is_revision_or_none(fields[1]) ||
+      !is_revision_or_none(fields[2])) {
     return std::nullopt;
   }
   FileChange change{std::string(fields[0]), path, std::string(fields[1]), std::string(fields[2]), 0};
-  std::from_chars(fields[3].data(), fields[3].data() + fields[3].size(), change.mode, 8);
-  return change;
+  const char* end = fields[3].data() + fields[3].size();
+  const auto mode = std::from_chars(fields[3].data(), end, change.mode, 8);
+  return mode.ec == std::errc() && mode.ptr == end && change.mode <= k_all_permissions ? std::optional(change)
+                                                                                       : std::nullopt;
 }
 
 std::string FileHistory::new_change_id() {
@@ -97,11 +106,17 @@ std::string FileHistory::new_change_id() {
   if (::getrandom(&number, sizeof number, 0) != sizeof number) {
     number = static_cast<std::uint64_t>(::getpid());
   }
-  return fmt::format("change_{:016x}", number);
+  return fmt::format("{}{:016x}", wire::k_change_prefix, number);
 }
 
 Result<void> FileHistory::append(const char* log, const std::string& line) const {
-  const Fd file(::openat(m_state_fd, log, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  constexpr int k_flags = O_RDWR | O_CREAT | O_APPEND;
+  Fd file = open_regular_at(m_state_fd, log, k_flags);
+  if (!file && (errno == EINVAL || errno == ELOOP)) {
+    // Somebody put a FIFO or a link in its place. A log that could never be written would make every change fail.
+    ::unlinkat(m_state_fd, log, 0);
+    file = open_regular_at(m_state_fd, log, k_flags);
+  }
   if (!file) {
     return fail(errno_error(log));
   }
@@ -122,7 +137,7 @@ Result<void> FileHistory::append(const char* log, const std::string& line) const
 
 /// From the end, as most of what is asked for was noted a moment ago.
 std::optional<std::string> FileHistory::last_line(const char* log, const std::string& start) const {
-  const Fd file(::openat(m_state_fd, log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd file = open_regular_at(m_state_fd, log, O_RDONLY);
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0) {
     return std::nullopt;
@@ -150,7 +165,7 @@ std::optional<std::string> FileHistory::last_line(const char* log, const std::st
 }
 
 std::string FileHistory::lines_of(const char* log) const {
-  return read_file_at(m_state_fd, log, k_most_log_bytes * 2).value_or("");
+  return read_regular_at(m_state_fd, log, k_most_log_bytes * 2).value_or("");
 }
 
 }  // namespace dockbridge::agent

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <vector>
 
 #include "util/beneath.hpp"
+#include "util/path_components.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // less the umask
+constexpr int k_max_links = 40;            // as the kernel
 
 std::string shown(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
@@ -144,7 +147,66 @@ Result<std::string> FileSpace::beneath(const std::string& path) const {
 }
 
 Fd FileSpace::open_way(int from, const std::string& way, int flags) const {
-  return is_limited() ? open_confined(from, way, flags) : Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
+  if (!is_limited()) {
+    return Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
+  }
+  Fd opened = open_confined(from, way, flags);
+  // The kernel rejects every absolute link, also one that leads to a place beneath the root.
+  return opened || errno != EXDEV || from != m_directory.get() ? std::move(opened) : open_by_components(way, flags);
+}
+
+/// Never opens a link or "..", and goes on only from a directory that it has opened beneath the root. So whatever is
+/// swapped meanwhile, it stays beneath the root.
+Fd FileSpace::open_by_components(const std::string& way, int flags) const {
+  std::vector<Fd> above;  // the directories on the way, beneath the root
+  std::vector<std::string> pending;
+  push_path_components(way, pending);
+  int links = 0;
+  Fd opened = open_confined(m_directory.get(), ".", O_PATH | O_DIRECTORY, Links::none);
+  while (opened && !pending.empty()) {
+    const std::string name = std::move(pending.back());
+    pending.pop_back();
+    if (name == "..") {
+      if (above.empty()) {
+        errno = EXDEV;
+        return {};
+      }
+      opened = std::move(above.back());
+      above.pop_back();
+      continue;
+    }
+    Fd next = open_confined(opened.get(), name, O_PATH | O_NOFOLLOW);
+    struct stat info {};
+    if (!next || ::fstat(next.get(), &info) != 0) {
+      return {};
+    }
+    if (!S_ISLNK(info.st_mode)) {
+      above.push_back(std::move(opened));
+      opened = std::move(next);
+      continue;
+    }
+    std::string target(PATH_MAX, '\0');
+    const ssize_t length = ::readlinkat(next.get(), "", target.data(), target.size());
+    target.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    if (target.empty() || ++links > k_max_links) {
+      errno = target.empty() ? ENOENT : ELOOP;
+      return {};
+    }
+    if (target.front() == '/') {
+      const auto rest = beneath(target);
+      if (!rest) {
+        errno = EXDEV;
+        return {};
+      }
+      target = *rest;
+      if (!above.empty()) {
+        opened = std::move(above.front());
+        above.clear();
+      }
+    }
+    push_path_components(target, pending);
+  }
+  return (flags & O_PATH) != 0 || !opened ? std::move(opened) : open_confined(opened.get(), ".", flags, Links::none);
 }
 
 Result<ResolvedFile> FileSpace::find(const std::string& path) const {

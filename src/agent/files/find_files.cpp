@@ -6,14 +6,14 @@
 
 #include "agent/files/found_path.hpp"
 #include "agent/files/open_beneath.hpp"
+#include "util/clock.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
 
 std::int64_t modified_ns(const struct stat& info) {
-  constexpr std::int64_t k_ns_per_second = 1'000'000'000;
-  return info.st_mtim.tv_sec * k_ns_per_second + info.st_mtim.tv_nsec;
+  return file_nanoseconds(info.st_mtim);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "agent/files/found_path.hpp"
 #include "agent/files/open_beneath.hpp"
+#include "util/clock.hpp"
 
 namespace dockbridge::agent {
 
@@ -12,7 +13,6 @@ namespace {
 
 /// None if it has vanished. Looks closer only if it has to: that takes longer than all the rest of a listing.
 std::optional<ListedName> describe(FoundPath found, int directory_fd, bool details) {
-  constexpr std::int64_t k_ns_per_second = 1'000'000'000;
   constexpr mode_t k_permissions = 07777;
   ListedName entry;
   entry.type = found.type;
@@ -23,7 +23,7 @@ std::optional<ListedName> describe(FoundPath found, int directory_fd, bool detai
     }
     entry.type = file_type_of_mode(info.st_mode);
     entry.size = static_cast<std::uint64_t>(info.st_size);
-    entry.modified_ns = info.st_mtim.tv_sec * k_ns_per_second + info.st_mtim.tv_nsec;
+    entry.modified_ns = file_nanoseconds(info.st_mtim);
     entry.mode = info.st_mode & k_permissions;
   }
   if (entry.type == FileType::symlink) {

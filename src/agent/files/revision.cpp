@@ -29,10 +29,6 @@ Result<std::string> revision_of_file(int fd) {
   return read ? Result<std::string>(hash.revision()) : fail(read.error());
 }
 
-bool is_revision(std::string_view text) {
-  return text.size() == k_revision_length && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 struct RevisionHash::State {
   XXH3_state_t hash;
 };

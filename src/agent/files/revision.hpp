@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "util/error.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::agent {
 
@@ -13,8 +14,8 @@ namespace dockbridge::agent {
 std::string revision_of(std::string_view bytes);
 /// Of what is in a file, from its start to its end.
 Result<std::string> revision_of_file(int fd);
-bool is_revision(std::string_view text);
-inline constexpr std::size_t k_revision_length = 32;
+using wire::is_revision;
+using wire::k_revision_length;
 
 /// The same for what comes in pieces.
 class RevisionHash {

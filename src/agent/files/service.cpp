@@ -13,9 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/files/binary_kind.hpp"
+#include "agent/files/download.hpp"
 #include "agent/files/file_changer.hpp"
 #include "agent/files/searching.hpp"
 #include "agent/files/text_page.hpp"
+#include "util/clock.hpp"
 #include "util/file.hpp"
 #include "util/memory.hpp"
 #include "util/text.hpp"
@@ -61,7 +63,7 @@ std::optional<mode_t> mode_of(const json& head) {
 json describe(const ResolvedFile& file) {
   return {{"path", file.path},
           {"mode", file.info.st_mode & 07777U},
-          {"modifiedAtMs", file.info.st_mtim.tv_sec * 1000 + file.info.st_mtim.tv_nsec / 1'000'000}};
+          {"modifiedAtMs", file_milliseconds(file.info.st_mtim)}};
 }
 
 Result<ResolvedFile> find_regular(const json& head) {
@@ -72,6 +74,20 @@ Result<ResolvedFile> find_regular(const json& head) {
   }
   const auto regular = expect_regular(*file);
   return regular ? std::move(file) : fail(regular.error());
+}
+
+/// The same with size, revision and kind.
+Answer describe_content(const ResolvedFile& file, const FileContent& content) {
+  Answer answer{describe(file)};
+  answer.head["size"] = content.size;
+  answer.head["revision"] = content.revision;
+  answer.head["kind"] = "text";
+  if (!content.page) {
+    const auto image = image_type_of(content.start);
+    answer.head["kind"] = image ? "image" : "binary";
+    answer.head["type"] = image ? *image : describe_binary(content.start);
+  }
+  return answer;
 }
 
 /// The requests that change files, and those that look at them.
@@ -89,7 +105,7 @@ class Service {
         {"file.read", &Service::read},   {"file.bytes", &Service::bytes},     {"file.write", &Service::write},
         {"file.edit", &Service::edit},   {"file.undo", &Service::undo},       {"file.stage", &Service::stage},
         {"file.list", &Service::search}, {"file.abandon", &Service::abandon}, {"file.glob", &Service::search},
-        {"file.grep", &Service::search}};
+        {"file.grep", &Service::search}, {"file.open", &Service::open},       {"file.next", &Service::next}};
     const auto& name = frame.head.at("op").get_ref<const std::string&>();
     const auto operation = k_operations.find(name);
     if (operation == k_operations.end()) {
@@ -114,18 +130,17 @@ class Service {
     if (!content) {
       return fail(content.error());
     }
-    m_changer.note_seen(head.at("owner").get<std::string>(), file->path, content->revision, std::move(content->whole));
-    Answer answer{describe(*file)};
-    answer.head["size"] = content->size;
-    answer.head["revision"] = content->revision;
+    const std::string owner = head.at("owner").get<std::string>();
+    const auto before = request.offset != 0 ? m_changer.last_seen(owner, file->path) : std::nullopt;
+    Answer answer = describe_content(*file, *content);
+    if (before && !content->revision.empty() && *before != content->revision) {
+      answer.head["previousRevision"] = *before;
+    }
+    m_changer.note_seen(owner, file->path, content->revision, std::move(content->whole));
     if (!content->page) {
-      const auto image = image_type_of(content->start);
-      answer.head["kind"] = image ? "image" : "binary";
-      answer.head["type"] = image ? *image : describe_binary(content->start);
       return answer;
     }
     TextPage& page = *content->page;
-    answer.head["kind"] = "text";
     answer.head["firstLine"] = page.first_line;
     answer.head["lines"] = page.lines;
     answer.head["more"] = page.more;
@@ -155,6 +170,50 @@ class Service {
     }
     answer.body.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     answer.head["size"] = file->info.st_size;
+    return answer;
+  }
+
+  /// Opens a file that `next` hands out. With an owner, also tells what the file is, and notes that the owner has seen
+  /// it.
+  Result<Answer> open(const wire::Frame& frame) {
+    m_download.reset();
+    const auto file = find_regular(frame.head);
+    auto download = file ? Download::open(*file) : fail(file.error());
+    if (!download) {
+      return fail(download.error());
+    }
+    Answer answer{describe(*file)};
+    if (frame.head.contains("owner")) {
+      auto content = read_content(*file, {.limit = 0});
+      if (!content) {
+        return fail(content.error());
+      }
+      answer = describe_content(*file, *content);
+      m_changer.note_seen(frame.head["owner"].get<std::string>(), file->path, content->revision,
+                          std::move(content->whole));
+    }
+    answer.head["size"] = (*download)->size();
+    answer.head["staging"] = true;
+    m_download = std::move(*download);
+    return answer;
+  }
+
+  Result<Answer> next(const wire::Frame& frame) {
+    if (!m_download) {
+      return fail("nothing_staged", "No file is open for this copy", "Begin again");
+    }
+    auto piece = m_download->next(std::min(frame.head.at("max").get<std::size_t>(), wire::k_max_body_to_host));
+    if (!piece) {
+      m_download.reset();
+      return fail(piece.error());
+    }
+    Answer answer{{{"offset", piece->offset}, {"checked", piece->checked}}, std::move(piece->bytes)};
+    if (piece->complete) {
+      answer.head["revision"] = m_download->revision();
+      m_download.reset();
+    } else {
+      answer.head["staging"] = true;
+    }
     return answer;
   }
 
@@ -216,6 +275,7 @@ class Service {
 
   Result<Answer> abandon(const wire::Frame& /*frame*/) {
     m_changer.abandon_staged();
+    m_download.reset();
     return Answer{};
   }
 
@@ -249,6 +309,7 @@ class Service {
   }
 
   FileChanger m_changer;
+  std::unique_ptr<Download> m_download;
 };
 
 std::string respond(Service& service, const wire::Frame& frame) {

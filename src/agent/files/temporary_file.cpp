@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -12,26 +11,17 @@
 #include <cstdio>
 #include <utility>
 
+#include "util/temporary_name.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::string_view k_prefix = ".dockbridge-";
-constexpr std::string_view k_suffix = ".tmp";
 constexpr mode_t k_new_file_mode = 0666;  // less the umask
 constexpr mode_t k_permission_bits = 07777;
 constexpr std::size_t k_most_attribute_bytes = 64 * 1024;
 constexpr std::size_t k_shown_name_bytes = 1000;
-
-std::string new_name() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
-    number = static_cast<std::uint64_t>(::getpid());
-  }
-  return fmt::format("{}{:016x}{}", k_prefix, number, k_suffix);
-}
 
 mode_t umask_now() {
   const mode_t mask = ::umask(022);
@@ -99,12 +89,8 @@ TemporaryFile::~TemporaryFile() {
   }
 }
 
-bool TemporaryFile::is_name_of_one(std::string_view name) {
-  return name.starts_with(k_prefix) && name.ends_with(k_suffix);
-}
-
 Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal& journal, SpareFile* spare) {
-  std::string name = new_name();
+  std::string name = new_temporary_name();
   const std::string folder = place.path.substr(0, place.path.rfind('/') + 1);
   if (auto noted = journal.begin_temporary(folder + name); !noted) {
     return fail(noted.error());
@@ -119,6 +105,7 @@ Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal
     // Pseudo file systems say so of every new name.
     return fail(file_error(place.path, number == ENOENT && is_there(place.directory) ? EACCES : number));
   }
+  lock_temporary(file.get());
   return TemporaryFile(place, journal, std::move(name), std::move(file));
 }
 
@@ -175,6 +162,7 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
   if (before != nullptr && !is_untouched(*m_place, *before)) {
     return fail(touched(m_place->path));
   }
+  unlock_temporary(m_file.get());
   const bool moved = before != nullptr
                          ? ::renameat(directory, m_name.c_str(), directory, to) == 0
                          : ::renameat2(directory, m_name.c_str(), directory, to, RENAME_NOREPLACE) == 0 ||

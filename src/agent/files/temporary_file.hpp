@@ -23,7 +23,6 @@ class TemporaryFile {
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
 
-  static bool is_name_of_one(std::string_view name);
   /// Whether `create` failed because no file can be made in that directory.
   static bool has_no_place(const Error& error) { return error.code == "no_permission" || error.code == "read_only"; }
 

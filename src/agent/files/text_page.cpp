@@ -19,6 +19,7 @@ constexpr std::size_t k_start_bytes = 512;
 constexpr std::size_t k_chunk_bytes = 256ULL * 1024;
 /// Of a file that is not read as a whole, how much decides what encoding it has.
 constexpr std::uint64_t k_judged_bytes = 4ULL * 1024 * 1024;
+constexpr int k_max_tries = 3;
 
 /// How many bytes a number of characters takes; all, if there are not so many.
 std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
@@ -149,8 +150,9 @@ class LargeFile {
     std::uint64_t total = 0;
     if (whole) {
       // Once for what is to be known before the first line is taken.
-      for (std::uint64_t at = 0; at < m_size;) {
-        const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
+      std::uint64_t at = 0;
+      while (at < m_size) {
+        const auto piece = read_chunk(at);
         if (!piece) {
           return fail(piece.error());
         }
@@ -158,11 +160,13 @@ class LargeFile {
           break;  // it was truncated meanwhile
         }
         hash.feed(*piece);
+        m_revisions.push_back(revision_of(*piece));
         detector.feed(*piece);
         total += static_cast<std::uint64_t>(std::count(piece->begin(), piece->end(), '\n'));
         m_ends_with_newline = piece->back() == '\n';
         at += piece->size();
       }
+      m_size = at;
       total += m_ends_with_newline ? 0 : 1;
       content.revision = hash.revision();
     } else {
@@ -205,6 +209,11 @@ class LargeFile {
   }
 
  private:
+  /// What is appended meanwhile is not part of the file.
+  [[nodiscard]] Result<std::string> read_chunk(std::uint64_t at) const {
+    return read_at(m_fd, at, static_cast<std::size_t>(std::min<std::uint64_t>(k_chunk_bytes, m_size - at)), m_path);
+  }
+
   /// Where the lines begin that are asked for from the end.
   Result<std::uint64_t> find_from_end() {
     auto wanted = static_cast<std::uint64_t>(-m_request.offset);
@@ -250,9 +259,16 @@ class LargeFile {
       cut = false;
     };
     for (std::uint64_t at = start; at < m_size && !page.is_full();) {
-      const auto piece = read_at(m_fd, at, k_chunk_bytes, m_path);
+      const auto piece = read_chunk(at);
       if (!piece) {
         return fail(piece.error());
+      }
+      // The lines have to be of the revision that is stated.
+      if (const std::size_t index = at / k_chunk_bytes;
+          !m_revisions.empty() && (index >= m_revisions.size() || revision_of(*piece) != m_revisions[index])) {
+        return fail("file_changed",
+                    fmt::format("File was written to while it was read: {}", printable_line(m_path, 300)),
+                    "Read it again when nothing writes to it");
       }
       if (piece->empty()) {
         break;  // it was truncated meanwhile
@@ -304,6 +320,7 @@ class LargeFile {
   const PageRequest& m_request;
   Encoding m_encoding = Encoding::utf8;
   bool m_ends_with_newline = true;
+  std::vector<std::string> m_revisions;  ///< of each piece that the file's revision is made of
 };
 
 }  // namespace
@@ -351,10 +368,11 @@ Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& re
   }
   content.size = std::max<std::uint64_t>(content.size, bytes->size());
   bytes = std::string();
-  if (auto read = LargeFile(fd->get(), file.path, content.size, request).read(content); !read) {
-    return fail(read.error());
+  auto read = LargeFile(fd->get(), file.path, content.size, request).read(content);
+  for (int tries = 1; !read && read.error().code == "file_changed" && tries < k_max_tries; ++tries) {
+    read = LargeFile(fd->get(), file.path, content.size, request).read(content);
   }
-  return content;
+  return read ? Result<FileContent>(std::move(content)) : fail(read.error());
 }
 
 }  // namespace dockbridge::agent

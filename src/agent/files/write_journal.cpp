@@ -12,11 +12,12 @@
 #include <memory>
 #include <utility>
 
+#include "agent/files/file_space.hpp"
 #include "agent/files/in_place.hpp"
 #include "agent/files/revision.hpp"
-#include "agent/files/temporary_file.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
+#include "util/temporary_name.hpp"
 
 namespace dockbridge::agent {
 
@@ -25,6 +26,8 @@ namespace {
 constexpr const char* k_what = "the state directory's journal of writes";
 constexpr std::string_view k_prefix = "writing_";
 constexpr std::size_t k_most_bytes = 64 * 1024;
+/// Journals that are made before it is given up to lock one.
+constexpr int k_most_attempts = 100;
 constexpr char k_temporary = 'T';
 constexpr char k_in_place = 'P';
 
@@ -37,7 +40,7 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
     if (!name.starts_with(k_prefix)) {
       continue;
     }
-    const Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    const Fd file = open_regular_at(state_fd, name, O_RDWR);
     if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && !visit(name, file.get())) {
       return;
     }
@@ -74,17 +77,21 @@ WriteJournal::~WriteJournal() {
 
 Result<WriteJournal> WriteJournal::open(int state_fd) {
   static std::atomic<int> count{0};
-  while (true) {
+  for (int attempt = 0; attempt < k_most_attempts; ++attempt) {
     std::string name = fmt::format("{}{}_{}_{}", k_prefix, ::getpid(), unix_milliseconds_now(), ++count);
     Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};
-    if (!file || ::flock(file.get(), LOCK_EX) != 0 || ::fstat(file.get(), &info) != 0) {
+    const bool is_locked = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+    if (!is_locked && (!file || errno != EWOULDBLOCK)) {
       return fail(file_error(k_what, errno));
     }
-    if (info.st_nlink > 0) {  // else another process took it for a leftover, before the lock
+    // Another process may have taken it for a leftover before it was locked. It is not waited for: it may be hostile.
+    if (is_locked && ::fstat(file.get(), &info) == 0 && info.st_nlink > 0) {
       return WriteJournal(state_fd, std::move(name), std::move(file));
     }
+    ::unlinkat(state_fd, name.c_str(), 0);
   }
+  return fail(file_error(k_what, EBUSY));
 }
 
 Result<void> WriteJournal::note(const std::string& line) {
@@ -121,10 +128,10 @@ bool WriteJournal::has_leftovers(int state_fd) {
 
 void WriteJournal::recover(int state_fd, ContentStore& store) {
   visit_leftovers(state_fd, [&](const std::string& name, int) {
-    const std::string note = read_file_at(state_fd, name, k_most_bytes).value_or("");
+    const std::string note = read_regular_at(state_fd, name, k_most_bytes).value_or("");
     const std::string rest = note.empty() ? "" : note.substr(1);
     bool done = true;
-    if (note.starts_with(k_temporary) && TemporaryFile::is_name_of_one(rest.substr(rest.rfind('/') + 1))) {
+    if (note.starts_with(k_temporary) && is_temporary_name(rest.substr(rest.rfind('/') + 1))) {
       ::unlink(rest.c_str());
     } else if (note.starts_with(k_in_place) && rest.size() > 2 * k_revision_length) {
       done = put_back(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),

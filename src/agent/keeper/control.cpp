@@ -13,6 +13,22 @@ namespace dockbridge::agent {
 
 static_assert(std::endian::native == std::endian::little, "control packets are sent as they lie in memory");
 
+namespace {
+
+/// Anybody in the container can listen at a keeper's name, so its numbers are within their ranges or it is no keeper.
+bool is_sound(const StatePacket& state) {
+  constexpr auto k_max_time = static_cast<std::uint64_t>(wire::k_max_time_ms);
+  const auto is_time = [](std::int64_t ms) { return ms >= 0 && ms <= wire::k_max_time_ms; };
+  return state.phase <= static_cast<std::uint8_t>(wire::Phase::closed) &&
+         state.end <= static_cast<std::uint8_t>(wire::EndKind::unknown) && state.end_code >= 0 &&
+         state.end_code <= wire::k_max_end_code && state.pid >= 0 && state.pid <= wire::k_max_pid &&
+         state.out_total <= wire::k_max_stream_bytes && state.err_total <= wire::k_max_stream_bytes &&
+         state.idle_ms <= k_max_time && state.starved_ms <= k_max_time && state.children <= wire::k_max_pid &&
+         is_time(state.ended_at_ms) && is_time(state.ended_uptime_ms) && wire::is_plausible(state.used);
+}
+
+}  // namespace
+
 std::optional<StatePacket> state_in(const ControlPacket& packet) {
   StatePacket state;
   if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
@@ -21,7 +37,7 @@ std::optional<StatePacket> state_in(const ControlPacket& packet) {
   state.header = packet.header;
   std::copy_n(packet.payload.data(), std::min(packet.payload.size(), sizeof state - sizeof state.header),
               reinterpret_cast<char*>(&state) + sizeof state.header);
-  return state;
+  return is_sound(state) ? std::optional(state) : std::nullopt;
 }
 
 std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet) {
@@ -30,7 +46,9 @@ std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet) {
     return std::nullopt;
   }
   std::memcpy(&answer, packet.payload.data(), sizeof answer);
-  return answer;
+  const bool is_sound = answer.before <= static_cast<std::uint8_t>(Before::another_call) &&
+                        std::max({answer.units, answer.seen_out, answer.seen_err}) <= wire::k_max_stream_bytes;
+  return is_sound ? std::optional(answer) : std::nullopt;
 }
 
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload) {

@@ -36,6 +36,8 @@ constexpr milliseconds k_frozen{1000};
 /// What a shell adds to a signal's number for its exit status.
 constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
+/// How often an end is tried to be recorded that there was no room for.
+constexpr milliseconds k_record_interval{1000};
 
 bool is_readable(int fd) {
   pollfd polled{fd, POLLIN, 0};
@@ -124,7 +126,7 @@ Fd Keeper::run(Fd first_link) {
 
 void Keeper::loop() {
   std::vector<pollfd> polled;
-  while (m_phase != wire::Phase::closed) {
+  while (m_phase != wire::Phase::closed || m_end_unrecorded) {
     polled.clear();
     const auto watch = [&](const Fd& fd, short events) { polled.push_back({fd ? fd.get() : -1, events, 0}); };
     polled.push_back({m_surroundings.signals, POLLIN, 0});
@@ -217,6 +219,9 @@ int Keeper::poll_timeout_ms() const {
   if (is_watched_for_input()) {
     consider(m_last_look + m_look_interval);
   }
+  if (m_end_unrecorded) {
+    consider(m_next_record);
+  }
   if (!next) {
     return -1;
   }
@@ -269,12 +274,12 @@ void Keeper::reap() {
     }
   }
   if (main_ended || (childless && m_phase == wire::Phase::exited)) {
-    record_end(childless);
+    note_end(childless);
   }
 }
 
 /// The end is recorded only when everything the command wrote before it is in the spool.
-void Keeper::record_end(bool closed) {
+void Keeper::note_end(bool closed) {
   read_output(m_out_pipe, m_out, k_drain_bytes);
   read_output(m_err_pipe, m_err, k_drain_bytes);
   m_phase = closed ? wire::Phase::closed : wire::Phase::exited;
@@ -295,8 +300,20 @@ void Keeper::record_end(bool closed) {
   if (closed) {
     m_stdin_pipe.reset();
   }
-  // If it cannot be written (disk full), sessions that are connected hear it; later ones will say "unknown".
-  m_end_recorded = append(m_assignment.journal.get(), m_assignment.process, m_status).has_value();
+  record_end();
+}
+
+/// The session has reserved room for the line, but not for what was taken under keys. Where there is no room (the file
+/// system cannot reserve any), the keeper stays and tries again: as long as it lives, it tells how the command ended.
+void Keeper::record_end() {
+  auto recorded = append(m_assignment.journal.get(), m_assignment.process, m_status);
+  if (!recorded && !m_status.taken.empty()) {
+    Status without_keys = m_status;
+    without_keys.taken.clear();
+    recorded = append(m_assignment.journal.get(), m_assignment.process, without_keys);
+  }
+  m_end_unrecorded = !recorded;
+  m_next_record = Clock::now() + k_record_interval;
 }
 
 /// The kernel says how often it has killed, but not whom: a shell whose command it killed ends with 137.
@@ -378,6 +395,9 @@ void Keeper::check_timers() {
     // Again and again: what is killed may have forked meanwhile. Once none is left, the loop ends by itself.
     m_kill_at = now + k_kill_again;
     signal_descendants(SIGKILL);
+  }
+  if (m_end_unrecorded && now >= m_next_record) {
+    record_end();
   }
 }
 

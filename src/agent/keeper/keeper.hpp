@@ -62,7 +62,9 @@ class Keeper {
 
   void read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most);
   void reap();
-  void record_end(bool closed);
+  void note_end(bool closed);
+  /// Writes the end to the journal.
+  void record_end();
   [[nodiscard]] bool was_killed_for_memory() const;
   void write_input();
   void accept_link();
@@ -105,7 +107,8 @@ class Keeper {
   pid_t m_pid = 0;
   wire::Phase m_phase = wire::Phase::running;
   Status m_status;
-  bool m_end_recorded = false;
+  bool m_end_unrecorded = false;    // it has ended, and the journal does not say so yet
+  Clock::time_point m_next_record;  // of that
   bool m_has_polled = false;
   bool m_settled = false;
   Clock::time_point m_last_activity;

@@ -253,7 +253,7 @@ void Keeper::tell_watchers() {
     const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
     const bool asks = link.watches_input && m_waits_for_input == wire::WaitsForInput::yes;
     const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew) || asks);
-    const bool free = link.first && m_phase == wire::Phase::closed && m_end_recorded;
+    const bool free = link.first && m_phase == wire::Phase::closed && !m_end_unrecorded;
     now.header.value = free ? k_keeper_is_free : 0;
     if (due && send_state(link.socket.get(), now)) {
       link.sent = now;

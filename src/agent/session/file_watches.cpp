@@ -24,9 +24,7 @@ constexpr std::uint32_t k_changes = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_
 
 std::int64_t modified_ms(const FilePlace& place) {
   struct stat info {};
-  return ::fstatat(place.directory.get(), place.name.c_str(), &info, 0) == 0
-             ? info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1'000'000
-             : 0;
+  return ::fstatat(place.directory.get(), place.name.c_str(), &info, 0) == 0 ? file_milliseconds(info.st_mtim) : 0;
 }
 
 }  // namespace

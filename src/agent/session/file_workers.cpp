@@ -30,6 +30,12 @@ bool is_search(const wire::Frame& frame) {
   return op == "file.grep" || op == "file.glob" || op == "file.list";
 }
 
+/// May take long and changes nothing: its worker can be killed at any moment.
+bool is_killable(const wire::Frame& frame) {
+  const auto& op = frame.head.at("op").get_ref<const std::string&>();
+  return is_search(frame) || op == "file.open" || op == "file.next";
+}
+
 std::string staging_of(const wire::Frame& frame) {
   return frame.head.value("staging", std::string());
 }
@@ -41,7 +47,7 @@ FileWorkers::FileWorkers(EventLoop& loop, std::string state_path, Answer answer)
 
 FileWorkers::~FileWorkers() {
   for (const Worker& worker : m_workers) {
-    if (worker.request && worker.searches) {
+    if (worker.request && worker.is_killable) {
       kill(worker);
     }
   }
@@ -60,8 +66,11 @@ bool FileWorkers::may_start(const wire::Frame& frame) const {
   if (is_search(frame)) {
     return count([](const Worker& worker) { return worker.request && worker.searches; }) < k_most_searches;
   }
-  return count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers ||
-         !staging_of(frame).empty();
+  const std::string staging = staging_of(frame);
+  // What has begun goes on: others may wait for its worker.
+  const bool has_begun = !staging.empty() && count([&](const Worker& worker) { return worker.staging == staging; }) > 0;
+  return has_begun ||
+         count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers;
 }
 
 void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
@@ -97,6 +106,7 @@ void FileWorkers::start(std::uint64_t request, const wire::Frame& frame) {
   }
   worker->request = request;
   worker->searches = is_search(frame);
+  worker->is_killable = is_killable(frame);
   worker->staging = staging_of(frame);
   worker->outgoing = wire::encode(frame.head, frame.body);
   write_to(worker);
@@ -204,8 +214,8 @@ void FileWorkers::cancel(std::uint64_t request) {
   }
   const auto worker =
       std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.request == request; });
-  // Only what may take long and changes nothing; anything else is about to be finished.
-  if (worker != m_workers.end() && worker->searches) {
+  // Anything else is about to be finished.
+  if (worker != m_workers.end() && worker->is_killable) {
     kill(*worker);
     drop(worker);
     start_waiting();

@@ -22,7 +22,7 @@ class FileWorkers {
   using Answer = std::function<void(const wire::Frame& frame)>;
 
   FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
-  /// Ends searches, which nobody waits for any more; a change that is under way is finished.
+  /// Ends searches and copies, which nobody waits for any more; a change that is under way is finished.
   ~FileWorkers();
   FileWorkers(const FileWorkers&) = delete;
   FileWorkers& operator=(const FileWorkers&) = delete;
@@ -41,7 +41,8 @@ class FileWorkers {
     std::string outgoing{};
     std::optional<std::uint64_t> request{};
     bool searches = false;
-    std::string staging{};  ///< it gathers a content, and can do nothing else meanwhile
+    bool is_killable = false;
+    std::string staging{};  ///< it gathers or hands out a content, and can do nothing else meanwhile
   };
   struct Waiting {
     std::uint64_t request;

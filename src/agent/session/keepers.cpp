@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 /// More than any keeper says; one that is not to be believed must not make times overflow.
-constexpr std::chrono::hours k_longest_idle{24 * 365 * 100};
+constexpr milliseconds k_longest_idle = std::chrono::hours{24 * 365 * 100};
 
 }  // namespace
 
@@ -64,8 +64,10 @@ void Session::on_keeper(const std::string& id) {
     case Received::nothing:
       return;
     case Received::packet:
-      on_keeper_packet(process, packet);
-      return;
+      if (on_keeper_packet(process, packet)) {
+        return;
+      }
+      break;
     case Received::hangup:
       break;
   }
@@ -74,12 +76,12 @@ void Session::on_keeper(const std::string& id) {
   forget_if_done(id);
 }
 
-void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
+bool Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
   switch (static_cast<Answer>(packet.header.type)) {
     case Answer::state: {
       auto state = state_in(packet);
-      if (!state) {
-        return;
+      if (!state || (state->header.value == k_keeper_is_free && !process.has_own_keeper)) {
+        return false;
       }
       leave_out_frozen_time(*state);
       process.last = state;
@@ -90,28 +92,37 @@ void Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       if (state->header.value == k_keeper_is_free) {
         take_back_keeper(process.id);
       }
-      return;
+      return true;
     }
-    case Answer::accepted:
+    case Answer::accepted: {
       if (process.input_requests.empty()) {
-        return;
+        return true;
       }
-      if (const auto found = once_answer_in(packet)) {
-        answer_once(process.input_requests.front(), packet.header.value, *found);
+      const InputRequest input = process.input_requests.front();
+      const auto found = input.once ? once_answer_in(packet) : std::nullopt;
+      if (packet.header.value > input.most || found.has_value() != input.once) {
+        return false;
+      }
+      if (found) {
+        answer_once(input.request, packet.header.value, *found);
       } else {
-        answer(process.input_requests.front(), {{"accepted", packet.header.value}});
+        answer(input.request, {{"accepted", packet.header.value}});
       }
       process.input_requests.pop_front();
-      return;
+      return true;
+    }
     case Answer::screen:
       for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {
         answer_screen(request, process.id);
       }
-      return;
+      return true;
     case Answer::start_failed:
-      on_start_failed(process.id, packet.payload);
-      return;
+      if (process.has_own_keeper) {
+        on_start_failed(process.id, packet.payload);
+      }
+      return process.has_own_keeper;
   }
+  return true;  // of a newer version
 }
 
 /// Time in which the process could not run is no silence.
@@ -153,9 +164,9 @@ std::optional<KeeperLink> Session::detach(Process& process) {
   if (link) {
     m_loop.remove(link->fd());
   }
-  for (const std::uint64_t request : process.input_requests) {
-    refuse(request, {"process_ended", "the process ended before it took the input",
-                     "check_process tells how it ended and what it printed"});
+  for (const InputRequest& input : process.input_requests) {
+    refuse(input.request, {"process_ended", "the process ended before it took the input",
+                           "check_process tells how it ended and what it printed"});
   }
   process.input_requests.clear();
   for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {

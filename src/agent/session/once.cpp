@@ -77,7 +77,7 @@ Result<void> Session::taken(std::uint64_t request, const wire::Frame& frame) {
     if (auto sent = (*process)->link->once(**once, 0, {}); !sent) {
       return sent;
     }
-    (*process)->input_requests.push_back(request);
+    (*process)->input_requests.push_back({request, 0, true});
     return {};
   }
   forget_if_done(*id);

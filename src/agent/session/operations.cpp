@@ -5,6 +5,7 @@
 #include "agent/session/survivors.hpp"
 #include "agent/spool.hpp"
 #include "util/file.hpp"
+#include "wire/screen_facts.hpp"
 
 namespace dockbridge::agent {
 
@@ -73,7 +74,7 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
   if (auto sent = *once ? link.once(**once, then_end ? 1 : 0, frame.body) : link.input(frame.body, then_end); !sent) {
     return sent;
   }
-  (*process)->input_requests.push_back(request);
+  (*process)->input_requests.push_back({request, frame.body.size(), once->has_value()});
   return {};
 }
 
@@ -97,7 +98,7 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
     return sent;
   }
   if (*once) {
-    (*process)->input_requests.push_back(request);
+    (*process)->input_requests.push_back({request, 1, true});
   } else {
     answer(request, json::object());
   }
@@ -146,7 +147,7 @@ Result<void> Session::keys(std::uint64_t request, const wire::Frame& frame) {
   if (auto sent = *once ? link.once(**once, 0, names) : link.keys(names); !sent) {
     return sent;
   }
-  (*process)->input_requests.push_back(request);
+  (*process)->input_requests.push_back({request, frame.head.at("keys").size(), once->has_value()});
   return {};
 }
 
@@ -183,15 +184,18 @@ Result<void> Session::screen(std::uint64_t request, const wire::Frame& frame) {
 }
 
 void Session::answer_screen(std::uint64_t request, const std::string& id) {
-  const auto stored = read_file_at(m_state.fd(), screen_name(id), k_most_screen_bytes);
+  const auto stored = read_regular_at(m_state.fd(), screen_name(id), k_most_screen_bytes);
   const std::size_t end = stored ? stored->find('\n') : std::string::npos;
-  const auto about = end == std::string::npos ? fail("no_screen", "") : wire::parse_bounded(stored->substr(0, end), 3);
+  const auto about =
+      end == std::string::npos
+          ? fail("no_screen", "")
+          : wire::parse_bounded(std::string_view(*stored).substr(0, end), 3).and_then(wire::screen_facts_from_json);
   if (!about) {
     refuse(request, {"no_screen", "the process has no screen: it was not started on a terminal",
                      "Start the command with tty, or read its output without screen"});
     return;
   }
-  answer(request, {{"screen", *about}}, std::string_view(*stored).substr(end + 1));
+  answer(request, {{"screen", wire::to_json(*about)}}, std::string_view(*stored).substr(end + 1));
 }
 
 Result<void> Session::grep(std::uint64_t request, const wire::Frame& frame) {

@@ -19,7 +19,7 @@ constexpr std::size_t k_longest_line = 64 * 1024;
 constexpr std::size_t k_shown_line_bytes = 500;
 constexpr std::size_t k_most_text_bytes = 100 * 1024;
 constexpr std::size_t k_piece_bytes = 64 * 1024;
-constexpr std::size_t k_bytes_per_turn = 1024 * 1024;
+constexpr std::size_t k_reads_per_turn = 16;
 
 }  // namespace
 
@@ -108,30 +108,36 @@ OutputGrep& OutputGrep::operator=(OutputGrep&&) noexcept = default;
 OutputGrep::~OutputGrep() = default;
 
 Result<bool> OutputGrep::advance(int directory_fd, const std::string& process) {
-  for (std::size_t done = 0; m_current < m_streams.size(); ++m_current) {
+  for (std::size_t reads = 0; m_current < m_streams.size(); ++m_current) {
     GrepLines& lines = m_streams.at(m_current);
     const auto spool = SpoolReader::open(directory_fd, m_current == 0 ? out_name(process) : err_name(process));
     if (!spool) {
       return fail(spool.error());
     }
-    while (true) {
-      const auto slice = spool->read(lines.offset(), k_piece_bytes);
+    const auto state = m_end ? Result<wire::StreamState>() : spool->state();
+    if (!state) {
+      return fail(state.error());
+    }
+    m_end = m_end.value_or(state->total);
+    while (lines.offset() < *m_end) {
+      if (reads++ == k_reads_per_turn) {
+        return false;
+      }
+      const auto slice = spool->read(lines.offset(), std::min<std::uint64_t>(k_piece_bytes, *m_end - lines.offset()));
       if (!slice) {
         return fail(slice.error());
       }
-      if (slice->offset > lines.offset()) {
+      const bool skips = slice->offset > lines.offset();
+      if (skips) {
         lines.skip_to(slice->offset);
       }
-      if (slice->bytes.empty()) {
-        lines.finish();
-        break;
+      if (slice->bytes.empty() && !skips) {
+        break;  // it is not there any more
       }
       lines.feed(slice->bytes);
-      done += slice->bytes.size();
-      if (done >= k_bytes_per_turn) {
-        return false;
-      }
     }
+    lines.finish();
+    m_end.reset();
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,7 +68,8 @@ class OutputGrep {
   OutputGrep& operator=(OutputGrep&&) noexcept;
   ~OutputGrep();
 
-  /// True when all that was stored by now has been searched.
+  /// True when all that was stored at the first look has been searched. What is written later is not: a process that
+  /// prints faster than it is searched would keep the search going for ever.
   Result<bool> advance(int directory_fd, const std::string& process);
   [[nodiscard]] const GrepLines& out() const { return m_streams[0]; }
   [[nodiscard]] const GrepLines& err() const { return m_streams[1]; }
@@ -78,6 +80,7 @@ class OutputGrep {
   std::unique_ptr<re2::RE2> m_pattern;
   std::array<GrepLines, 2> m_streams;
   std::size_t m_current = 0;
+  std::optional<std::uint64_t> m_end;  // of the current stream, as of the first look
 };
 
 }  // namespace dockbridge::agent

@@ -32,7 +32,8 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
     state.cause = status->cause;
     state.ended_at_ms = status->ended.unix_ms;
     if (status->ended.uptime_ms > 0) {
-      state.ran_ms = status->ended.uptime_ms - record.meta.started.uptime_ms;
+      state.ran_ms =
+          std::clamp<std::int64_t>(status->ended.uptime_ms - record.meta.started.uptime_ms, 0, wire::k_max_time_ms);
     }
     state.used = status->used;
   } else if (!has_keeper) {

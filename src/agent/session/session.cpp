@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -20,6 +21,8 @@ using nlohmann::json;
 
 /// Answers that wait for a host that does not read; beyond this no further request is read.
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
+/// What is read before any of it is handled: more than a stream holds while the container is paused.
+constexpr std::size_t k_max_read_ahead = 1024 * 1024;
 /// A whole answer, so that it goes out in one piece.
 constexpr int k_pipe_bytes = 1024 * 1024;
 constexpr milliseconds k_prune_interval{60'000};
@@ -103,31 +106,42 @@ void Session::greet() {
 
 void Session::read_requests() {
   std::array<char, 64 * 1024> buffer;
-  const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    m_done = true;
-    return;
+  std::size_t total = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    m_reader.feed({buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+    total += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  } while (got == static_cast<ssize_t>(buffer.size()) && total < k_max_read_ahead);
+  const bool has_ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+  if (total > 0) {
+    m_last_heard = Clock::now();
   }
-  if (got < 0) {
-    return;
-  }
-  m_last_heard = Clock::now();
-  m_reader.feed({buffer.data(), static_cast<std::size_t>(got)});
+  const auto queued = queue_requests();
   handle_requests();
+  m_done = m_done || has_ended || !queued;
+}
+
+Result<void> Session::queue_requests() {
+  while (true) {
+    auto frame = m_reader.next();
+    if (!frame || !*frame) {
+      return frame ? Result<void>() : fail(frame.error());
+    }
+    if (const auto op = (*frame)->head.find("op"); op != (*frame)->head.end() && *op == "cancel") {
+      const json cancelled = (*frame)->head.value("request", json());
+      std::erase_if(m_requests, [&](const wire::Frame& it) { return it.head.value("id", json()) == cancelled; });
+    }
+    m_requests.push_back(std::move(**frame));
+  }
 }
 
 /// Stops while too many answers wait to be read; `on_writable` goes on then.
 void Session::handle_requests() {
-  while (!m_done && m_outgoing.size() < k_max_outgoing) {
-    auto frame = m_reader.next();
-    if (!frame) {
-      m_done = true;
-      return;
-    }
-    if (!*frame) {
-      return;
-    }
-    handle(**frame);
+  while (!m_done && m_outgoing.size() < k_max_outgoing && !m_requests.empty()) {
+    const wire::Frame frame = std::move(m_requests.front());
+    m_requests.pop_front();
+    handle(frame);
   }
 }
 
@@ -193,6 +207,8 @@ Result<void> Session::cancel(std::uint64_t request, const wire::Frame& frame) {
   const auto cancelled = frame.head.at("request").get<std::uint64_t>();
   m_files.cancel(cancelled);
   m_watches.cancel(cancelled);
+  cancel_wait(cancelled);
+  std::erase_if(m_greps, [&](const Grep& grep) { return grep.request == cancelled; });
   answer(request, json::object());
   return {};
 }

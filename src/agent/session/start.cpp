@@ -191,6 +191,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   process.id = *id;
   process.record.meta = std::move(order->meta);
   process.input_watched = waiter->input;
+  process.has_own_keeper = true;
   attach(process, std::move(*link));
   m_waiters.push_back(std::move(*waiter));
   ++m_started_since_prune;

@@ -26,15 +26,51 @@ namespace {
 constexpr std::string_view k_journal_prefix = "journal_";
 /// What is in a journal when the next one is begun: small enough to be searched for one process in no time.
 constexpr off_t k_journal_turn_bytes = 128 * 1024;
+/// Room for what a keeper adds to the journal: that the command runs, that it ended, and that all ended.
+constexpr off_t k_keeper_bytes = 1024;
+/// Room is reserved in steps of this size, so that most starts reserve nothing.
+constexpr off_t k_reserve_step = 16 * 1024;
 const std::string k_expired_name = "expired";
 constexpr std::size_t k_most_expired_bytes = 512 * 1024;
 
-/// Opens `path` as a directory that belongs to this user alone, making it if need be.
+/// Opens the directory that `path` is in, if no other user can replace an entry of this user in it, or the directory
+/// itself: keepers open the state directory by its path, and shells run long commands from it. So every directory from
+/// "/" on belongs to root or to this user, and is writable by nobody else unless its sticky bit is set. Then only its
+/// owner and the owner of an entry can rename or remove that entry. Symbolic links are not followed.
+Result<Fd> open_safe_parent(const std::string& path) {
+  Fd directory(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t slash = 0;;) {
+    const std::string walked = path.substr(0, std::max<std::size_t>(slash, 1));
+    struct stat info {};
+    if (!directory || ::fstat(directory.get(), &info) != 0) {
+      return fail(errno_error(walked));
+    }
+    const bool is_foreign = info.st_uid != 0 && info.st_uid != ::geteuid();
+    const bool is_open = (info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0;
+    if (is_foreign || is_open) {
+      return fail("unsafe_directory", walked + ": another user can replace what is in it");
+    }
+    const std::size_t next = path.find('/', slash + 1);
+    if (next == std::string::npos) {
+      return directory;
+    }
+    const std::string name = path.substr(slash + 1, next - slash - 1);
+    directory.reset(::openat(directory.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    slash = next;
+  }
+}
+
+/// Opens `path`, which is absolute, as a directory that belongs to this user alone, making it if need be.
 Result<Fd> open_private_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+  const auto parent = open_safe_parent(path);
+  if (!parent) {
+    return fail(parent.error());
+  }
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (::mkdirat(parent->get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
     return fail(errno_error(path));
   }
-  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd fd(::openat(parent->get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) {
     return fail(errno_error(path));
@@ -110,6 +146,31 @@ void StateDirectory::prepare() {
   static int count = 0;
   m_journal_name = fmt::format("{}{}_{}_{}", k_journal_prefix, ::getpid(), unix_milliseconds_now(), ++count);
   m_journal.reset(::openat(m_fd.get(), m_journal_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
+  m_reserved_end = 0;
+  m_journal_starts = 0;
+  if (m_journal) {
+    (void)reserve();
+  }
+}
+
+Result<void> StateDirectory::reserve() {
+  struct stat info {};
+  if (::fstat(m_journal.get(), &info) != 0) {
+    return fail(errno_error("journal"));
+  }
+  // What the ended ones have added is counted twice: nothing has to be known of them.
+  const off_t needed = info.st_size + (m_journal_starts + 1) * k_keeper_bytes;
+  if (needed <= m_reserved_end) {
+    return {};
+  }
+  const off_t end = (needed / k_reserve_step + 1) * k_reserve_step;
+  // Appends go into it: on ext4, xfs, tmpfs and overlayfs they need no further block. Any other error means that this
+  // file system reserves nothing; a keeper then keeps what it cannot write.
+  if (::fallocate(m_journal.get(), FALLOC_FL_KEEP_SIZE, 0, end) != 0 && (errno == ENOSPC || errno == EDQUOT)) {
+    return fail(errno_error("journal"));
+  }
+  m_reserved_end = end;
+  return {};
 }
 
 void StateDirectory::let_go_of_journal() {
@@ -137,10 +198,11 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
     if (!journal) {
       return refuse(errno_error("journal"));
     }
-    if (auto written = append(journal.get(), process, meta); !written) {
+    if (auto written = append(journal.get(), process, meta).and_then([&] { return reserve(); }); !written) {
       return refuse(written.error());
     }
     if (::linkat(m_fd.get(), m_journal_name.c_str(), m_fd.get(), process.c_str(), 0) == 0) {
+      ++m_journal_starts;
       return journal;
     }
     if (errno != ENOENT) {
@@ -161,13 +223,14 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
       return std::move(name);
     }
   }
-  const auto ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
   const std::size_t at = ids ? ids->find(ending + "\n") : std::string::npos;
   if (at == std::string::npos) {
     return std::nullopt;
   }
   const std::size_t line = ids->rfind('\n', at) + 1;  // 0 if there is none
-  return ids->substr(line, at + ending.size() - line);
+  std::string expired = ids->substr(line, at + ending.size() - line);
+  return wire::is_process_id(expired) ? std::optional(std::move(expired)) : std::nullopt;
 }
 
 Result<Record> StateDirectory::read(const std::string& process) const {
@@ -177,7 +240,7 @@ Result<Record> StateDirectory::read(const std::string& process) const {
                                : fail("no_such_process", "there is no process " + process,
                                       "check_process without a processId lists those that can be read");
   }
-  return read_file_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
+  return read_regular_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
     return find_record(journal, process);
   });
 }
@@ -195,7 +258,7 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
     Result<std::string> journal = fail("no_such_process", "");
     // By any of its names that is still there.
     for (auto name = processes.begin(); name != processes.end() && !journal; ++name) {
-      journal = read_file_at(m_fd.get(), *name, k_max_journal_bytes);
+      journal = read_regular_at(m_fd.get(), *name, k_max_journal_bytes);
     }
     visit_records(journal.value_or(""), [&](const std::string& process, const Result<Record>& record) {
       if (processes.erase(process) > 0) {  // not one that has expired
@@ -240,7 +303,7 @@ std::optional<milliseconds> StateDirectory::finished_ago(const std::string& proc
     last.uptime_ms = std::max(last.uptime_ms, spool ? spool->changed_at().value_or(0) : 0);
     struct stat info {};
     if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      last.unix_ms = std::max<std::int64_t>(last.unix_ms, info.st_mtime * 1000);
+      last.unix_ms = std::max(last.unix_ms, file_milliseconds(info.st_mtim));
     }
   }
   return age(last, now);
@@ -255,7 +318,7 @@ std::uint64_t StateDirectory::stored_bytes() const {
 }
 
 void StateDirectory::prune(const wire::Retention& retention, const Moment& now) const {
-  const Fd lock(::openat(m_fd.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const Fd lock = open_regular_at(m_fd.get(), "lock", O_RDWR | O_CREAT);
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return;
   }
@@ -311,7 +374,7 @@ void StateDirectory::note_expired(const std::vector<std::string>& processes) con
   if (processes.empty()) {
     return;
   }
-  std::string ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes).value_or("");
+  std::string ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes).value_or("");
   for (const std::string& process : processes) {
     ids += process + "\n";
   }
@@ -322,7 +385,7 @@ void StateDirectory::note_expired(const std::vector<std::string>& processes) con
 }
 
 bool StateDirectory::is_expired(const std::string& process) const {
-  const auto ids = read_file_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
   return ids && ("\n" + *ids).find("\n" + process + "\n") != std::string::npos;
 }
 
@@ -330,7 +393,8 @@ bool StateDirectory::is_expired(const std::string& process) const {
 void StateDirectory::remove_leftovers(std::int64_t oldest) const {
   for (const std::string& name : names_in(m_fd.get())) {
     struct stat info {};
-    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_mtime * 1000 > oldest) {
+    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+        file_milliseconds(info.st_mtim) > oldest) {
       continue;
     }
     const std::string process = name.substr(0, name.find('.'));

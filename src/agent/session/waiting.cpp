@@ -215,6 +215,16 @@ void Session::check_waiters() {
   }
 }
 
+void Session::cancel_wait(std::uint64_t request) {
+  const auto waiter =
+      std::find_if(m_waiters.begin(), m_waiters.end(), [&](const Waiter& it) { return it.request == request; });
+  if (waiter != m_waiters.end()) {
+    const std::string process = waiter->process;
+    m_waiters.erase(waiter);
+    forget_if_done(process);
+  }
+}
+
 Clock::time_point Session::Waiter::next_check() const {
   if (is_behind) {
     return Clock::now();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "util/text.hpp"
+
 namespace dockbridge::mcp {
 
 namespace {
@@ -12,6 +14,22 @@ constexpr milliseconds k_goodbye_patience{200};
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Result<void> check_names(const HttpSettings& settings) {
+  for (const std::string& host : settings.hosts) {
+    if (!http::parse_authority(host)) {
+      return fail("bad_option", fmt::format("Not a host: '{}' (from allow-host)", printable_line(host, 100)),
+                  "Accepted: a name or address, with or without a port, such as box.example or [::1]:7332");
+    }
+  }
+  for (const std::string& origin : settings.origins) {
+    if (origin != "null" && !http::parse_origin(origin)) {
+      return fail("bad_option", fmt::format("Not an origin: '{}' (from allow-origin)", printable_line(origin, 100)),
+                  "Accepted: scheme://host or scheme://host:port, such as https://app.example");
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -29,12 +47,15 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settin
     }
     tls = std::move(*loaded);
   }
+  if (auto known = check_names(settings); !known) {
+    return fail(known.error());
+  }
   std::vector<std::string> hosts = settings.hosts;
   hosts.push_back(settings.endpoint.host);
   auto server = std::unique_ptr<HttpServer>(new HttpServer);
   server->m_access = std::make_unique<http::Access>(settings.tokens);
   server->m_front = std::make_unique<http::Front>(hub, pool, settings.limits, *server->m_access,
-                                                  http::Origins(std::move(hosts), settings.origins), settings.health);
+                                                  http::Origins(hosts, settings.origins), settings.health);
   http::Front& front = *server->m_front;
   server->m_listener = std::make_unique<http::Listener>(
       settings.limits, std::move(tls), [&front](http::Request& request) { return front.handle(request); }, hub.metrics,

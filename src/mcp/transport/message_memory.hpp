@@ -2,58 +2,103 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace dockbridge::mcp {
 
-/// Counts the bytes of messages while they are read and their calls run, of all owners and of each, up to limits. Short
-/// messages are not counted, so that those who send much hold up nobody; there are as many of them as calls at most.
-/// Any thread may call.
+/// Counts the memory of messages while they are read and their calls run: their text and the values parsed from it, of
+/// all owners and of each, up to limits. The first 64 KiB of either are not counted, so that owners of large messages
+/// hold up nobody; there are as many messages as calls at most. Any thread may call.
 class MessageMemory {
- public:
-  MessageMemory(std::size_t limit, std::size_t limit_per_owner) : m_limit(limit), m_limit_per_owner(limit_per_owner) {}
+  struct Used;
 
-  /// Counts a message while it lives, and gives memory back to the system at the end of a long one; none if there is no
-  /// room. It may outlive this object.
-  [[nodiscard]] std::shared_ptr<void> claim(const std::string& owner, std::size_t bytes) {
-    if (bytes <= k_short_bytes) {
-      return m_used;
+ public:
+  MessageMemory(std::size_t limit, std::size_t limit_per_owner)
+      : m_used(std::make_shared<Used>(limit, limit_per_owner)) {}
+
+  /// What a message of one long text takes: itself, and the value parsed from it.
+  static constexpr std::size_t room_for(std::size_t message_bytes) { return 2 * message_bytes; }
+
+  /// Counts one message while it lives, and returns memory to the system at the end of a long one. It may outlive the
+  /// `MessageMemory`. One thread uses it at a time.
+  class Claim {
+   public:
+    Claim(std::shared_ptr<Used> used, std::string owner) : m_used(std::move(used)), m_owner(std::move(owner)) {}
+    ~Claim() {
+      m_used->give_back(m_owner, m_counted);
+      if (m_counted > k_trimmed_bytes) {
+        ::malloc_trim(0);
+      }
     }
-    const std::lock_guard lock(m_used->mutex);
-    std::size_t& own = m_used->by_owner[owner];
-    if (m_used->total + bytes > m_limit || own + bytes > m_limit_per_owner) {
-      return nullptr;
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+    /// Counts more memory for values; false if there is no room.
+    bool grow(std::size_t bytes) {
+      m_values += bytes;
+      return m_values <= k_uncounted_bytes || count(std::min(bytes, m_values - k_uncounted_bytes));
     }
-    m_used->total += bytes;
-    own += bytes;
-    return {m_used.get(), [used = m_used, owner, bytes](void*) {
-              {
-                const std::lock_guard back(used->mutex);
-                used->total -= bytes;
-                used->by_owner[owner] -= bytes;
-              }
-              if (bytes > k_trimmed_bytes) {
-                ::malloc_trim(0);
-              }
-            }};
+
+   private:
+    friend class MessageMemory;
+    bool count(std::size_t bytes) {
+      if (!m_used->take(m_owner, bytes)) {
+        return false;
+      }
+      m_counted += bytes;
+      return true;
+    }
+
+    const std::shared_ptr<Used> m_used;
+    const std::string m_owner;
+    std::size_t m_values = 0;
+    std::size_t m_counted = 0;
+  };
+
+  /// A claim for a text of so many bytes; nullptr if there is no room.
+  [[nodiscard]] std::shared_ptr<Claim> claim(const std::string& owner, std::size_t bytes) {
+    auto made = std::make_shared<Claim>(m_used, owner);
+    return bytes <= k_uncounted_bytes || made->count(bytes) ? made : nullptr;
   }
 
  private:
-  static constexpr std::size_t k_short_bytes = 64UL * 1024;
+  static constexpr std::size_t k_uncounted_bytes = 64UL * 1024;
   static constexpr std::size_t k_trimmed_bytes = 1024UL * 1024;
   struct Used {
+    Used(std::size_t the_limit, std::size_t the_limit_per_owner)
+        : limit(the_limit), limit_per_owner(the_limit_per_owner) {}
+    bool take(const std::string& owner, std::size_t bytes) {
+      const std::lock_guard lock(mutex);
+      std::size_t& own = by_owner[owner];
+      if (bytes > limit - total || bytes > limit_per_owner - own) {
+        return false;
+      }
+      total += bytes;
+      own += bytes;
+      return true;
+    }
+    void give_back(const std::string& owner, std::size_t bytes) {
+      if (bytes > 0) {
+        const std::lock_guard lock(mutex);
+        total -= bytes;
+        by_owner[owner] -= bytes;
+      }
+    }
+
+    const std::size_t limit;
+    const std::size_t limit_per_owner;
     std::mutex mutex;  // guards the rest
     std::size_t total = 0;
     std::map<std::string, std::size_t> by_owner;  // owners are few: the names of tokens
   };
 
-  const std::size_t m_limit;
-  const std::size_t m_limit_per_owner;
-  const std::shared_ptr<Used> m_used = std::make_shared<Used>();
+  const std::shared_ptr<Used> m_used;
 };
 
 }  // namespace dockbridge::mcp

@@ -23,7 +23,7 @@ namespace {
 /// Clients close stdin and wait about two seconds before they get rough.
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
-/// What all calls under way may have brought, in longest messages.
+/// What all calls under way may take, in longest messages.
 constexpr std::size_t k_most_under_way = 2;
 /// A long reply goes out in one piece, if stdout is a pipe and may be so large.
 constexpr int k_pipe_bytes = 1024 * 1024;
@@ -41,9 +41,11 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
       hub.log.debug("the client does not read any more");
     }
   };
-  const auto conversation = Conversation::begin(hub, {}, std::make_shared<DirectSink>(send));
+  const auto sink = std::make_shared<DirectSink>(send);
+  const auto conversation = Conversation::begin(hub, {}, sink);
   LineSplitter lines(max_message);
-  MessageMemory under_way(k_most_under_way * max_message, k_most_under_way * max_message);
+  constexpr auto k_room = MessageMemory::room_for;
+  MessageMemory under_way(k_most_under_way * k_room(max_message), k_most_under_way * k_room(max_message));
   StdioEnd end = StdioEnd::input_ended;
   std::array<char, 64 * 1024> buffer;
   while (true) {
@@ -69,8 +71,18 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
         {buffer.data(), static_cast<std::size_t>(got)},
         [&](std::string_view line) {
           const auto claim = under_way.claim(conversation->caller().owner, line.size());
-          for (const auto& call : conversation->receive(line)) {
-            if (!claim || !pool.submit([claim, call] { call->make(); })) {
+          bool room = claim != nullptr;
+          // A message is parsed even without room, so that it is answered under its id: one at a time, and bounded.
+          auto parsed = parse_json(line, [&](std::size_t bytes) {
+            room = room && claim->grow(bytes);
+            return true;
+          });
+          if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
+            conversation->refuse(*malformed);
+            return;
+          }
+          for (const auto& call : conversation->receive(std::move(std::get<json>(parsed)), sink)) {
+            if (!room || !pool.submit([claim, call] { call->make(); })) {
               call->refuse();
             }
           }

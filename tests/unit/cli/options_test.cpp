@@ -352,8 +352,8 @@ TEST_CASE("call takes a tool and its arguments as they are") {
     const auto invocation = Machine().run({"call", "execute_command", arguments, "-c", "box"});
     REQUIRE(invocation);
     CHECK(invocation->command == Command::call);
-    CHECK(invocation->tool == "execute_command");
-    CHECK(invocation->arguments == arguments);
+    CHECK(invocation->call.tool == "execute_command");
+    CHECK(invocation->call.arguments == arguments);
     CHECK(invocation->options.container.name == "box");
   }
 }

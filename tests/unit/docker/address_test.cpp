@@ -268,3 +268,62 @@ TEST_CASE("an empty DOCKER_CONFIG counts as none") {
   s.environment["DOCKER_CONFIG"] = "";
   CHECK(s.found().host_port == "there:1");
 }
+
+TEST_CASE("address: a TCP engine is refused if a variable asks for TLS") {
+  for (const char* name : {"DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH"}) {
+    CAPTURE(name);
+    Surroundings s;
+    s.put_context("aaa", "remote", "tcp://context:2376");
+    s.use_context("remote");
+    CHECK(s.found().host_port == "context:2376");
+    s.environment[name] = "1";
+    const auto check_refusal = [&](const std::string& url) {
+      const Error error = s.not_found();
+      CHECK(error.code == "unsupported_docker_host");
+      CHECK(error.message.find(url) != std::string::npos);
+      CHECK(error.message.find("TLS") != std::string::npos);
+      CHECK(error.message.find(name) != std::string::npos);
+      CHECK(error.next_step.find("--via exec") != std::string::npos);
+    };
+    check_refusal("tcp://context:2376");
+    s.environment["DOCKER_HOST"] = "tcp://variable:2376";
+    check_refusal("tcp://variable:2376");
+    s.option = "http://option:2376";
+    check_refusal("http://option:2376");
+    s.option = "https://option:2376";
+    CHECK(s.not_found().code == "unsupported_docker_host");
+    s.option = "unix:///engine.sock";
+    CHECK(s.found().socket_path == "/engine.sock");
+    s.option = "tcp://option:2375";
+    s.environment[name] = "";
+    CHECK(s.found().host_port == "option:2375");
+  }
+}
+
+TEST_CASE("address: a TCP engine is refused if its context has TLS settings") {
+  Surroundings s;
+  s.put_context("aaa", "remote", "tcp://remote:2376");
+  s.put_context("bbb", "other", "tcp://other:2375");
+  s.use_context("remote");
+  fs::create_directories(s.home("/.docker/contexts/tls/aaa/docker"));
+  CHECK(s.found().host_port == "remote:2376");
+  SUBCASE("files") {
+    s.put("/.docker/contexts/tls/aaa/docker/ca.pem", "pem");
+  }
+  SUBCASE("an unverified certificate") {
+    s.put("/.docker/contexts/meta/aaa/meta.json",
+          R"({"Name":"remote","Endpoints":{"docker":{"Host":"tcp://remote:2376","SkipTLSVerify":true}}})");
+  }
+  SUBCASE("material that cannot be listed") {
+    fs::remove(s.home("/.docker/contexts/tls/aaa/docker"));
+    s.put("/.docker/contexts/tls/aaa/docker", "a file");
+  }
+  const Error error = s.not_found();
+  CHECK(error.code == "unsupported_docker_host");
+  CHECK(error.message.find("docker context 'remote' has TLS settings") != std::string::npos);
+  s.use_context("other");
+  CHECK(s.found().host_port == "other:2375");
+  s.put_context("aaa", "remote", "unix:///engine.sock");
+  s.use_context("remote");
+  CHECK(s.found().socket_path == "/engine.sock");
+}

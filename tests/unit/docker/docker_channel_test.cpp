@@ -7,86 +7,17 @@
 #include <vector>
 
 #include "docker/tar.hpp"
+#include "unit/docker/fake_engine.hpp"
 
 using namespace dockbridge;
 using docker::ContainerPolicy;
-using docker::ContainerSpec;
 using docker::DockerChannel;
 using nlohmann::json;
 using sandbox::Condition;
 using sandbox::ContainerRun;
+using test::FakeEngine;
 
 namespace {
-
-/// An engine with at most one container, and a record of what was asked of it.
-class FakeEngine : public docker::Engine {
- public:
-  [[nodiscard]] std::string description() const override { return "fake"; }
-  Result<std::string> version(Deadline) override { return "1"; }
-
-  Result<json> inspect(const std::string& container, Deadline) override {
-    asked.push_back("inspect " + container);
-    if (engine_error) {
-      return fail(*engine_error);
-    }
-    if (!description_of_container) {
-      return fail("no_such_container", "no such container");
-    }
-    return *description_of_container;
-  }
-  Result<bool> has_image(const std::string& name, Deadline) override {
-    asked.push_back("has_image " + name);
-    return image_exists;
-  }
-  Result<void> create(const ContainerSpec& spec, Deadline) override {
-    asked.push_back("create " + spec.name);
-    created = spec;
-    description_of_container = container("made", "", "created");
-    return create_error ? Result<void>(fail(*create_error)) : Result<void>();
-  }
-  Result<void> start(const std::string& container_id, Deadline) override {
-    asked.push_back("start " + container_id);
-    if (start_error) {
-      return fail(*start_error);
-    }
-    (*description_of_container)["State"] = state("later", after_start);
-    return {};
-  }
-  Result<void> put_archive(const std::string& container_id, const std::string& directory, const std::string& tar,
-                           Deadline) override {
-    asked.push_back("put_archive " + container_id + " " + directory);
-    archive = tar;
-    return {};
-  }
-  Result<std::unique_ptr<sandbox::ByteStream>> exec(const std::string& container_id,
-                                                    const std::vector<std::string>& argv, Deadline) override {
-    asked.push_back("exec " + container_id + " " + argv.at(0));
-    return fail("exec_failed", "no");
-  }
-
-  static json state(const std::string& started_at, const std::string& status) {
-    return {{"Status", status},
-            {"Running", status == "running" || status == "paused"},
-            {"Paused", status == "paused"},
-            {"StartedAt", started_at}};
-  }
-  static json container(const std::string& id, const std::string& started_at, const std::string& status) {
-    return {{"Id", id}, {"State", state(started_at, status)}};
-  }
-  [[nodiscard]] bool was_asked(const std::string& what) const {
-    return std::find(asked.begin(), asked.end(), what) != asked.end();
-  }
-
-  std::optional<json> description_of_container;
-  bool image_exists = true;
-  std::string after_start = "running";
-  std::optional<Error> engine_error;
-  std::optional<Error> create_error;
-  std::optional<Error> start_error;
-  std::optional<ContainerSpec> created;
-  std::string archive;
-  std::vector<std::string> asked;
-};
 
 struct World {
   FakeEngine engine;
@@ -136,6 +67,12 @@ TEST_CASE("the directory of the host that is the container's workdir is known, u
   REQUIRE(shared);
   CHECK(shared->host_path == "/home/me/tmp");
   CHECK(shared->container_path == "/app");
+  const std::vector<std::string> writable = {"/var/v", "/home/me/other", "/home/me/tmp"};
+  CHECK(world.prepared().writable_mounts == writable);
+  CHECK(shared->writable_mounts == writable);
+  container["Mounts"][1]["RW"] = false;
+  world.engine.description_of_container = container;
+  CHECK(world.prepared().writable_mounts == std::vector<std::string>{"/var/v", "/home/me/tmp"});
 
   for (const char* same : {"/app/", "//app", "/app/.", "/app/x/.."}) {
     world.policy.workdir = same;
@@ -216,8 +153,102 @@ TEST_CASE("a container that does not exist is created once from the image, then 
 
 TEST_CASE("a container that someone else creates at the same moment is used") {
   World world;
-  world.engine.create_error = Error{"name_in_use", "the name is taken"};
+  world.engine.is_created_by_another = true;
+  SUBCASE("docker says so") {
+    world.engine.create_error = Error{"name_in_use", "the name is taken"};
+  }
+  SUBCASE("podman answers with 500") {
+    world.engine.create_error = Error{"engine_error", "creating container storage: the name is in use (HTTP 500)"};
+  }
   CHECK(world.prepared() == ContainerRun{"made", "later"});
+}
+
+TEST_CASE("channel: a name that is taken and free again is tried again") {
+  World world;
+  world.engine.create_error = Error{"name_in_use", "the name is taken"};
+  int inspections = 0;
+  world.engine.before_inspect = [&] {
+    if (++inspections == 3) {
+      world.engine.create_error.reset();
+    }
+  };
+  CHECK(world.prepared() == ContainerRun{"made", "later"});
+}
+
+TEST_CASE("channel: a container being removed is waited for, then created again") {
+  World world;
+  world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
+  int inspections = 0;
+  world.engine.before_inspect = [&] {
+    if (++inspections == 3) {
+      world.engine.description_of_container.reset();
+    }
+  };
+  CHECK(world.prepared() == ContainerRun{"made", "later"});
+  CHECK_FALSE(world.engine.was_asked("start old"));
+}
+
+TEST_CASE("channel: a removal that began before the start is waited for") {
+  World world;
+  world.engine.description_of_container = FakeEngine::container("old", "then", "exited");
+  world.engine.start_error = Error{"engine_error", "container is marked for removal and cannot be started (HTTP 409)"};
+  int inspections = 0;
+  world.engine.before_inspect = [&] {
+    ++inspections;
+    if (inspections == 2) {
+      world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
+    } else if (inspections == 4) {
+      world.engine.description_of_container.reset();
+      world.engine.start_error.reset();
+    }
+  };
+  CHECK(world.prepared() == ContainerRun{"made", "later"});
+}
+
+TEST_CASE("channel: a removal that does not end is an error with the command for it") {
+  World world;
+  SUBCASE("it goes on") {
+    world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
+  }
+  SUBCASE("it has failed") {
+    world.engine.description_of_container = FakeEngine::container("old", "then", "dead");
+    (*world.engine.description_of_container)["State"]["Dead"] = true;
+  }
+  const auto run = DockerChannel(world.engine, world.policy, world.log).prepare(Deadline::after(milliseconds(300)));
+  REQUIRE_FALSE(run);
+  CHECK(run.error().code == "container_stopped");
+  CHECK(run.error().message == "container 'box' is marked for removal");
+  CHECK(run.error().next_step == "docker rm --force box, then call again");
+  CHECK_FALSE(world.engine.was_asked("start old"));
+}
+
+TEST_CASE("channel: a run knows its uid and the mounts that archives do not show") {
+  World world;
+  json container = FakeEngine::container("abc", "now", "running");
+  container["Config"]["User"] = "";
+  container["Mounts"] = {{{"Type", "volume"}, {"Destination", "/data"}},
+                         {{"Type", "bind"}, {"Source", "/x"}, {"Destination", "/app"}},
+                         {{"Type", "tmpfs"}, {"Destination", "/one/"}}};
+  container["HostConfig"] = {{"Tmpfs", {{"/two", "exec"}}},
+                             {"Mounts", {{{"Type", "tmpfs"}, {"Target", "/three/../four"}}}}};
+  world.engine.description_of_container = container;
+  CHECK(world.prepared().uid == 0U);
+  CHECK(world.prepared().hidden == std::vector<std::string>{"/one", "/four", "/two"});
+  for (const auto& [user, uid] : {std::pair<const char*, std::optional<std::uint64_t>>{"1000", 1000},
+                                  {"1000:1001", 1000},
+                                  {"0", 0},
+                                  {"node", std::nullopt},
+                                  {"1000x", std::nullopt},
+                                  {":100", 0}}) {
+    CAPTURE(user);
+    world.engine.description_of_container->at("Config")["User"] = user;
+    CHECK(world.prepared().uid == uid);
+  }
+  world.engine.description_of_container->at("HostConfig")["Tmpfs"] = nullptr;
+  world.engine.description_of_container->at("HostConfig")["Mounts"] = nullptr;
+  CHECK(world.prepared().hidden == std::vector<std::string>{"/one"});
+  world.engine.description_of_container->at("Mounts") = {{{"Type", "bind"}}, {{"Type", 7}}};
+  CHECK(world.prepared().hidden == std::vector<std::string>{"/"});
 }
 
 TEST_CASE("an engine that cannot create the container says why") {
@@ -272,6 +303,7 @@ TEST_CASE("the condition of a run is that of its container") {
   World world;
   const ContainerRun run{"abc", "now"};
   for (const auto& [status, condition] : {std::pair{"running", Condition::running},
+                                          {"removing", Condition::gone},
                                           {"paused", Condition::paused},
                                           {"exited", Condition::stopped},
                                           {"dead", Condition::stopped}}) {
@@ -308,15 +340,15 @@ TEST_CASE("programs are started and files placed in the run that was found, not 
   const ContainerRun run{"abc", "now"};
   const auto deadline = Deadline::after(seconds(10));
   CHECK_FALSE(channel.open(run, {"/agent", "session"}, deadline));
-  CHECK(channel.place(run, "/tmp", ".folder", {"content", "agent-1"}, deadline));
+  CHECK(channel.place(run, "/tmp", {{"agent-1", 0755, "content"}}, deadline));
   CHECK(world.engine.asked == std::vector<std::string>{"exec abc /agent", "put_archive abc /tmp"});
 }
 
-TEST_CASE("a placed file is executable and has a state folder beside it that all may write to") {
+TEST_CASE("channel: files are placed with their modes and an owner probe") {
   World world;
   DockerChannel channel(world.engine, world.policy, world.log);
-  CHECK(channel.place({"abc", "now"}, "/", "var/lib/x", {"content", "agent-1"}, Deadline::after(seconds(10))));
+  CHECK(channel.place({"abc", "now"}, "/", {{"x/", 01777}, {"x/agent-1", 0755, "content"}},
+                      Deadline::after(seconds(10))));
   CHECK(world.engine.archive ==
-        docker::make_tar(
-            {{"var/lib/x/", 0755, {}}, {"var/lib/x/state/", 01777, {}}, {"var/lib/x/agent-1", 0755, "content"}}));
+        docker::make_tar({{"x/", 01777, {}}, {"x/.owner", 0444, {}, 1}, {"x/agent-1", 0755, "content"}}));
 }

@@ -9,12 +9,15 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using docker::make_tar;
+using docker::TarMember;
+using docker::TarReader;
 namespace fs = std::filesystem;
 
 namespace {
@@ -66,8 +69,9 @@ TEST_CASE("the system's tar unpacks folders and files with their modes and conte
   CHECK(unpacked.content("var/lib/box/secret") == "s");
 }
 
-TEST_CASE("everything in it belongs to root") {
-  const Unpacked unpacked(make_tar({{"d/", 0755, {}}, {"d/f", 0644, "x"}}));
+TEST_CASE("everything in it belongs to root, unless it says otherwise") {
+  const Unpacked unpacked(make_tar({{"d/", 0755, {}}, {"d/f", 0644, "x"}, {"d/g", 0600, "x", 1}}));
+  CHECK(unpacked.listing.find("-rw------- 1/0") != std::string::npos);
   CHECK(unpacked.listing.find("drwxr-xr-x 0/0") != std::string::npos);
   CHECK(unpacked.listing.find("-rw-r--r-- 0/0") != std::string::npos);
 }
@@ -100,4 +104,114 @@ TEST_CASE("the same entries make the same archive") {
 
 TEST_CASE("an archive of nothing is two empty blocks") {
   CHECK(make_tar({}) == std::string(1024, '\0'));
+}
+
+namespace {
+
+std::vector<TarMember> members_of(const std::string& tar, std::size_t piece, std::size_t max_content = 1'000'000) {
+  TarReader reader(max_content);
+  std::vector<TarMember> members;
+  for (std::size_t at = 0; at < tar.size(); at += piece) {
+    reader.feed(std::string_view(tar).substr(at, piece));
+    while (true) {
+      auto member = reader.next();
+      REQUIRE(member);
+      if (!*member) {
+        break;
+      }
+      members.push_back(std::move(**member));
+    }
+  }
+  return members;
+}
+
+/// The archive that the system's tar makes of some files.
+std::string system_tar(const std::vector<std::string>& options) {
+  const test::TemporaryDirectory directory;
+  const std::string long_name(150, 'n');
+  fs::create_directory(directory / "d");
+  std::ofstream(directory / "d/file") << std::string(1500, 'x');
+  std::ofstream(directory / ("d/" + long_name)) << "long";
+  fs::create_symlink("file", directory / "d/link");
+  fs::permissions(directory / "d", fs::perms(01777));
+  fs::permissions(directory / "d/file", fs::perms(0640));
+  std::vector<std::string> argv = {"tar", "--sort=name", "-C", directory.path(), "-cf", directory / "a.tar"};
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.emplace_back("d");
+  test::run_ok(argv);
+  std::ifstream file(directory / "a.tar", std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("tar reader: owner, mode, type and content of every member in any format") {
+  std::vector<std::string> options;
+  std::uint64_t uid = 1000;
+  SUBCASE("ustar with a short name only") {
+    options = {"--format=ustar", "--owner=:1000", "--exclude=n*"};
+  }
+  SUBCASE("pax with a uid beyond the octal field") {
+    options = {"--format=pax", "--owner=:4000000000"};
+    uid = 4'000'000'000;
+  }
+  SUBCASE("gnu with a binary uid") {
+    options = {"--format=gnu", "--owner=:4000000000"};
+    uid = 4'000'000'000;
+  }
+  const std::string tar = system_tar(options);
+  for (const std::size_t piece : {1UL, 7UL, 512UL, 100'000UL}) {
+    CAPTURE(piece);
+    const auto members = members_of(tar, piece);
+    REQUIRE(members.size() == (options.size() == 3 ? 3 : 4));
+    CHECK(members[0].name == "d");
+    CHECK(members[0].type == TarMember::k_directory);
+    CHECK(members[0].mode == 01777U);
+    CHECK(members[1].name == "d/file");
+    CHECK(members[1].type == TarMember::k_file);
+    CHECK(members[1].mode == 0640U);
+    CHECK(members[1].content == std::string(1500, 'x'));
+    CHECK(members[2].name == "d/link");
+    CHECK(members[2].type == '2');
+    for (const TarMember& member : members) {
+      CHECK(member.uid == uid);
+    }
+    if (members.size() == 4) {
+      CHECK(members[3].name == "d/" + std::string(150, 'n'));
+      CHECK(members[3].content == "long");
+    }
+  }
+}
+
+TEST_CASE("tar reader: a content beyond the limit is skipped") {
+  const std::string large(10'000, 'l');
+  const std::string tar = make_tar({{"a", 0644, "1"}, {"large", 0644, large}, {"b", 0644, "2"}});
+  for (const std::size_t piece : {1UL, 513UL, 100'000UL}) {
+    const auto members = members_of(tar, piece, 100);
+    REQUIRE(members.size() == 3);
+    CHECK(members[1].size == large.size());
+    CHECK(members[1].content.empty());
+    CHECK(members[2].name == "b");
+    CHECK(members[2].content == "2");
+  }
+}
+
+TEST_CASE("tar reader: bytes that are no archive are an error") {
+  const std::string good = make_tar({{"a", 0644, "content"}});
+  std::string wrong_sum = good;
+  wrong_sum[0] = 'b';
+  std::string bad_number = make_tar({{"a", 0644, ""}});
+  bad_number[130] = 'x';
+  for (const std::string& bytes : {std::string(512, 'x'), wrong_sum, bad_number}) {
+    TarReader reader(100);
+    reader.feed(bytes);
+    const auto member = reader.next();
+    REQUIRE_FALSE(member);
+    CHECK(member.error().code == "engine_error");
+  }
+  TarReader cut(100);
+  cut.feed(std::string_view(good).substr(0, 600));
+  CHECK_FALSE(*cut.next());
 }

@@ -149,3 +149,11 @@ TEST_CASE("a notification with positional params is not answered") {
   const Message message = message_of(R"({"jsonrpc":"2.0","method":"notifications/x","params":[1]})");
   CHECK_FALSE(std::holds_alternative<Malformed>(message));
 }
+
+TEST_CASE("message: an id of more than 1000 bytes is refused") {
+  const auto with_id = [](std::size_t bytes) {
+    return message_of(R"({"jsonrpc":"2.0","method":"ping","id":")" + std::string(bytes, 'x') + R"("})");
+  };
+  CHECK(std::holds_alternative<Request>(with_id(1000)));
+  CHECK(std::holds_alternative<Malformed>(with_id(1001)));
+}

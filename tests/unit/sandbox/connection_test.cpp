@@ -286,7 +286,11 @@ TEST_CASE("a call that is not answered in time gives up, and its late answer dis
   const auto given_up = c.connection->call({{"op", "slow"}}, {}, Deadline::after(milliseconds(0)), {});
   REQUIRE_FALSE(given_up);
   CHECK(given_up.error().code == "timed_out");
+  CHECK(given_up.error().outcome_unknown);
   const auto late = c.next_request();
+  const auto cancellation = c.next_request();
+  CHECK(cancellation.head["op"] == "cancel");
+  CHECK(cancellation.head["request"] == late.head["id"]);
 
   auto call = c.call({{"op", "next"}});
   const auto request = c.next_request();
@@ -341,6 +345,9 @@ TEST_CASE("an agent that does not even answer a ping is silent, long before the 
   CHECK(error_of(call).code == "agent_silent");
   auto request = c.next_request();
   CHECK(request.head["op"] == "wait");
+  const auto cancellation = c.next_request();
+  CHECK(cancellation.head["op"] == "cancel");
+  CHECK(cancellation.head["request"] == request.head["id"]);
 
   // It wakes up again: the ping is answered on the way to the next request, and all is well.
   auto later = c.call({{"op", "again"}});

@@ -290,6 +290,24 @@ TEST_CASE("a directory's path may be longer than an address, and one that is not
   CHECK(line.error().message.find("missing") != std::string::npos);
 }
 
+TEST_CASE("direct line: a link that the container can change leads to no socket") {
+  if (is_without_lines()) {
+    return;
+  }
+  const TemporaryDirectory host;
+  const TemporaryDirectory elsewhere;
+  std::filesystem::create_directory(host / "mount");
+  std::filesystem::create_directory_symlink(elsewhere.path(), host / "mount" / "app");
+  std::filesystem::create_directory_symlink(host / "mount", host / "alias");
+  const std::vector<std::string> mounts = {(host / "mount").string(), (host / "mount" / "app").string()};
+  const auto line = DirectLine::offer({host / "mount" / "app", "/app", mounts});
+  REQUIRE_FALSE(line);
+  CHECK(line.error().message.find("symbolic link") != std::string::npos);
+  CHECK(std::filesystem::is_empty(elsewhere.path()));
+  // One that only the host can change is followed.
+  CHECK(DirectLine::offer({host / "alias", "/app", mounts}));
+}
+
 namespace {
 
 /// A connection that is being opened by somebody who shares a directory with the agent.

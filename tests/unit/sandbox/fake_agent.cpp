@@ -183,10 +183,8 @@ Result<std::unique_ptr<sandbox::ByteStream>> FakeContainer::open(const sandbox::
   lock.unlock();
   hook();
   lock.lock();
-  const bool there = !m_usable_bases || std::any_of(m_placed.begin(), m_placed.end(), [&](const std::string& folder) {
-    return argv.front().starts_with(folder);
-  });
-  if (!there) {
+  m_started.push_back(argv.front());
+  if (m_usable_bases && std::find(m_placed.begin(), m_placed.end(), argv.front()) == m_placed.end()) {
     return fail("exec_failed", "no such file");
   }
   Streams streams = make_streams();
@@ -196,15 +194,37 @@ Result<std::unique_ptr<sandbox::ByteStream>> FakeContainer::open(const sandbox::
   return std::move(streams.host);
 }
 
-Result<void> FakeContainer::place(const sandbox::ContainerRun&, const std::string& base, const std::string& folder,
-                                  const sandbox::PlacedFile&, Deadline) {
+Result<void> FakeContainer::place(const sandbox::ContainerRun&, const std::string& base,
+                                  const std::vector<sandbox::PlacedFile>& files, Deadline) {
   const std::lock_guard lock(m_mutex);
   const auto& bases = m_usable_bases;
   if (bases && std::find(bases->begin(), bases->end(), base) == bases->end()) {
     return fail("engine_error", "read-only file system");
   }
-  m_placed.push_back((base == "/" ? "" : base) + "/" + folder);
+  for (const sandbox::PlacedFile& file : files) {
+    if (!file.name.ends_with('/')) {
+      m_placed.push_back((base == "/" ? "" : base) + "/" + file.name);
+    }
+  }
   return {};
+}
+
+Result<sandbox::Trust> FakeContainer::examine(const sandbox::ContainerRun&, const std::string& path, std::string_view,
+                                              Deadline) {
+  using Verdict = sandbox::Trust::Verdict;
+  const std::lock_guard lock(m_mutex);
+  ++m_examined;
+  if (m_examine_error) {
+    return fail(*m_examine_error);
+  }
+  if (std::any_of(m_unsafe.begin(), m_unsafe.end(), [&](const auto& prefix) { return path.starts_with(prefix); })) {
+    return sandbox::Trust{Verdict::unsafe, "it belongs to uid 1000"};
+  }
+  const bool there = !m_usable_bases || std::find(m_placed.begin(), m_placed.end(), path) != m_placed.end();
+  if (!there || m_placed.size() < m_foreign_until_placed) {
+    return sandbox::Trust{Verdict::replaceable, there ? "not the agent" : "no such file"};
+  }
+  return sandbox::Trust{m_ownerless ? Verdict::unattributed : Verdict::trusted, ""};
 }
 
 void FakeContainer::set_run(sandbox::ContainerRun run) {
@@ -235,6 +255,36 @@ void FakeContainer::set_before_open(std::function<void()> hook) {
 void FakeContainer::set_usable_bases(std::vector<std::string> bases) {
   const std::lock_guard lock(m_mutex);
   m_usable_bases = std::move(bases);
+}
+
+void FakeContainer::set_unsafe(std::vector<std::string> prefixes) {
+  const std::lock_guard lock(m_mutex);
+  m_unsafe = std::move(prefixes);
+}
+
+void FakeContainer::set_examine_error(std::optional<Error> error) {
+  const std::lock_guard lock(m_mutex);
+  m_examine_error = std::move(error);
+}
+
+void FakeContainer::set_ownerless() {
+  const std::lock_guard lock(m_mutex);
+  m_ownerless = true;
+}
+
+void FakeContainer::set_foreign_until_placed(std::size_t times) {
+  const std::lock_guard lock(m_mutex);
+  m_foreign_until_placed = times;
+}
+
+int FakeContainer::examined() const {
+  const std::lock_guard lock(m_mutex);
+  return m_examined;
+}
+
+std::vector<std::string> FakeContainer::started() const {
+  const std::lock_guard lock(m_mutex);
+  return m_started;
 }
 
 void FakeContainer::set_greeting(std::string bytes) {

@@ -82,8 +82,10 @@ class FakeContainer : public sandbox::Channel {
   Result<sandbox::Condition> condition(const sandbox::ContainerRun& run, Deadline deadline) override;
   Result<std::unique_ptr<sandbox::ByteStream>> open(const sandbox::ContainerRun& run,
                                                     const std::vector<std::string>& argv, Deadline deadline) override;
-  Result<void> place(const sandbox::ContainerRun& run, const std::string& base, const std::string& folder,
-                     const sandbox::PlacedFile& file, Deadline deadline) override;
+  Result<void> place(const sandbox::ContainerRun& run, const std::string& base,
+                     const std::vector<sandbox::PlacedFile>& files, Deadline deadline) override;
+  Result<sandbox::Trust> examine(const sandbox::ContainerRun& run, const std::string& path, std::string_view content,
+                                 Deadline deadline) override;
 
   void set_run(sandbox::ContainerRun run);
   void set_condition(Result<sandbox::Condition> condition);
@@ -94,12 +96,24 @@ class FakeContainer : public sandbox::Channel {
   void set_before_open(std::function<void()> hook);
   /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
   void set_usable_bases(std::vector<std::string> bases);
+  /// Where another user can replace the agent: paths that begin so.
+  void set_unsafe(std::vector<std::string> prefixes);
+  /// Every examination fails with this.
+  void set_examine_error(std::optional<Error> error);
+  /// The engine does not report owners.
+  void set_ownerless();
+  /// The file is there, but not the agent, until it has been placed so often.
+  void set_foreign_until_placed(std::size_t times);
   /// What a session says first, in place of a good greeting.
   void set_greeting(std::string bytes);
 
   [[nodiscard]] int prepared() const;
   [[nodiscard]] int opened() const;
+  /// The paths of the agents that were placed.
   [[nodiscard]] std::vector<std::string> placed() const;
+  [[nodiscard]] int examined() const;
+  /// The programs that were started.
+  [[nodiscard]] std::vector<std::string> started() const;
   /// How many requests with this operation came, over all sessions.
   [[nodiscard]] int count(const std::string& op) const;
   [[nodiscard]] std::vector<wire::Frame> requests(const std::string& op) const;
@@ -115,7 +129,13 @@ class FakeContainer : public sandbox::Channel {
   std::function<void()> m_before_prepare = [] {};
   std::function<void()> m_before_open = [] {};
   std::optional<std::vector<std::string>> m_usable_bases;
+  std::vector<std::string> m_unsafe;
+  std::optional<Error> m_examine_error;
+  std::size_t m_foreign_until_placed = 0;
+  bool m_ownerless = false;
   std::vector<std::string> m_placed;
+  std::vector<std::string> m_started;
+  int m_examined = 0;
   std::string m_greeting = greeting(hello_head());
   int m_prepared = 0;
   int m_opened = 0;

@@ -179,7 +179,8 @@ TEST_CASE("a greeting that is no frame is a violation") {
 }
 
 TEST_CASE("a greeting whose numbers are none is refused") {
-  for (const json& head : {hello_with("protocol", true), hello_with("protocol", 1.9), hello_with("uid", -1)}) {
+  for (const json& head : {hello_with("protocol", true), hello_with("protocol", 1.9), hello_with("uid", -1),
+                           hello_with("uid", std::uint64_t{1} << 32U)}) {
     CAPTURE(head);
     CHECK(error_of_opening(greeting(head)).code == "protocol_violation");
   }

@@ -101,7 +101,7 @@ TEST_CASE("a screen is checked before it is believed") {
     World world([&about](FakeAgent& agent, const wire::Frame& request) {
       agent.answer(request, {{"screen", about}}, "text");
     });
-    return world.sandbox.screen(k_process);
+    return world.sandbox.screen(k_process, {});
   };
   const json good = {{"columns", 80}, {"rows", 24}, {"cursor", {1, 2}}, {"cursorVisible", true}, {"alternate", false}};
   const auto screen = screen_for(good);
@@ -187,7 +187,7 @@ TEST_CASE("an answer to read of a wrong shape is a violation") {
   });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
-    CHECK(code_of(world.sandbox.read(k_process, Stream::err, 10, 100)) == "protocol_violation");
+    CHECK(code_of(world.sandbox.read(k_process, Stream::err, 10, 100, {})) == "protocol_violation");
   }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a read tells the agent what is wanted, and may come from further on")
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"offset", 50}, {"stream", {100, 10, 50}}}, "abc");
   });
-  const auto slice = world.sandbox.read(k_process, Stream::err, 20, 100);
+  const auto slice = world.sandbox.read(k_process, Stream::err, 20, 100, {});
   REQUIRE(slice);
   CHECK(slice->offset == 50);
   CHECK(slice->bytes == "abc");
@@ -213,7 +213,7 @@ TEST_CASE("a list brings the processes and how many were left out") {
     const json body = {{"processes", {state_of("proc_1_a"), state_of("proc_1_b")}}};
     agent.answer(request, {{"left", 3}, {"unreadable", 0}}, body.dump());
   });
-  const auto list = world.sandbox.list("local", 50);
+  const auto list = world.sandbox.list("local", 50, {});
   REQUIRE(list);
   REQUIRE(list->processes.size() == 2);
   CHECK(list->processes[1].id == "proc_1_b");
@@ -245,7 +245,7 @@ TEST_CASE("a list of a wrong shape is a violation") {
   });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
-    CHECK(code_of(world.sandbox.list("local", 50)) == "protocol_violation");
+    CHECK(code_of(world.sandbox.list("local", 50, {})) == "protocol_violation");
   }
 }
 
@@ -315,7 +315,7 @@ TEST_CASE("an answer to a read with impossible numbers is a violation") {
         json{{"offset", 10}, {"stream", {3, 3, 3, 3}}}}) {
     CAPTURE(head);
     World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, head, "abc"); });
-    CHECK(code_of(world.sandbox.read(k_process, Stream::out, 10, 100)) == "protocol_violation");
+    CHECK(code_of(world.sandbox.read(k_process, Stream::out, 10, 100, {})) == "protocol_violation");
   }
 }
 

@@ -53,7 +53,7 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
   world.container.set_prepare_error(Error{"no_such_container", "there is no container 'box'", "Create it"});
   CHECK(code_of(world.sandbox.hello()) == "no_such_container");
   CHECK(code_of(world.sandbox.new_process_id()) == "no_such_container");
-  CHECK(code_of(world.sandbox.list("local", 50)) == "no_such_container");
+  CHECK(code_of(world.sandbox.list("local", 50, {})) == "no_such_container");
   CHECK(code_of_wait(world.sandbox) == "no_such_container");
   CHECK(world.container.opened() == 0);
   world.container.set_prepare_error(std::nullopt);
@@ -113,44 +113,6 @@ TEST_CASE("calls connect one at a time, and those who wait share the failure") {
   CHECK(most_at_once == 1);
 }
 
-TEST_CASE("an agent that is in none of its places is put into the first that takes it") {
-  World world;
-  SUBCASE("the image's own folder") {
-    world.container.set_usable_bases({"/", "/tmp", "/app"});
-  }
-  SUBCASE("the temporary folder") {
-    world.container.set_usable_bases({"/tmp", "/app"});
-  }
-  SUBCASE("the workdir") {
-    world.container.set_usable_bases({"/app"});
-  }
-  CHECK(world.sandbox.hello());
-  CHECK(world.container.placed().size() == 1);
-  CHECK(world.container.opened() == 1);
-}
-
-TEST_CASE("an agent that fits nowhere is an error that names every place and the way out") {
-  World world;
-  world.container.set_usable_bases({});
-  const auto hello = world.sandbox.hello();
-  REQUIRE_FALSE(hello);
-  CHECK(hello.error().code == "agent_not_placed");
-  for (const char* place : {"/var/lib/dockbridge/agent-", "/tmp/.dockbridge-agent/agent-",
-                            "/app/.dockbridge-agent/agent-", "read-only file system"}) {
-    CHECK(hello.error().message.find(place) != std::string::npos);
-  }
-  CHECK(hello.error().next_step.find("/app") != std::string::npos);
-}
-
-TEST_CASE("an agent that starts and gives up is not put anywhere else") {
-  World world;
-  world.container.set_greeting(
-      greeting({{"fatal", {{"code", "no_state_directory"}, {"message", "nowhere"}, {"nextStep", "Mount one"}}}}));
-  CHECK(code_of(world.sandbox.hello()) == "no_state_directory");
-  CHECK(world.container.opened() == 1);
-  CHECK(world.container.placed().empty());
-}
-
 TEST_CASE("an agent that breaks the protocol in its greeting is an error and not a crash") {
   World world;
   world.container.set_greeting(greeting(json::object()));
@@ -189,7 +151,7 @@ TEST_CASE("a wait and a read that lose the agent are repeated once") {
   }
   SUBCASE("a read") {
     op = "read";
-    const auto slice = world.sandbox.read(k_process, Stream::out, 0, 10);
+    const auto slice = world.sandbox.read(k_process, Stream::out, 0, 10, {});
     REQUIRE(slice);
     CHECK(slice->bytes == "abc");
   }
@@ -291,7 +253,7 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   const auto lost_while = [&](Result<Condition> condition) {
     world.container.set_condition(std::move(condition));
-    const auto answer = world.sandbox.list("local", 50);
+    const auto answer = world.sandbox.list("local", 50, {});
     REQUIRE_FALSE(answer);
     CHECK_FALSE(answer.error().next_step.empty());
     return answer.error();
@@ -358,7 +320,7 @@ TEST_CASE("what is no process id is refused without asking the container") {
        {"", "1234", "proc_1", "proc_x_abc", "proc_1_../../etc", "proc_99999999999999999999_a", "proc_4294967296_a"}) {
     CAPTURE(id);
     CHECK(code_of_wait(world.sandbox, id) == "bad_process_id");
-    CHECK(code_of(world.sandbox.read(id, Stream::out, 0, 1)) == "bad_process_id");
+    CHECK(code_of(world.sandbox.read(id, Stream::out, 0, 1, {})) == "bad_process_id");
     CHECK(code_of(world.sandbox.send_input(id, "x", false)) == "bad_process_id");
     CHECK(code_of(world.sandbox.end(id, wire::Cause::terminated, {})) == "bad_process_id");
   }

@@ -47,7 +47,7 @@ Snapshot carried(const std::string& out, const std::string& err = {}) {
 ShownOutput collect(const Snapshot& snapshot, const OutputRequest& request) {
   FakeContainer unused([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   Sandbox sandbox(unused, {}, silent_log());
-  const auto output = tools::collect_output(sandbox, snapshot, request);
+  const auto output = tools::collect_output(sandbox, snapshot, request, {});
   REQUIRE(output);
   CHECK(unused.prepared() == 0);  // what came along is not asked for again
   return *output;
@@ -104,7 +104,7 @@ class Spool {
   }
 
   Result<ShownOutput> try_collect(const OutputRequest& request) {
-    return tools::collect_output(m_sandbox, snapshot, request);
+    return tools::collect_output(m_sandbox, snapshot, request, {});
   }
   ShownStream collect(const OutputRequest& request) {
     const auto output = try_collect(request);
@@ -145,15 +145,16 @@ class Spool {
 }  // namespace
 
 TEST_CASE("a cursor is two numbers and comes back from its text") {
-  for (const Cursor& cursor : {Cursor{0, 0}, Cursor{123, 0}, Cursor{7, 18446744073709551615ULL}}) {
+  for (const Cursor& cursor : {Cursor{0, 0}, Cursor{123, 0}, Cursor{7, wire::k_max_stream_bytes}}) {
     const auto parsed = Cursor::parse(cursor.text());
     REQUIRE(parsed);
     CHECK(parsed->out == cursor.out);
     CHECK(parsed->err == cursor.err);
   }
   CHECK(Cursor{12, 3}.text() == "12:3");
-  for (const std::string text : {"", ":", "1", "1:", ":1", "1:2:3", "1:2 ", " 1:2", "-1:2", "1:-2", "a:b", "1.0:2",
-                                 "18446744073709551616:0", "0x1:0"}) {
+  for (const std::string text :
+       {"", ":", "1", "1:", ":1", "1:2:3", "1:2 ", " 1:2", "-1:2", "1:-2", "a:b", "1.0:2", "18446744073709551616:0",
+        "18446744073709551615:0", "0:1152921504606846977", "0x1:0"}) {
     CAPTURE(text);
     CHECK_FALSE(Cursor::parse(text));
   }
@@ -453,7 +454,7 @@ TEST_CASE("a read that fails is the caller's error") {
   snapshot.state.id = k_process;
   snapshot.state.out = {10, 10, 10};
   for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(1)}) {
-    const auto output = tools::collect_output(sandbox, snapshot, request);
+    const auto output = tools::collect_output(sandbox, snapshot, request, {});
     REQUIRE_FALSE(output);
     CHECK(output.error().code == "spool_damaged");
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "util/json_memory.hpp"
+
 using namespace dockbridge;
 using nlohmann::json;
 
@@ -145,9 +147,89 @@ TEST_CASE("JSON with a few bytes changed is taken or refused as the library does
 TEST_CASE("depth is bounded before anything is made of it") {
   const auto nested = [](int levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   CHECK(parse_json_text(nested(64), 64).value.is_array());
-  CHECK_FALSE(parse_json_text(nested(64), 64).too_deep);
+  CHECK(parse_json_text(nested(64), 64).problem == ParsedJson::Problem::none);
   CHECK(parse_json_text(nested(65), 64).value.is_discarded());
-  CHECK(parse_json_text(nested(65), 64).too_deep);
-  CHECK(parse_json_text(std::string(10'000'000, '['), 64).too_deep);
-  CHECK_FALSE(parse_json_text("\"[[[[[[[[[[\"", 4).too_deep);
+  CHECK(parse_json_text(nested(65), 64).problem == ParsedJson::Problem::too_deep);
+  CHECK(parse_json_text(std::string(10'000'000, '['), 64).problem == ParsedJson::Problem::too_deep);
+  CHECK(parse_json_text("\"[[[[[[[[[[\"", 4).problem == ParsedJson::Problem::none);
+}
+
+namespace {
+
+struct Counted {
+  ParsedJson parsed;
+  std::size_t claimed = 0;
+};
+
+Counted parse_counted(const std::string& text, std::size_t limit) {
+  Counted counted;
+  counted.parsed = parse_json_text(text, k_deep_enough, {limit, [&](std::size_t bytes) {
+                                                           counted.claimed += bytes;
+                                                           return true;
+                                                         }});
+  return counted;
+}
+
+std::string many(const std::string& value, std::size_t count) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < count; ++i) {
+    text += value + ",";
+  }
+  return text + value + "]";
+}
+
+}  // namespace
+
+TEST_CASE("json_parse: at least what a value takes is claimed") {
+  for (const char* value :
+       {"0", "[]", "{}", "[0]", "[[0,1],[]]", R"({"":0})", R"({"a":{"b":[]}})", R"("")", R"("0123456789abcdef")",
+        R"("a\u00e4\n and some more text than fits")", R"({"a key that is longer than fifteen bytes":null})"}) {
+    CAPTURE(value);
+    for (const std::size_t count : {0, 1, 5, 1000, 50'000}) {
+      const std::string text = many(value, count);
+      const Counted counted = parse_counted(text, 1UL << 30U);
+      REQUIRE(counted.parsed.problem == ParsedJson::Problem::none);
+      CHECK(counted.claimed >= json_heap_bytes(counted.parsed.value));
+    }
+  }
+}
+
+TEST_CASE("json_parse: small values end the parse at the limit, before they are made") {
+  constexpr std::size_t k_limit = 1'000'000;
+  for (const char* value : {"[]", "{}", "[0]", R"({"":0})", R"("")", "0", R"("0123456789abcdef")"}) {
+    CAPTURE(value);
+    const Counted counted = parse_counted(many(value, 1'000'000), k_limit);
+    CHECK(counted.parsed.problem == ParsedJson::Problem::too_large);
+    CHECK(counted.parsed.value.is_discarded());
+    CHECK(counted.claimed <= k_limit + 16 * 1024);
+  }
+}
+
+TEST_CASE("json_parse: a long text takes its length once, with and without escapes") {
+  std::string escaped;
+  for (int i = 0; i < 100'000; ++i) {
+    escaped += R"(a line of text that ends\n)";
+  }
+  for (const std::string& content : {std::string(3'000'000, 'x'), escaped, R"(\")" + std::string(3'000'000, 'x'),
+                                     std::string(3'000'000, 'x') + R"(\\)"}) {
+    const std::string text = R"({"content": ")" + content + R"("})";
+    const Counted counted = parse_counted(text, text.size() + 1000);
+    REQUIRE(counted.parsed.problem == ParsedJson::Problem::none);
+    CHECK(counted.claimed <= text.size() + 17 * 1024);
+    CHECK(counted.parsed.value == json::parse(text));
+  }
+}
+
+TEST_CASE("json_parse: a text or number that never ends is no JSON, however long") {
+  for (const std::string& text : {'"' + std::string(1'000'000, 'x'), "\"" + std::string(999'999, '\\'),
+                                  "-" + std::string(1'000'000, '1') + "x", std::string("\"\\")}) {
+    CHECK(parse_json_text(text, k_deep_enough).problem == ParsedJson::Problem::not_json);
+  }
+}
+
+TEST_CASE("json_parse: a refused claim ends the parse") {
+  std::size_t claims = 0;
+  const JsonBudget budget{1UL << 30U, [&](std::size_t) { return ++claims < 3; }};
+  CHECK(parse_json_text(many("[]", 100'000), k_deep_enough, budget).problem == ParsedJson::Problem::no_room);
+  CHECK(claims == 3);
 }

@@ -213,7 +213,12 @@ TEST_CASE("a line for the log shows control characters as escapes") {
   CHECK(printable_line("\x1b[31mred\x07\x7f", 100) == "\\x1b[31mred\\x07\\x7f");
   CHECK(printable_line(std::string("a\0b", 3), 100) == "a\\x00b");
   CHECK(printable_line("ä€😀", 100) == "ä€😀");
+  CHECK(printable_line("a\u202eb\u2066c\u2069d", 100) == "a\\u202eb\\u2066c\\u2069d");
+  CHECK(printable_line("\u061c\u200e\u200f\u202a", 100) == "\\u061c\\u200e\\u200f\\u202a");
+  CHECK(printable_text("one\u2028two\u2029three\nfour", 100) == "one\\u2028two\\u2029three\nfour");
+  CHECK(printable_line("\u2027\u202f\u2065\u206a\u061b", 100) == "\u2027\u202f\u2065\u206a\u061b");
   CHECK(printable_line("a\xff", 100) == "a" + k_bad);
+  CHECK(printable_line("\u009b31m", 100) == "\\x9b31m");
 }
 
 TEST_CASE("a line for the log is cut on the border of a character, and says so") {

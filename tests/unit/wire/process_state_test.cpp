@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace dockbridge;
 using nlohmann::json;
@@ -135,8 +137,43 @@ TEST_CASE("a number that its field cannot hold is refused, not wrapped") {
   CHECK(refused(example_with("endCode", -(std::int64_t{1} << 32))));
   CHECK(refused(example_with("pid", std::numeric_limits<std::uint64_t>::max())));
   CHECK(refused(example_with("idleMs", -1)));
-  CHECK(wire::process_state_from_json(example_with("endCode", -1)));
-  CHECK(wire::process_state_from_json(example_with("idleMs", std::numeric_limits<std::uint64_t>::max())));
+}
+
+TEST_CASE("process state: a number out of its range is refused") {
+  constexpr std::uint64_t k_most = std::numeric_limits<std::uint64_t>::max();
+  const auto over_time = static_cast<std::uint64_t>(wire::k_max_time_ms) + 1;
+  const auto over_stream = wire::k_max_stream_bytes + 1;
+  const std::vector<std::pair<const char*, json>> values = {
+      {"endCode", -1},
+      {"endCode", 256},
+      {"idleMs", k_most},
+      {"idleMs", over_time},
+      {"pid", -1},
+      {"pid", std::int64_t{1} << 31},
+      {"startedAtMs", -1},
+      {"startedAtMs", over_time},
+      {"endedAtMs", over_time},
+      {"ranMs", over_time},
+      {"ranMs", -1},
+      {"children", k_most},
+      {"out", {over_stream, 0U, 0U}},
+      {"err", {k_most, k_most, k_most}},
+      {"used", {over_time, 0U, 0U, 0U}},
+      {"used", {0U, over_stream / 1024 + 1, 0U, 0U}},
+      {"used", {0U, 0U, over_stream, 0U}},
+      {"used", {0U, 0U, 0U, over_stream}},
+      {"command", std::string(wire::k_max_state_text + 1, 'x')},
+      {"path", std::string(wire::k_max_state_text + 1, 'x')},
+  };
+  for (const auto& [key, value] : values) {
+    CAPTURE(key);
+    CAPTURE(value.dump().substr(0, 60));
+    CHECK(refused(example_with(key, value)));
+  }
+  CHECK(wire::process_state_from_json(example_with("endCode", 255)));
+  CHECK(wire::process_state_from_json(example_with("used", {1U, 2U, 3U, 4U})));
+  CHECK(wire::process_state_from_json(example_with("idleMs", wire::k_max_time_ms)));
+  CHECK(wire::process_state_from_json(example_with("out", {wire::k_max_stream_bytes, 0U, 0U})));
 }
 
 TEST_CASE("offsets of a stream are three, whole, and in order") {

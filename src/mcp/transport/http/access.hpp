@@ -3,34 +3,20 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "mcp/conversation.hpp"
+#include "mcp/transport/http/token_file.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 
 namespace dockbridge::mcp::http {
 
-/// Who holds a token, and what it is good for.
-struct Token {
-  std::string name;  ///< the owner of everything that is made with it
-  std::string secret;
-  std::optional<std::set<std::string>> tools{};  ///< none: all
-  std::string container{};                       ///< empty: the server's
-};
-
-/// The text of a token file: one secret on a line of its own, or JSON such as
-/// {"tokens": [{"name": "ci", "token": "…", "tools": ["execute_command"], "container": "mcp-container"}]}.
-Result<std::vector<Token>> parse_tokens(const std::string& text, const std::string& source);
-/// A file that nobody else can read; the error says how to make it so.
-Result<std::vector<Token>> read_token_file(const std::string& path);
-/// Makes a secret and stores it where only this user can read it; an existing file is read.
-Result<std::vector<Token>> token_file_or_new(const std::string& path);
-
-/// Decides who gets in. Any thread may call.
+/// Decides who gets in. A right token is always admitted: it is looked up before anything else, so that wrong ones from
+/// the same address, such as that of a proxy, cannot lock it out. Secrets are too long to be guessed, so throttling
+/// only bounds what wrong ones cost. Any thread may call.
 ///
 /// This is the seam for other ways to prove who one is: an OAuth resource server would check the signature of a JWT
 /// where `admit` compares secrets, and fill the same `Caller`.
@@ -46,7 +32,8 @@ class Access {
     std::optional<seconds> retry_after{};
   };
   /// `authorization`: the header. `address`: whose failures are counted.
-  tl::expected<Caller, Refused> admit(const std::optional<std::string>& authorization, const std::string& address);
+  tl::expected<Caller, Refused> admit(const std::optional<std::string>& authorization, const std::string& address,
+                                      Clock::time_point now);
 
  private:
   struct Failures {
@@ -54,24 +41,12 @@ class Access {
     Clock::time_point since{};
   };
   [[nodiscard]] const Token* find(std::string_view secret) const;
-  bool throttled(const std::string& address);
-  void note_failure(const std::string& address);
+  /// Counts a wrong token; false if there were too many before it.
+  bool note_failure(const std::string& address, Clock::time_point now);
 
   const std::vector<Token> m_tokens;
   std::mutex m_mutex;  // guards the failures
   std::map<std::string, Failures> m_failures;
-};
-
-/// The names under which this server may be called and the pages that may call it: the local ones and those given.
-class Origins {
- public:
-  Origins(std::vector<std::string> hosts, std::vector<std::string> origins);
-  [[nodiscard]] bool allows_host(const std::string& host) const;
-  [[nodiscard]] bool allows_origin(const std::string& origin) const;
-
- private:
-  std::set<std::string> m_hosts;
-  std::set<std::string> m_origins;
 };
 
 }  // namespace dockbridge::mcp::http

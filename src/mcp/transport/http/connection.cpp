@@ -119,7 +119,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
 
   void serve() {
-    while (await_head() && !m_close) {
+    while (await_head() && !m_close && m_shared.on_request(true)) {
       bool closed = false;
       m_asked = false;
       const bool served = process_request(*this, false, closed, [](httplib::Request& request) {
@@ -129,6 +129,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       if (!flush() || !served || closed || m_close || m_shared.stopping) {
         return;
       }
+      m_shared.on_request(false);
     }
   }
 
@@ -243,17 +244,21 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       return fail("too_slow", "the client is gone");
     }
     const auto deadline = Deadline::after(m_shared.limits.body_time);
+    m_input.erase(0, m_taken);
+    m_taken = 0;
+    m_input.reserve(length);  // growing by doubling would take twice as much
     while (m_input.size() - m_taken < length) {
       if (read_more(std::min<std::size_t>(length - (m_input.size() - m_taken), 1 << 20), deadline) <= 0) {
         m_close = true;
         return fail("too_slow", "the body did not come in time");
       }
     }
-    std::string body = m_input.substr(m_taken, length);
-    m_taken += length;
-    if (m_input.size() == m_taken && m_input.capacity() > k_flush_bytes) {
-      m_input = std::string();
-      m_taken = 0;
+    std::string body;
+    if (m_input.size() == length && length > k_flush_bytes) {
+      body.swap(m_input);  // without a copy
+    } else {
+      body.assign(m_input, 0, length);
+      m_taken = length;
     }
     return body;
   }

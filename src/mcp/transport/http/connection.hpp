@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,8 @@ class Connection {
     Metrics& metrics;
     Log& log;
     std::atomic<bool>& stopping;
+    /// Called when a request's head is there and after its response. False at its beginning: the connection is to end.
+    std::function<bool(bool begins)> on_request = [](bool) { return true; };
   };
   Connection(Socket& socket, Shared shared);
   ~Connection();

@@ -19,7 +19,7 @@ namespace dockbridge::mcp::http {
 struct Limits {
   std::size_t header_bytes = 32 * 1024;
   std::size_t body_bytes = 16 * 1024 * 1024;
-  /// Of all requests that are read or run at a time, half of it for each owner; at least two of the largest.
+  /// Memory of all requests that are read or run at a time, half of it for each owner; at least two of the largest.
   std::size_t bodies_bytes = 256 * 1024 * 1024;
   milliseconds header_time{10'000};
   milliseconds body_time{60'000};
@@ -27,10 +27,12 @@ struct Limits {
   milliseconds write_time{30'000};  ///< for a client that does not read
   milliseconds keep_alive{15'000};  ///< between two signs of life on a stream of events
   std::size_t connections = 1024;
+  std::size_t connections_per_address = 512;
   std::size_t streams_per_owner = 256;
   std::size_t requests_per_owner = 256;  ///< that run at a time
+  std::size_t calls_per_owner = 256;     ///< likewise, also after their requests
   double rate_per_owner = 10'000;        ///< requests a second
-  std::size_t sessions = 100;
+  std::size_t sessions_per_owner = 100;
   milliseconds session_idle{3'600'000};
 };
 

@@ -26,6 +26,19 @@ Response refused(int status, const std::string& message, const json& id = nullpt
   return response;
 }
 
+Response refused_message(const Malformed& malformed) {
+  Response response = error_response(400, malformed.code, malformed.reason);
+  if (malformed.kind == Malformed::Kind::too_large) {
+    response.status = 413;
+    response.refusal = "413";
+  } else if (malformed.kind == Malformed::Kind::no_room) {
+    response.status = 503;
+    response.refusal = "503";
+    response.headers.emplace_back("Retry-After", "1");
+  }
+  return response;
+}
+
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
 }
@@ -54,7 +67,7 @@ json id_of(const json& message) {
 
 /// What the bodies of all owners may have together; each may have half, so that another finds room.
 std::size_t joint_bodies(const Limits& limits) {
-  return std::max(limits.bodies_bytes, 2 * limits.body_bytes);
+  return std::max(limits.bodies_bytes, 2 * MessageMemory::room_for(limits.body_bytes));
 }
 
 bool is_handshake_version(const std::string& version) {
@@ -73,6 +86,7 @@ Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins 
       m_sessions(hub, m_limits),
       m_requests(limits.requests_per_owner),
       m_streams(limits.streams_per_owner),
+      m_calls(limits.calls_per_owner),
       m_rate(limits.rate_per_owner),
       m_bodies(joint_bodies(limits), joint_bodies(limits) / 2) {}
 
@@ -119,11 +133,13 @@ Response Front::serve_health(const Request& request) {
   if (request.method != "GET") {
     return refused(405, "only GET");
   }
-  if (!is_loopback(request.client.address())) {
-    if (const auto caller = m_access.admit(request.header("Authorization"), request.client.address()); !caller) {
-      return refused(caller.error().status, "a bearer token is needed");
-    }
+  // Anybody on this machine may look, and so may a page in a local browser or a client behind a proxy: none of them
+  // may make the server do anything.
+  const auto caller = m_access.admit(request.header("Authorization"), request.client.address(), Clock::now());
+  if (!caller && !is_loopback(request.client.address())) {
+    return refused(caller.error().status, "a bearer token is needed");
   }
+  const bool has_token = caller && !m_access.open();
   Response response;
   if (request.path == "/metrics") {
     response.content_type = "text/plain; version=0.0.4";
@@ -133,7 +149,7 @@ Response Front::serve_health(const Request& request) {
     live["sessions"] = m_sessions.count();
     response.body = dump(live);
   } else {
-    const auto ready = m_health.ready ? m_health.ready() : Result<json>(json{{"status", "ok"}});
+    const auto ready = m_health.ready ? m_health.ready(has_token) : Result<json>(json{{"status", "ok"}});
     response.status = ready ? 200 : 503;
     response.body = dump(ready ? *ready : json{{"status", "not ready"}, {"error", ready.error().sentence()}});
   }
@@ -148,7 +164,7 @@ Response Front::too_many(const char* what) {
 }
 
 Response Front::serve_mcp(Request& request) {
-  auto caller = m_access.admit(request.header("Authorization"), request.client.address());
+  auto caller = m_access.admit(request.header("Authorization"), request.client.address(), Clock::now());
   if (!caller) {
     Response response = refused(caller.error().status,
                                 caller.error().status == 401 ? "a bearer token is needed" : "too many wrong tokens");
@@ -203,9 +219,9 @@ Response Front::post(Turn& turn) {
     }
     return response;
   }
-  auto parsed = parse_json(*body);
+  auto parsed = parse_json(*body, [&](std::size_t bytes) { return turn.memory->grow(bytes); });
   if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
-    return error_response(400, malformed->code, malformed->reason);
+    return refused_message(*malformed);
   }
   json message = std::move(std::get<json>(parsed));
   *body = std::string();  // the call may take long
@@ -239,7 +255,9 @@ Response Front::post_stateless(Turn& turn, json message) {
       return error_response(400, k_header_mismatch, *wrong, id_of(message));
     }
   }
-  turn.envelope_complete = meta_field(message["params"], k_meta_capabilities).is_object();
+  const json& meta = message["params"]["_meta"];
+  const auto capabilities = meta.find(k_meta_capabilities);
+  turn.envelope_complete = capabilities != meta.end() && usable_capabilities(*capabilities);
   turn.outbox = std::make_shared<Outbox>();
   turn.conversation = Conversation::begin(m_hub, turn.caller, turn.outbox);
   return exchange(turn, std::move(message));
@@ -248,7 +266,7 @@ Response Front::post_stateless(Turn& turn, json message) {
 Response Front::initialize(Turn& turn, json message) {
   turn.session = m_sessions.create(turn.caller);
   if (!turn.session) {
-    Response response = refused(503, "too many sessions");
+    Response response = refused(503, "too many sessions of this token");
     response.headers.emplace_back("Retry-After", "60");
     return response;
   }

@@ -9,17 +9,19 @@
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/access.hpp"
 #include "mcp/transport/http/exchange.hpp"
-#include "mcp/transport/http/quota.hpp"
+#include "mcp/transport/http/origins.hpp"
 #include "mcp/transport/http/sessions.hpp"
 #include "mcp/transport/message_memory.hpp"
+#include "util/quota.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
 
 /// What is told about the program as a whole; may block, within bounds.
 struct Health {
-  std::function<json()> live;           ///< for /healthz
-  std::function<Result<json>()> ready;  ///< for /readyz
+  std::function<json()> live;  ///< for /healthz
+  /// For /readyz. Without `may_start` it only looks: nothing is connected, started or created.
+  std::function<Result<json>(bool may_start)> ready;
 };
 
 /// MCP over HTTP: decides who gets in, which era a request belongs to, and carries messages between requests, streams
@@ -45,9 +47,9 @@ class Front {
     Caller caller;
     std::shared_ptr<Conversation> conversation{};
     std::shared_ptr<Outbox> outbox{};
-    std::shared_ptr<Session> session{};  ///< handshake era
-    bool envelope_complete = true;       ///< stateless
-    std::shared_ptr<void> memory{};      ///< claimed for its message
+    std::shared_ptr<Session> session{};              ///< handshake era
+    bool envelope_complete = true;                   ///< stateless
+    std::shared_ptr<MessageMemory::Claim> memory{};  ///< for its message
   };
 
   std::optional<Response> refuse_at_the_door(const Request& request);
@@ -77,6 +79,7 @@ class Front {
   Sessions m_sessions;
   Quota m_requests;
   Quota m_streams;
+  Quota m_calls;
   Rate m_rate;
   MessageMemory m_bodies;
   std::atomic<bool> m_stopping{false};

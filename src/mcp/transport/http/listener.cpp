@@ -21,6 +21,8 @@ namespace {
 constexpr int k_backlog = 1024;
 constexpr milliseconds k_tick{1000};
 constexpr milliseconds k_handshake_time{10'000};
+/// Threads of connections that are being closed to make room for others.
+constexpr std::size_t k_closing = 64;
 
 std::string address_text(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -48,7 +50,8 @@ Listener::Listener(Limits limits, std::optional<TlsContext> tls, Handler handler
       m_handler(std::move(handler)),
       m_metrics(metrics),
       m_log(log),
-      m_threads(limits.connections) {}
+      m_table(limits.connections, limits.connections_per_address),
+      m_threads(limits.connections + k_closing) {}
 
 Listener::~Listener() {
   stop();
@@ -100,6 +103,12 @@ void Listener::accept_loop(const Tick& tick) {
       take(std::move(fd), address_text(address));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       m_metrics.count_refusal("no_descriptors");
+      {
+        const std::lock_guard lock(m_mutex);
+        if (const auto evicted = m_table.evict()) {
+          close_waiting(*evicted);
+        }
+      }
       ::poll(nullptr, 0, 50);  // the connection stays in the backlog meanwhile
     }
   }
@@ -110,7 +119,24 @@ void Listener::take(Fd fd, std::string peer) {
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   const int number = fd.get();
   const auto socket = std::make_shared<Socket>(std::move(fd), std::move(peer));
-  if (!m_threads.submit([this, socket] { serve(*socket); })) {
+  std::optional<ConnectionTable::Admitted> admitted;
+  {
+    const std::lock_guard lock(m_mutex);
+    admitted = m_table.admit(address_group(socket->peer()), Clock::now());
+    if (admitted) {
+      m_open.emplace(admitted->id, socket.get());
+    }
+    if (admitted && admitted->evicted) {
+      close_waiting(*admitted->evicted);
+    }
+  }
+  const bool served = admitted && m_threads.submit([this, socket, id = admitted->id] { serve(*socket, id); });
+  if (!served) {
+    if (admitted) {
+      const std::lock_guard lock(m_mutex);
+      m_table.remove(admitted->id);
+      m_open.erase(admitted->id);
+    }
     m_metrics.count_refusal("connections");
     if (!m_tls) {
       const std::string text = refusal(503, "Service Unavailable", "1");
@@ -119,23 +145,33 @@ void Listener::take(Fd fd, std::string peer) {
   }
 }
 
-void Listener::serve(Socket& socket) {
-  {
-    const std::lock_guard lock(m_mutex);
-    if (m_stopping) {
-      return;
-    }
-    m_open.insert(&socket);
+/// Ends the wait of a connection that was evicted; its thread does the rest. With the lock.
+void Listener::close_waiting(ConnectionTable::Id id) {
+  m_metrics.count_refusal("evicted");
+  if (const auto found = m_open.find(id); found != m_open.end()) {
+    found->second->shut_down();
   }
+}
+
+void Listener::serve(Socket& socket, ConnectionTable::Id id) {
+  const auto on_request = [this, id](bool begins) {
+    const std::lock_guard lock(m_mutex);
+    if (begins) {
+      return m_table.begin_request(id);
+    }
+    m_table.end_request(id, Clock::now());
+    return true;
+  };
   try {
-    if (!m_tls || socket.shake_hands(*m_tls, Deadline::after(k_handshake_time))) {
-      Connection(socket, {m_limits, m_handler, m_metrics, m_log, m_stopping}).serve();
+    if (!m_stopping && (!m_tls || socket.shake_hands(*m_tls, Deadline::after(k_handshake_time)))) {
+      Connection(socket, {m_limits, m_handler, m_metrics, m_log, m_stopping, on_request}).serve();
     }
   } catch (const std::exception& error) {
     m_log.error("an HTTP connection failed", {{"error", error.what()}});
   }
   const std::lock_guard lock(m_mutex);
-  m_open.erase(&socket);
+  m_table.remove(id);
+  m_open.erase(id);
 }
 
 std::size_t Listener::connections() const {
@@ -147,7 +183,7 @@ void Listener::stop() {
   {
     const std::lock_guard lock(m_mutex);
     m_stopping = true;
-    for (Socket* socket : m_open) {
+    for (const auto& [id, socket] : m_open) {
       socket->shut_down();
     }
   }

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 
 #include "mcp/metrics.hpp"
+#include "mcp/transport/http/connection_table.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/socket.hpp"
 #include "util/error.hpp"
@@ -21,7 +22,8 @@ struct Endpoint {
   std::string port;  ///< "0": any that is free
 };
 
-/// Takes connections and serves each on a thread of its own, up to a limit; more are turned away with 503.
+/// Takes connections and serves each on a thread of its own, up to limits. Beyond them connections that wait for a
+/// request make room; if all are serving one, a new connection is turned away with 503.
 class Listener {
  public:
   /// Called about once a second by the thread that accepts.
@@ -45,7 +47,8 @@ class Listener {
  private:
   void accept_loop(const Tick& tick);
   void take(Fd fd, std::string peer);
-  void serve(Socket& socket);
+  void serve(Socket& socket, ConnectionTable::Id id);
+  void close_waiting(ConnectionTable::Id id);
 
   const Limits m_limits;
   const std::optional<TlsContext> m_tls;
@@ -56,8 +59,9 @@ class Listener {
   Wakeup m_wakeup;  // for the thread that accepts
   int m_port = 0;
   std::atomic<bool> m_stopping{false};
-  mutable std::mutex m_mutex;  // guards the open sockets
-  std::set<Socket*> m_open;
+  mutable std::mutex m_mutex;  // guards the table and the open sockets
+  ConnectionTable m_table;
+  std::map<ConnectionTable::Id, Socket*> m_open;
   WorkerPool m_threads;
   std::thread m_acceptor;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t k_id_bytes = 16;
 constexpr std::size_t k_max_kept_streams = 64;
-/// A session without use for so long makes room for a new one if there are too many.
+/// A session without use for so long makes room for a new one of its owner if there are too many.
 constexpr seconds k_spare_after{60};
 
 }  // namespace
@@ -60,9 +60,14 @@ std::shared_ptr<Session> Sessions::create(Caller caller) {
   std::shared_ptr<Session> made;
   {
     const std::lock_guard lock(m_mutex);
-    if (m_sessions.size() >= m_limits.sessions) {
+    std::size_t own = 0;
+    for (const auto& [id, session] : m_sessions) {
+      own += session->conversation()->caller().owner == caller.owner ? 1 : 0;
+    }
+    if (own >= m_limits.sessions_per_owner) {
       for (const auto& [id, session] : m_sessions) {
-        if (!session->busy() && session->idle() > k_spare_after && (!spare || session->idle() > spare->idle())) {
+        if (session->conversation()->caller().owner == caller.owner && !session->busy() &&
+            session->idle() > k_spare_after && (!spare || session->idle() > spare->idle())) {
           spare = session;
         }
       }

@@ -43,13 +43,14 @@ class Session {
   std::map<std::string, std::shared_ptr<Outbox>> m_streams;
 };
 
-/// The sessions of all clients: so many at most, each forgotten after a time without use. A session that is not the
-/// owner's does not exist for it.
+/// The sessions of all clients: so many of each owner, each forgotten after a time without use. Owners do not share a
+/// limit, so none can use up another's; their number is that of the tokens. A session that is not the owner's does not
+/// exist for it.
 class Sessions {
  public:
   Sessions(Hub& hub, const Limits& limits) : m_hub(hub), m_limits(limits) {}
 
-  /// None if there are too many that are in use.
+  /// nullptr if the owner has too many that are in use.
   std::shared_ptr<Session> create(Caller caller);
   std::shared_ptr<Session> find(const std::string& id, const std::string& owner);
   /// Ends it: its calls are left running in the container.

@@ -115,8 +115,24 @@ TEST_CASE("an expected revision that is no revision is never opened") {
        {pipe, std::string("../../x"), std::string("a\0b", 3), std::string(100'000, 'a')}) {
     world.expected = expected;
     CHECK(code_of(world.write("file", "new")) == "file_changed");
-    CHECK(code_of(world.edit("file", {{"none", "new"}})) == "no_match");
+    CHECK(code_of(world.edit("file", {{"none", "new"}})) == "file_changed");
   }
+}
+
+TEST_CASE("file_edit: an expected revision that is stale rejects the edit and shows the difference") {
+  ChangingWorld world;
+  world.put("file", "one\ntwo\n");
+  world.read("file");
+  world.expected = revision_of("one\ntwo\n");
+  world.put("file", "one\nTWO\n");
+  const auto edited = world.edit("file", {{"one", "1"}});
+  REQUIRE_FALSE(edited);
+  CHECK(edited.error().code == "file_changed");
+  CHECK(edited.error().message.find("-two\n+TWO\n") != std::string::npos);
+  CHECK(world.content("file") == "one\nTWO\n");
+  world.expected = revision_of("one\nTWO\n");
+  REQUIRE(world.edit("file", {{"one", "1"}}));
+  CHECK(world.content("file") == "1\nTWO\n");
 }
 
 TEST_CASE("an edit that still matches is applied to a file that others have changed, and that is said") {

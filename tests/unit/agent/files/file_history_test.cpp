@@ -19,6 +19,10 @@ const std::string k_one(32, '1');
 const std::string k_two(32, '2');
 const std::string k_three(32, '3');
 
+std::string id(int number) {
+  return fmt::format("change_{:016x}", number);
+}
+
 }  // namespace
 
 TEST_CASE("what an owner saw last is known, to a later process too, and to nobody else") {
@@ -54,19 +58,19 @@ TEST_CASE("names with separators, line ends and backslashes are not mixed up") {
 TEST_CASE("the newest change of a file is found, or the one that is named") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
-  REQUIRE(history.note_change({"change_1", "/a", "", k_one, 0}));
-  REQUIRE(history.note_change({"change_2", "/a", k_one, k_two, 0640}));
-  REQUIRE(history.note_change({"change_3", "/b", k_one, "", 04755}));
-  CHECK(history.find_change("/a", std::nullopt)->id == "change_2");
+  REQUIRE(history.note_change({id(1), "/a", "", k_one, 0}));
+  REQUIRE(history.note_change({id(2), "/a", k_one, k_two, 0640}));
+  REQUIRE(history.note_change({id(3), "/b", k_one, "", 04755}));
+  CHECK(history.find_change("/a", std::nullopt)->id == id(2));
   CHECK(history.find_change("/a", std::nullopt)->mode == 0640);
-  CHECK(history.find_change("/a", "change_1")->before.empty());
-  CHECK(history.find_change("/a", "change_1")->after == k_one);
+  CHECK(history.find_change("/a", id(1))->before.empty());
+  CHECK(history.find_change("/a", id(1))->after == k_one);
   CHECK(history.find_change("/b", std::nullopt)->after.empty());
   CHECK(history.find_change("/b", std::nullopt)->mode == 04755);
-  CHECK(!history.find_change("/a", "change_3"));
+  CHECK(!history.find_change("/a", id(3)));
   CHECK(!history.find_change("/a", "change_"));
   CHECK(!history.find_change("/a", ""));
-  CHECK(!history.find_change("/a", "change_2\t" + k_one));
+  CHECK(!history.find_change("/a", id(2) + "\t" + k_one));
   CHECK(!history.find_change("/c", std::nullopt));
 }
 
@@ -77,8 +81,8 @@ TEST_CASE("logs stay bounded, and what is newest stays known") {
   for (int i = 0; i < 1000; ++i) {
     history.note_seen("ann", path + std::to_string(i), k_one);
     REQUIRE(history.last_seen("ann", path + std::to_string(i)) == k_one);
-    REQUIRE(history.note_change({"change_" + std::to_string(i), path, k_one, k_two, 0}));
-    REQUIRE(history.find_change(path, std::nullopt)->id == "change_" + std::to_string(i));
+    REQUIRE(history.note_change({id(i), path, k_one, k_two, 0}));
+    REQUIRE(history.find_change(path, std::nullopt)->id == id(i));
   }
   for (const char* log : {"files_seen", "files_changed"}) {
     CHECK(std::filesystem::file_size(state / log) <= FileHistory::k_most_log_bytes + 10'000);
@@ -105,9 +109,9 @@ TEST_CASE("a line that a full disk cut short, or that is damaged, does not hide 
     std::ofstream(state / log, std::ios::binary) << std::string("\0garbage\t\n/a\tchange_0\n/a", 24);
   }
   history.note_seen("ann", "/a", k_one);
-  REQUIRE(history.note_change({"change_1", "/a", k_one, k_two, 0}));
+  REQUIRE(history.note_change({id(1), "/a", k_one, k_two, 0}));
   CHECK(history.last_seen("ann", "/a") == k_one);
-  CHECK(history.find_change("/a", std::nullopt)->id == "change_1");
+  CHECK(history.find_change("/a", std::nullopt)->id == id(1));
 }
 
 TEST_CASE("a log that grew beyond all bounds is not the end of the history") {

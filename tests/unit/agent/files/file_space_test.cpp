@@ -254,6 +254,110 @@ TEST_CASE("with a root, a directory that is swapped for a link at any moment lea
   CHECK(std::distance(fs::directory_iterator(confined.secret), {}) == 1);
 }
 
+TEST_CASE("file space: an absolute link that leads inside the root is followed") {
+  const Confined confined;
+  fs::create_directories(confined.root / "sub" / "deep");
+  put(confined.root / "sub" / "deep" / "key", "inside");
+  fs::create_symlink(confined.root / "sub", confined.root / "dir");
+  fs::create_symlink(confined.root / "dir" / "deep", confined.root / "sub" / "chain");
+  fs::create_symlink(confined.root / "sub" / "deep" / "key", confined.root / "leaf");
+  fs::create_symlink(confined.root, confined.root / "self");
+  fs::create_symlink(confined.root.string() + "//./sub/../sub/", confined.root / "untidy");
+  fs::create_symlink("dir/chain/../../leaf", confined.root / "mixed");
+  fs::create_symlink(confined.root / "none", confined.root / "dangling");
+  const FileSpace space = confined.space();
+  for (const char* way : {"dir/deep/key", "sub/chain/key", "dir/chain/key", "leaf", "self/leaf",
+                          "self/self/dir/deep/key", "untidy/deep/key", "mixed", "dir/../leaf", "self/../root/leaf"}) {
+    CAPTURE(way);
+    const auto found = space.find(confined.at(way));
+    const bool leaves = std::string_view(way).starts_with("self/..");
+    CHECK(code_of(found) == (leaves ? "outside_root" : ""));
+    if (found) {
+      CHECK(found->path == confined.at("sub/deep/key"));
+      CHECK(space.place_of(*found)->path == confined.at("sub/deep/key"));
+    }
+  }
+  CHECK(code_of(space.find(confined.at("leaf/below"))) == "not_a_directory");
+  CHECK(code_of(space.find(confined.at("dir/none"))) == "no_such_file");
+  CHECK(code_of(space.find(confined.at("dangling"))) == "no_such_file");
+  CHECK(code_of(space.place_for(confined.at("dangling"), true)) == "dangling_link");
+  CHECK(make_at(space, confined.at("dir/new/made"), "x") == "");
+  CHECK(content_of(confined.root / "sub/new/made") == "x");
+}
+
+TEST_CASE("file space: an absolute link is followed at most 40 times, and never out") {
+  const Confined confined;
+  const auto chain = [&](const std::string& name, int links, const fs::path& to) {
+    fs::path target = to;
+    for (int i = links; i-- > 0;) {
+      const fs::path link = confined.root / (name + std::to_string(i));
+      fs::create_symlink(target, link);
+      target = link;
+    }
+  };
+  chain("good", 40, confined.root / "file");
+  chain("long", 41, confined.root / "file");
+  fs::create_symlink(confined.root / "circle", confined.root / "circle");
+  fs::create_symlink(confined.root / "../secret/key", confined.root / "up");
+  fs::create_symlink(confined.root.string() + "-beside", confined.root / "beside");
+  fs::create_symlink(confined.secret, confined.root / "out");
+  fs::create_symlink(confined.root / "out" / "key", confined.root / "twice");
+  fs::create_symlink("/", confined.root / "top");
+  const FileSpace space = confined.space();
+  CHECK(space.find(confined.at("good0")));
+  CHECK(code_of(space.find(confined.at("long0"))) == "symlink_loop");
+  CHECK(code_of(space.find(confined.at("circle"))) == "symlink_loop");
+  for (const std::string& way : {std::string("up"), std::string("beside"), std::string("twice"), std::string("out/key"),
+                                 "top" + confined.at("file")}) {
+    CAPTURE(way);
+    CHECK(code_of(space.find(confined.at(way))) == "outside_root");
+  }
+}
+
+TEST_CASE("file space: swapped absolute links never lead out of the root") {
+  const Confined confined;
+  const FileSpace space = confined.space();
+  fs::create_directories(confined.root / "dir" / "sub");
+  put(confined.root / "dir" / "key", "harmless");
+  put(confined.root / "dir" / "sub" / "key", "harmless");
+  fs::create_symlink(confined.root / "dir", confined.root / "link");      // leads inside
+  fs::create_symlink(confined.secret, confined.root / "bad");             // leads outside
+  fs::create_symlink(confined.secret, confined.root / "dir" / "badsub");  // to be swapped for a directory
+  std::atomic<bool> over = false;
+  std::thread attacker([&] {
+    const std::string link = confined.at("link");
+    const std::string bad = confined.at("bad");
+    const std::string sub = confined.at("dir/sub");
+    const std::string badsub = confined.at("dir/badsub");
+    while (!over) {
+      ::renameat2(AT_FDCWD, link.c_str(), AT_FDCWD, bad.c_str(), RENAME_EXCHANGE);
+      ::renameat2(AT_FDCWD, sub.c_str(), AT_FDCWD, badsub.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  int found_inside = 0;
+  int refused = 0;
+  for (int round = 0; round < 20'000 || ((found_inside == 0 || refused == 0) && round < 2'000'000); ++round) {
+    const auto found = space.find(confined.at(round % 2 == 0 ? "link/key" : "link/sub/../sub/key"));
+    const auto fd = found ? found->open_for_reading() : fail(found.error());
+    if (fd) {
+      std::string bytes(8, '\0');
+      REQUIRE(::read(fd->get(), bytes.data(), bytes.size()) == 8);
+      REQUIRE(bytes == "harmless");
+      ++found_inside;
+    } else {
+      ++refused;
+    }
+    if (round % 100 == 0) {
+      (void)make_at(space, confined.at("link/planted" + std::to_string(round)), "x");
+    }
+  }
+  over = true;
+  attacker.join();
+  CHECK(found_inside > 0);
+  CHECK(refused > 0);
+  CHECK(std::distance(fs::directory_iterator(confined.secret), {}) == 1);
+}
+
 TEST_CASE("a root that is not there, or is no directory, is an error of its own") {
   const Confined confined;
   CHECK(code_of(FileSpace::open(confined.at("none"))) == "no_such_file");

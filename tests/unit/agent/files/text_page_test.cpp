@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "agent/files/revision.hpp"
 #include "support/temporary_directory.hpp"
@@ -313,4 +315,56 @@ TEST_CASE("a file that is truncated or grows after it was looked up is read as i
   file = looked_up();
   std::filesystem::remove(world.work / "file");
   CHECK(read_content(file, {})->page->text == "short\n");
+}
+
+TEST_CASE("text page: the lines of a large file are of the revision that is stated") {
+  const World world;
+  const std::string rest(17 * k_mib, '\n');
+  const std::string before = std::string(10, 'a') + "\n" + rest;
+  const std::string after = std::string(10, 'b') + "\n" + rest;
+  world.put(before);
+  const std::string revision_before = revision_of(before);
+  const std::string revision_after = revision_of(after);
+  std::atomic<bool> over = false;
+  std::thread writer([&] {
+    const Fd file(::open((world.work / "file").c_str(), O_WRONLY | O_CLOEXEC));
+    for (bool is_after = true; !over; is_after = !is_after) {
+      (void)!::pwrite(file.get(), (is_after ? after : before).data(), 10, 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  int stated = 0;
+  bool is_right = true;
+  for (int round = 0; round < 40 || (stated == 0 && round < 4000); ++round) {
+    const auto content = world.read({.offset = 0, .limit = 1});
+    if (!content) {
+      CHECK(content.error().code == "file_changed");
+      continue;
+    }
+    ++stated;
+    is_right = is_right && content->revision == (content->page->text.front() == 'a' ? revision_before : revision_after);
+  }
+  over = true;
+  writer.join();
+  CHECK(is_right);
+  CHECK(stated > 0);
+}
+
+TEST_CASE("text page: a large file that is appended to all the time can be read") {
+  const World world;
+  const std::string content = "first\n" + std::string(17 * k_mib, '\n');
+  world.put(content);
+  std::atomic<bool> over = false;
+  std::thread writer([&] {
+    const Fd file(::open((world.work / "file").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    for (int i = 0; i < 100'000 && !over; ++i) {
+      (void)!::write(file.get(), "more\n", 5);
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    const auto page = world.read({.offset = -1, .limit = 1});
+    CHECK(page);
+  }
+  over = true;
+  writer.join();
 }

@@ -152,7 +152,9 @@ TEST_CASE("a keeper that has said its version in the record is asked for what it
 }
 
 TEST_CASE("a state packet of a newer version is read as far as it is known, one that is too short is not") {
-  std::string bytes = state_of_version_1() + std::string(200, '\x7f');
+  std::string bytes = state_of_version_1();
+  bytes.resize(sizeof(agent::StatePacket), '\0');
+  bytes += std::string(200, '\x7f');
   ControlPacket packet;
   packet.payload = bytes.substr(sizeof packet.header);
   CHECK(agent::state_in(packet)->pid == 42);

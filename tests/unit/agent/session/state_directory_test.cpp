@@ -344,3 +344,30 @@ TEST_CASE("a place that belongs to others is not used") {
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
   CHECK(StateDirectory::open(path).error().code == "unsafe_directory");
 }
+
+TEST_CASE("state directory: a parent that another user can change is not used") {
+  const test::TemporaryDirectory root;
+  const std::string path = root / "parent/state";
+  const auto code = [&] {
+    const auto opened = StateDirectory::open(path);
+    return opened ? "success" : opened.error().code;
+  };
+  REQUIRE(::mkdir((root / "parent").c_str(), 0755) == 0);
+  CHECK(code() == "success");
+  for (const auto& [mode, expected] : {std::pair{0777, "unsafe_directory"},
+                                       {0775, "unsafe_directory"},
+                                       {01777, "success"},
+                                       {01775, "success"},
+                                       {0755, "success"}}) {
+    CAPTURE(mode);
+    REQUIRE(::chmod((root / "parent").c_str(), static_cast<mode_t>(mode)) == 0);
+    CHECK(code() == expected);
+    REQUIRE(::chmod((root / "parent").c_str(), 0755) == 0);
+    REQUIRE(::chmod(root.path().c_str(), static_cast<mode_t>(mode)) == 0);
+    CHECK(code() == expected);
+    REQUIRE(::chmod(root.path().c_str(), 0755) == 0);
+  }
+  std::filesystem::rename(root / "parent", root / "elsewhere");
+  std::filesystem::create_directory_symlink("elsewhere", root / "parent");
+  CHECK(code() == "io_error");
+}

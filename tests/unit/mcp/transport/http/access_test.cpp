@@ -1,87 +1,63 @@
 #include "mcp/transport/http/access.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/stat.h>
-
-#include <fstream>
-#include <sstream>
-
-#include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp::http;
 
 namespace {
 
-const std::string k_secret = "0123456789abcdef";
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
+const std::string k_secret = "0123456789abcdef0123456789abcdef";
+constexpr Clock::time_point k_start{std::chrono::hours(1)};
 
 }  // namespace
-
-TEST_CASE("access: a token file holds one secret, or several with names") {
-  const auto one = parse_tokens("\n " + k_secret + " \n", "here");
-  REQUIRE(one);
-  CHECK(one->at(0).secret == k_secret);
-  CHECK_FALSE(one->at(0).tools);
-
-  const auto several = parse_tokens(
-      R"({"tokens": [{"name": "ci", "token": "0123456789abcdef", "tools": ["execute_command"], "container": "box"},
-                     {"name": "me", "token": "fedcba9876543210"}]})",
-      "here");
-  REQUIRE(several);
-  CHECK(several->at(0).tools == std::set<std::string>{"execute_command"});
-  CHECK(several->at(0).container == "box");
-  CHECK(several->at(1).name == "me");
-}
-
-TEST_CASE("access: what is wrong with a token file is said, and the secret is not") {
-  for (const char* text : {"", "short-secret", "two words of a secret", "{", R"({"tokens": []})", R"({"tokens": 5})",
-                           R"({"tokens": [{"name": "ci"}]})", R"({"tokens": [{"name": "", "token": "short-secret"}]})",
-                           R"({"tokens": [{"name": "x", "token": "0123456789abcdef-secret", "tools": "all"}]})",
-                           R"({"tokens": [{"name": "x", "token": "0123456789abcdef-secret", "container": 5}]})"}) {
-    CAPTURE(text);
-    const auto tokens = parse_tokens(text, "tokens.json");
-    REQUIRE_FALSE(tokens);
-    CHECK(tokens.error().message.find("tokens.json") != std::string::npos);
-    CHECK(tokens.error().sentence().find("-secret") == std::string::npos);
-  }
-}
-
-TEST_CASE("access: a token is made once, where only its owner can read it") {
-  const test::TemporaryDirectory directory;
-  const std::string path = (directory / "new" / "token").string();
-  const auto made = token_file_or_new(path);
-  REQUIRE(made);
-  CHECK(made->at(0).secret.size() == 64);
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0600);
-  CHECK(text_of(path) == made->at(0).secret + "\n");
-  CHECK(token_file_or_new(path)->at(0).secret == made->at(0).secret);
-
-  REQUIRE(::chmod(path.c_str(), 0640) == 0);
-  const auto open = token_file_or_new(path);
-  REQUIRE_FALSE(open);
-  CHECK(open.error().code == "open_token_file");
-  CHECK(open.error().next_step == "chmod 600 " + path);
-}
 
 TEST_CASE("access: without tokens everybody is local") {
   Access access({});
   CHECK(access.open());
-  CHECK(access.admit(std::nullopt, "127.0.0.1")->owner == "local");
+  CHECK(access.admit(std::nullopt, "127.0.0.1", k_start)->owner == "local");
 }
 
-TEST_CASE("access: failures of one address do not stop another") {
+TEST_CASE("access: a right token is admitted whatever wrong ones came from its address") {
   Access access({{"alice", k_secret}});
-  for (int i = 0; i < 10; ++i) {
-    CHECK(access.admit("Bearer wrong-wrong-wrong", "10.0.0.1").error().status == 401);
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(access.admit("Bearer wrong-wrong-wrong", "10.0.0.1", k_start).error().status == (i < 10 ? 401 : 429));
+    REQUIRE(access.admit("Bearer " + k_secret, "10.0.0.1", k_start));
   }
-  CHECK(access.admit("Bearer " + k_secret, "10.0.0.1").error().status == 429);
-  CHECK(access.admit("Bearer " + k_secret, "10.0.0.2")->owner == "alice");
+  CHECK(access.admit("Bearer " + k_secret, "10.0.0.1", k_start)->owner == "alice");
+}
+
+TEST_CASE("access: wrong tokens are throttled by address for a minute") {
+  Access access({{"alice", k_secret}});
+  const auto status = [&](const std::string& address, Clock::time_point now) {
+    return access.admit("Bearer wrong-wrong-wrong", address, now).error().status;
+  };
+  for (int i = 0; i < 10; ++i) {
+    CHECK(status("10.0.0.1", k_start) == 401);
+  }
+  CHECK(status("10.0.0.1", k_start) == 429);
+  CHECK(access.admit("Bearer wrong", "10.0.0.1", k_start).error().retry_after == seconds(60));
+  CHECK(status("10.0.0.2", k_start) == 401);
+  CHECK(status("10.0.0.1", k_start + seconds(60)) == 429);
+  CHECK(status("10.0.0.1", k_start + seconds(61)) == 401);
+}
+
+TEST_CASE("access: a request without a bearer token is refused and not counted") {
+  Access access({{"alice", k_secret}});
+  for (int i = 0; i < 20; ++i) {
+    for (const std::string& header :
+         {std::string("Basic ") + k_secret, k_secret, std::string("Bearer"), std::string()}) {
+      CHECK(access.admit(header, "10.0.0.1", k_start).error().status == 401);
+    }
+    CHECK(access.admit(std::nullopt, "10.0.0.1", k_start).error().status == 401);
+  }
+  CHECK(access.admit("Bearer wrong", "10.0.0.1", k_start).error().status == 401);
+}
+
+TEST_CASE("access: the scheme is read without regard to case, the secret exactly") {
+  Access access({{"alice", k_secret}});
+  CHECK(access.admit("bEARER   " + k_secret, "10.0.0.1", k_start));
+  CHECK_FALSE(access.admit("Bearer " + k_secret + "0", "10.0.0.1", k_start));
+  CHECK_FALSE(access.admit("Bearer " + k_secret.substr(1), "10.0.0.1", k_start));
+  CHECK_FALSE(access.admit("Bearer 0123456789ABCDEF0123456789ABCDEF", "10.0.0.1", k_start));
 }

@@ -57,9 +57,10 @@ TEST_CASE("http: wrong tokens are throttled by the real address, whatever the cl
     CHECK(server.list({"REMOTE_ADDR: 10.0.0." + std::to_string(i), "Authorization: Bearer 0123456789abcdef-wrong"})
               .status == 401);
   }
-  const HttpAnswer throttled = server.list({"REMOTE_ADDR: 10.0.0.99", "Authorization: Bearer " + k_secret});
+  const HttpAnswer throttled = server.list({"REMOTE_ADDR: 10.0.0.99", "Authorization: Bearer 0123456789abcdef-wrong"});
   CHECK(throttled.status == 429);
   CHECK_FALSE(throttled.header("Retry-After").empty());
+  CHECK(server.list({"Authorization: Bearer " + k_secret}).status == 200);
 }
 
 TEST_CASE("http: a token has its tools and its sessions, and nobody else's") {
@@ -198,17 +199,20 @@ TEST_CASE("http: a head or a body that does not come in time is given up") {
   CHECK(server.list().status == 200);
 }
 
-TEST_CASE("http: beyond the connections there may be, a client is told to come back") {
-  const Running server(limits([](http::Limits& l) { l.connections = 2; }));
+TEST_CASE("http: while all connections serve a request, a new one gets 503 with Retry-After") {
+  Running server(limits([](http::Limits& l) { l.connections = 2; }));
   HttpConnection one = server.connect();
   HttpConnection two = server.connect();
-  CHECK(one.request("GET", "/healthz", {}).status == 200);
-  CHECK(two.request("GET", "/healthz", {}).status == 200);
+  for (HttpConnection* connection : {&one, &two}) {
+    connection->send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+  }
+  server.gate.wait_for_arrivals(2);
   HttpConnection three = server.connect();
   const HttpAnswer refused = three.receive();
   CHECK(refused.status == 503);
   CHECK(refused.header("Retry-After") == "1");
-  CHECK(one.request("GET", "/healthz", {}).status == 200);
+  server.gate.open();
+  CHECK(one.receive().status == 200);
 }
 
 TEST_CASE("http: who has brought much by calls that run is told to come back with more; nobody else suffers") {
@@ -316,7 +320,7 @@ TEST_CASE("http: an owner has so many streams") {
 }
 
 TEST_CASE("http: there are so many sessions and no more") {
-  const Running server(limits([](http::Limits& l) { l.sessions = 2; }));
+  const Running server(limits([](http::Limits& l) { l.sessions_per_owner = 2; }));
   server.initialize();
   server.initialize();
   const HttpAnswer refused = server.post(plain_headers(), body("initialize", {{"protocolVersion", "2025-11-25"}}));

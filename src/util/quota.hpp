@@ -8,30 +8,34 @@
 
 #include "util/clock.hpp"
 
-namespace dockbridge::mcp::http {
+namespace dockbridge {
 
 /// Counts what each owner uses at a time, up to a limit. Any thread may call.
 class Quota {
  public:
   explicit Quota(std::size_t limit) : m_limit(limit) {}
 
-  /// Uses one while it lives; none if the owner has no more.
-  std::shared_ptr<void> claim(const std::string& owner) {
-    const std::lock_guard lock(m_mutex);
-    if (m_used[owner] >= m_limit) {
+  /// Uses one while it lives; nullptr if the owner has no more. It may outlive the quota.
+  [[nodiscard]] std::shared_ptr<void> claim(const std::string& owner) {
+    const std::lock_guard lock(m_used->mutex);
+    std::size_t& own = m_used->by_owner[owner];
+    if (own >= m_limit) {
       return nullptr;
     }
-    ++m_used[owner];
-    return {this, [owner](Quota* quota) {
-              const std::lock_guard back(quota->m_mutex);
-              --quota->m_used[owner];
+    ++own;
+    return {m_used.get(), [used = m_used, owner](void*) {
+              const std::lock_guard back(used->mutex);
+              --used->by_owner[owner];
             }};
   }
 
  private:
+  struct Used {
+    std::mutex mutex;                             // guards the map
+    std::map<std::string, std::size_t> by_owner;  // owners are few: the names of tokens
+  };
   const std::size_t m_limit;
-  std::mutex m_mutex;  // guards the map
-  std::map<std::string, std::size_t> m_used;
+  const std::shared_ptr<Used> m_used = std::make_shared<Used>();
 };
 
 /// Lets each owner do so much a second, with a second's worth at once. Any thread may call.
@@ -64,4 +68,4 @@ class Rate {
   std::map<std::string, Bucket> m_buckets;
 };
 
-}  // namespace dockbridge::mcp::http
+}  // namespace dockbridge

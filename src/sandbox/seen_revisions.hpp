@@ -1,0 +1,42 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace dockbridge::sandbox {
+
+/// The revision that each file had when an owner last read or changed it, of the latest files. Names the state before
+/// a change whose reply was lost; it permits nothing, as the agent keeps its own history for that. Any thread may call.
+class SeenRevisions {
+ public:
+  void remember(const std::string& owner, const std::string& path, const std::string& revision) {
+    const std::lock_guard lock(m_mutex);
+    const auto [entry, is_new] = m_revisions.insert_or_assign({owner, path}, revision);
+    if (is_new) {
+      m_order.push_back(entry->first);
+    }
+    if (m_order.size() > k_max_files) {
+      m_revisions.erase(m_order.front());
+      m_order.pop_front();
+    }
+  }
+  /// Empty if it is not known.
+  [[nodiscard]] std::string find(const std::string& owner, const std::string& path) const {
+    const std::lock_guard lock(m_mutex);
+    const auto entry = m_revisions.find({owner, path});
+    return entry == m_revisions.end() ? "" : entry->second;
+  }
+
+ private:
+  static constexpr std::size_t k_max_files = 1000;
+  using Key = std::pair<std::string, std::string>;
+
+  mutable std::mutex m_mutex;  // guards everything below
+  std::map<Key, std::string> m_revisions;
+  std::deque<Key> m_order;  ///< oldest entry first
+};
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,204 @@
+#include "mcp/once.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "mcp/call.hpp"
+#include "mcp/hub.hpp"
+#include "unit/mcp/doubles.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+using namespace dockbridge::mcp::test;
+using State = Once::Entered::State;
+
+namespace {
+
+constexpr Clock::time_point k_start{std::chrono::hours(1)};
+
+ToolResult result_of(std::size_t bytes) {
+  ToolResult result{std::string(bytes, 'x'), json::object()};
+  result.outcome = "revision 3f2a";
+  return result;
+}
+
+/// Makes the call under this key if it is the first.
+Once::Entered make(Once& once, const std::string& owner, const std::string& key, Clock::time_point now,
+                   std::size_t bytes = 10) {
+  auto entered = once.enter(owner, once_mark(owner, key, "edit"), now);
+  if (entered.state == State::first) {
+    once.finish(*entered.attempt, result_of(bytes), now);
+  }
+  return entered;
+}
+
+/// A client with a tool that changes something each time it is called.
+class Desk {
+ public:
+  void send(const std::string& tool, const std::string& key, const json& arguments) {
+    const json params = {{"name", tool}, {"arguments", arguments}, {"_meta", {{k_meta_idempotency_key, key}}}};
+    for (const auto& call : conversation->receive(request_message(++m_id, "tools/call", params).dump())) {
+      call->make();
+    }
+  }
+  json call(const std::string& tool, const std::string& key, const json& arguments) {
+    send(tool, key, arguments);
+    return m_inbox.next()["result"];
+  }
+
+  int edits = 0;
+  bool cancels_itself = false;
+
+ private:
+  Inbox m_inbox;
+  int m_id = 0;
+  Log m_log{-1, LogLevel::off, LogFormat::text};
+  const Server m_server{{"test", "Test", "1", ""}, {{tool("edit", [this](const json& arguments, const CallContext&) {
+                          ++edits;
+                          if (std::exchange(cancels_itself, false)) {
+                            conversation->cancel_calls();
+                          }
+                          ToolResult result = result_of(arguments["bytes"]);
+                          result.effect_complete = true;
+                          return result;
+                        })}}};
+
+ public:
+  Hub hub{m_server, m_log};
+  std::shared_ptr<Conversation> conversation = Conversation::begin(
+      hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { m_inbox.put(message); }));
+};
+
+}  // namespace
+
+TEST_CASE("once: another owner's keys do not displace a key") {
+  Once once;
+  CHECK(make(once, "bob", "edit 1", k_start).state == State::first);
+  for (int i = 0; i < 1001; ++i) {
+    make(once, "alice", fmt::format("k{}", i), k_start);
+  }
+  CHECK(make(once, "bob", "edit 1", k_start).state == State::finished);
+  CHECK(make(once, "alice", "k0", k_start).state == State::finished);
+}
+
+TEST_CASE("once: a key is kept for an hour after its call ended") {
+  Once once;
+  const auto began = once.enter("alice", once_mark("alice", "slow", "edit"), k_start);
+  REQUIRE(began.state == State::first);
+  const auto ended = k_start + std::chrono::hours(2);
+  CHECK(once.enter("alice", once_mark("alice", "slow", "edit"), ended).state == State::running);
+  once.finish(*began.attempt, result_of(10), ended);
+  CHECK(make(once, "alice", "slow", ended + seconds(3600)).state == State::finished);
+  CHECK(make(once, "alice", "slow", ended + seconds(3601)).state == State::first);
+}
+
+TEST_CASE("once: results are dropped before keys, and the outcome stays") {
+  Once once({.result_bytes = 100'000, .result_bytes_per_owner = 50'000});
+  for (int i = 0; i < 40; ++i) {
+    make(once, "alice", fmt::format("read {}", i), k_start, 20'000);
+  }
+  const auto dropped = make(once, "alice", "read 0", k_start);
+  CHECK(dropped.state == State::forgotten);
+  CHECK_FALSE(dropped.outcome.is_error());
+  CHECK(dropped.outcome.text() == "revision 3f2a");
+  CHECK(make(once, "alice", "read 39", k_start).state == State::finished);
+  CHECK(make(once, "alice", "read 38", k_start).state == State::finished);
+  CHECK(make(once, "alice", "read 37", k_start).state == State::forgotten);
+}
+
+TEST_CASE("once: a result beyond the owner's limit displaces no other") {
+  Once once({.result_bytes = 100'000, .result_bytes_per_owner = 50'000});
+  make(once, "alice", "small", k_start, 100);
+  make(once, "alice", "large", k_start, 60'000);
+  CHECK(make(once, "alice", "large", k_start).state == State::forgotten);
+  CHECK(make(once, "alice", "small", k_start).state == State::finished);
+}
+
+TEST_CASE("once: the owner with the most result bytes loses its oldest first") {
+  Once once({.result_bytes = 100'000, .result_bytes_per_owner = 80'000});
+  make(once, "bob", "b", k_start, 20'000);
+  for (int i = 0; i < 10; ++i) {
+    make(once, "alice", fmt::format("a{}", i), k_start, 20'000);
+  }
+  CHECK(make(once, "bob", "b", k_start).state == State::finished);
+  CHECK(make(once, "alice", "a9", k_start).state == State::finished);
+  CHECK(make(once, "alice", "a5", k_start).state == State::forgotten);
+}
+
+TEST_CASE("once: a full table refuses new keys of its owner only, until some expire") {
+  Once once({.keys_per_owner = 3});
+  for (const char* key : {"1", "2"}) {
+    make(once, "alice", key, k_start);
+  }
+  const auto running = once.enter("alice", once_mark("alice", "3", "edit"), k_start);
+  CHECK(running.state == State::first);
+  CHECK(make(once, "alice", "4", k_start).state == State::full);
+  CHECK(make(once, "alice", "1", k_start).state == State::finished);
+  CHECK(make(once, "bob", "4", k_start).state == State::first);
+  once.give_up(*running.attempt);
+  CHECK(make(once, "alice", "4", k_start).state == State::first);
+  CHECK(make(once, "alice", "5", k_start).state == State::full);
+  CHECK(make(once, "alice", "5", k_start + seconds(3601)).state == State::first);
+}
+
+TEST_CASE("once: a key is in conflict while its call runs, after it and without its result") {
+  Once once({.result_bytes = 0, .result_bytes_per_owner = 0});
+  const auto running = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
+  CHECK(once.enter("alice", once_mark("alice", "k", "write"), k_start).state == State::conflict);
+  once.finish(*running.attempt, result_of(1), k_start);
+  CHECK(once.enter("alice", once_mark("alice", "k", "write"), k_start).state == State::conflict);
+  CHECK(once.enter("alice", once_mark("alice", "k", "edit"), k_start).state == State::forgotten);
+}
+
+TEST_CASE("once: an error is reported by its code") {
+  Once once({.result_bytes = 0, .result_bytes_per_owner = 0});
+  const auto first = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
+  once.finish(*first.attempt, error_result({"no_match", "not found", ""}), k_start);
+  const auto again = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
+  CHECK(again.outcome.is_error());
+  CHECK(again.outcome.text() == "no_match");
+}
+
+TEST_CASE("once: a key without its result takes about 150 bytes") {
+  constexpr std::size_t k_tree_node = 32;
+  constexpr std::size_t k_allocator = 16;
+  constexpr std::size_t k_order = sizeof(void*);
+  CHECK(sizeof(std::pair<const OnceKeys::Digest, OnceKeys::Kept>) + k_tree_node + k_allocator + k_order <= 152);
+}
+
+TEST_CASE("call: a repetition after its result was dropped reports already_done and does nothing") {
+  Desk desk;
+  const json first = desk.call("edit", "k", {{"bytes", 9'000'000}});
+  CHECK(first["isError"] == false);
+  const json again = desk.call("edit", "k", {{"bytes", 9'000'000}});
+  CHECK(again["isError"] == true);
+  const json& error = again["structuredContent"]["error"];
+  CHECK(error["code"] == "already_done");
+  CHECK(error["outcome"]["isError"] == false);
+  CHECK(error["outcome"]["text"] == "revision 3f2a");
+  CHECK(error["message"].get<std::string>().find("revision 3f2a") != std::string::npos);
+  CHECK_FALSE(error["nextStep"].get<std::string>().empty());
+  CHECK(desk.edits == 1);
+}
+
+TEST_CASE("call: a change that was made counts as done even if its call was cancelled") {
+  Desk desk;
+  desk.cancels_itself = true;
+  desk.send("edit", "k", {{"bytes", 1}});
+  CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
+  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
+  CHECK(desk.edits == 1);
+}
+
+TEST_CASE("call: keys beyond an owner's table are refused and the call is not made") {
+  Desk desk;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto entered = desk.hub.once.enter("alice", once_mark("alice", fmt::format("old {}", i), "x"), Clock::now());
+    desk.hub.once.finish(*entered.attempt, result_of(1), Clock::now());
+  }
+  CHECK(desk.call("edit", "new", {{"bytes", 1}})["structuredContent"]["error"]["code"] == "too_many_keys");
+  CHECK(desk.edits == 0);
+}

@@ -1,0 +1,156 @@
+// What one client uses up is not missing to another.
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "support/program.hpp"
+#include "unit/mcp/transport/http/running.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::mcp;
+using namespace dockbridge::mcp::test;
+using dockbridge::test::eventually;
+
+namespace {
+
+const HttpHeaders k_alice = {"Authorization: Bearer " + k_secret};
+const HttpHeaders k_bob = {"Authorization: Bearer " + k_bobs_secret};
+
+/// A call whose arguments are many small values.
+std::string call_with_values(const std::string& value, std::size_t bytes) {
+  std::string values;
+  while (values.size() < bytes) {
+    values += value + ",";
+  }
+  std::string text = body("tools/call", {{"name", "echo"}, {"arguments", {{"values", "HERE"}}}, {"_meta", k_meta}});
+  return text.replace(text.find("\"HERE\""), 6, "[" + values + "0]");
+}
+
+}  // namespace
+
+TEST_CASE("http: idle connections make room for a new one, the oldest first") {
+  const Running server(limits([](http::Limits& l) { l.connections = 2; }));
+  HttpConnection one = server.connect();
+  CHECK(one.request("GET", "/healthz", {}).status == 200);
+  HttpConnection two = server.connect();
+  CHECK(two.request("GET", "/healthz", {}).status == 200);
+  HttpConnection three = server.connect();
+  CHECK(three.request("GET", "/healthz", {}).status == 200);
+  CHECK(one.ended());
+  CHECK(two.request("GET", "/healthz", {}).status == 200);
+}
+
+TEST_CASE("http: connections that never send a request lock nobody out") {
+  const Running server(limits([](http::Limits& l) {
+    l.connections = 20;
+    l.connections_per_address = 10;
+  }));
+  std::vector<HttpConnection> idle;
+  for (int i = 0; i < 50; ++i) {
+    idle.push_back(server.connect());
+    idle.back().send("POST /mcp HTTP/1.1\r\nHost: local");  // half a head is no request
+  }
+  for (int i = 0; i < 20; ++i) {
+    CHECK(server.list().status == 200);
+  }
+  CHECK(idle.front().ended());
+}
+
+TEST_CASE("http: an address has so many connections that serve a request") {
+  Running server(limits([](http::Limits& l) { l.connections_per_address = 2; }));
+  std::vector<HttpConnection> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.push_back(server.connect());
+    busy.back().send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+  }
+  server.gate.wait_for_arrivals(2);
+  HttpConnection refused = server.connect();
+  const HttpAnswer answer = refused.receive();
+  CHECK(answer.status == 503);
+  CHECK(answer.header("Retry-After") == "1");
+  server.gate.open();
+  for (HttpConnection& connection : busy) {
+    CHECK(connection.receive().status == 200);
+  }
+  CHECK(server.list().status == 200);
+}
+
+TEST_CASE("http: one owner's sessions leave another's") {
+  const Running server(limits([](http::Limits& l) { l.sessions_per_owner = 2; }),
+                       {{"alice", k_secret}, {"bob", k_bobs_secret}});
+  const std::string greeting = body("initialize", {{"protocolVersion", "2025-11-25"}});
+  server.initialize(k_alice);
+  server.initialize(k_alice);
+  CHECK(server.post(with(plain_headers(), k_alice), greeting).status == 503);
+  CHECK_FALSE(server.initialize(k_bob).empty());
+  CHECK_FALSE(server.initialize(k_bob).empty());
+  CHECK(server.post(with(plain_headers(), k_bob), greeting).status == 503);
+}
+
+TEST_CASE("http: calls count for their owner after their client has left") {
+  Running server(limits([](http::Limits& l) { l.calls_per_owner = 2; }), {{"alice", k_secret}, {"bob", k_bobs_secret}});
+  const HttpHeaders session =
+      with(with(plain_headers(), k_alice), {"Mcp-Session-Id: " + server.initialize(k_alice, "2025-11-25")});
+  for (int i = 0; i < 2; ++i) {
+    HttpConnection left = server.connect();
+    left.send_request("POST", "/mcp", session, call_body("gate", json::object(), i));
+    server.gate.wait_for_arrivals(i + 1);
+  }
+  const HttpAnswer refused = server.post(session, call_body("echo", json::object(), 3));
+  CHECK(refused.json()["result"]["structuredContent"]["error"]["code"] == "too_many_calls");
+  CHECK(text_of(server.post(with(stateless_headers("tools/call", "owner"), k_bob), call_body("owner"))) == "bob");
+  server.gate.open();
+  eventually("there is room again", [&] {
+    return server.post(session, call_body("echo", json::object(), 4)).json()["result"]["isError"] == false;
+  });
+}
+
+TEST_CASE("http: a message of many small values is refused before it takes its memory") {
+  const Running server;
+  for (const char* value : {"[]", "{}", "[0]", R"({"":0})", R"("")"}) {
+    CAPTURE(value);
+    const HttpAnswer refused = server.post(stateless_headers("tools/call", "echo"), call_with_values(value, 8'000'000));
+    CHECK(refused.status == 413);
+    CHECK(refused.json()["error"]["code"] == k_invalid_request);
+  }
+  CHECK(server.post(stateless_headers("tools/call", "echo"), call_with_values("[]", 300'000)).status == 200);
+}
+
+TEST_CASE("http: the values of a message count, not only its text") {
+  // Room for two messages of 100 KB text each.
+  Running server(limits([](http::Limits& l) {
+    l.body_bytes = 100'000;
+    l.bodies_bytes = 0;
+  }));
+  const HttpAnswer refused = server.post(stateless_headers("tools/call", "echo"), call_with_values("[]", 90'000));
+  CHECK(refused.status == 503);
+  CHECK(refused.header("Retry-After") == "1");
+  CHECK(server.post(stateless_headers("tools/call", "echo"), call_with_values("[]", 1'000)).status == 200);
+}
+
+TEST_CASE("http: the largest message of one text is taken") {
+  const Running server(limits([](http::Limits& l) { l.bodies_bytes = 0; }));
+  json meta = k_meta;
+  meta["padding"] = "";
+  const std::size_t most = http::Limits().body_bytes;
+  meta["padding"] = std::string(most - call_body("owner", meta).size(), 'x');
+  const std::string largest = call_body("owner", meta);
+  REQUIRE(largest.size() == most);
+  CHECK(text_of(server.post(stateless_headers("tools/call", "owner"), largest)) == "local");
+}
+
+TEST_CASE("http: capabilities that a session would keep are bounded") {
+  const Running server;
+  const auto accepts = [&](std::size_t bytes) {
+    const json capabilities = {{"experimental", {{"x", std::string(bytes, 'x')}}}};
+    const HttpAnswer answer = server.post(
+        plain_headers(), body("initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", capabilities}}));
+    return answer.json().contains("result");
+  };
+  CHECK(accepts(10'000));
+  CHECK_FALSE(accepts(100'000));
+  json meta = k_meta;
+  meta[k_meta_capabilities] = {{"experimental", std::string(100'000, 'x')}};
+  CHECK(server.post(stateless_headers("tools/call", "owner"), call_body("owner", meta)).status == 400);
+}

@@ -1,0 +1,134 @@
+#include "sandbox/agent_launch.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/sandbox/world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+TEST_CASE("an agent that is in none of its places is put into the first that takes it") {
+  World world;
+  std::string path;
+  SUBCASE("a folder of its own") {
+    world.container.set_usable_bases({"/", "/var/lib/dockbridge", "/app"});
+    path = "/.dockbridge/agent-";
+  }
+  SUBCASE("a volume") {
+    world.container.set_usable_bases({"/var/lib/dockbridge", "/app"});
+    path = "/var/lib/dockbridge/agent-";
+  }
+  SUBCASE("the workdir") {
+    world.container.set_usable_bases({"/app"});
+    path = "/app/.dockbridge-agent/agent-";
+  }
+  CHECK(world.sandbox.hello());
+  REQUIRE(world.container.placed().size() == 1);
+  CHECK(world.container.placed().front().starts_with(path));
+  CHECK(world.container.started() == world.container.placed());
+}
+
+TEST_CASE("an agent that fits nowhere is an error that names every place and the way out") {
+  World world;
+  world.container.set_usable_bases({});
+  const auto hello = world.sandbox.hello();
+  REQUIRE_FALSE(hello);
+  CHECK(hello.error().code == "agent_not_placed");
+  for (const char* place : {"/.dockbridge/agent-", "/var/lib/dockbridge/agent-", "/app/.dockbridge-agent/agent-",
+                            "read-only file system"}) {
+    CHECK(hello.error().message.find(place) != std::string::npos);
+  }
+  CHECK(hello.error().next_step.find("--volume /var/lib/dockbridge") != std::string::npos);
+  CHECK(world.container.started().empty());
+}
+
+TEST_CASE("launcher: what another user can replace is neither started nor overwritten") {
+  World world;
+  world.container.set_unsafe({"/.dockbridge", "/var"});
+  CHECK(world.sandbox.hello());
+  REQUIRE(world.container.started().size() == 1);
+  CHECK(world.container.started().front().starts_with("/app/"));
+  CHECK(world.container.placed().empty());
+
+  World none;
+  none.container.set_unsafe({"/"});
+  const auto hello = none.sandbox.hello();
+  REQUIRE_FALSE(hello);
+  CHECK(hello.error().code == "agent_not_placed");
+  CHECK(hello.error().message.find("it belongs to uid 1000") != std::string::npos);
+  CHECK(none.container.started().empty());
+  CHECK(none.container.placed().empty());
+}
+
+TEST_CASE("launcher: a file that is not the agent is replaced before anything is started") {
+  World world;
+  world.container.set_foreign_until_placed(2);  // another server placed one at the same time
+  CHECK(world.sandbox.hello());
+  CHECK(world.container.placed().size() == 2);
+  CHECK(world.container.started().size() == 1);
+
+  World never;
+  never.container.set_foreign_until_placed(1000);
+  CHECK(code_of(never.sandbox.hello()) == "agent_not_placed");
+  CHECK(never.container.started().empty());
+}
+
+TEST_CASE("launcher: without owners only what was put below / just now is started") {
+  World world;
+  world.container.set_ownerless();
+  SUBCASE("the agent is there") {}
+  SUBCASE("it is not") {
+    world.container.set_usable_bases({"/"});
+  }
+  CHECK(world.sandbox.hello());
+  REQUIRE(world.container.placed().size() == 1);
+  CHECK(world.container.placed().front().starts_with("/.dockbridge/"));
+  CHECK(world.container.started() == world.container.placed());
+
+  World volume;
+  volume.container.set_ownerless();
+  volume.container.set_usable_bases({"/var/lib/dockbridge", "/app"});
+  CHECK(code_of(volume.sandbox.hello()) == "agent_not_placed");
+  CHECK(volume.container.started().empty());
+}
+
+TEST_CASE("launcher: the agent is examined once in a run of the container") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    if (request.head.at("op") == "list") {
+      agent.hang_up();
+    } else {
+      behave_well(agent, request);
+    }
+  });
+  CHECK(world.sandbox.hello());
+  CHECK(world.container.examined() == 1);
+  const auto reconnect = [&] {
+    CHECK(code_of(world.sandbox.list("local", 10, {})) == "connection_lost");
+    CHECK(world.sandbox.hello());
+  };
+  reconnect();
+  CHECK(world.container.opened() == 2);
+  CHECK(world.container.examined() == 1);
+  world.container.set_run({"0123456789abcdef", "2026-01-02T00:00:00Z"});
+  CHECK(code_of(world.sandbox.list("local", 10, {})) == "container_replaced");
+  CHECK(world.sandbox.hello());
+  CHECK(world.container.examined() == 2);
+}
+
+TEST_CASE("launcher: an engine that cannot examine is an error, and nothing is started") {
+  World world;
+  world.container.set_examine_error(Error{"engine_hung", "the engine does not answer"});
+  CHECK(code_of(world.sandbox.hello()) == "engine_hung");
+  world.container.set_examine_error(Error{"engine_error", "HTTP 500"});
+  CHECK(code_of(world.sandbox.hello()) == "agent_not_placed");
+  CHECK(world.container.started().empty());
+}
+
+TEST_CASE("an agent that starts and gives up is not put anywhere else") {
+  World world;
+  world.container.set_greeting(
+      greeting({{"fatal", {{"code", "no_state_directory"}, {"message", "nowhere"}, {"nextStep", "Mount one"}}}}));
+  CHECK(code_of(world.sandbox.hello()) == "no_state_directory");
+  CHECK(world.container.opened() == 1);
+  CHECK(world.container.placed().empty());
+}
