@@ -65,6 +65,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/files.cpp
   src/sandbox/input.cpp
   src/sandbox/sandbox.cpp
+  src/sandbox/trusted_runs.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
   src/tools/control_process.cpp

@@ -142,7 +142,14 @@ Result<void> ApiEngine::put_archive(const std::string& container, const std::str
   if (!response) {
     return fail(response.error());
   }
-  return response->status == 200 ? Result<void>() : fail(refusal("putting a file into the container", *response));
+  if (response->status == 200) {
+    return {};
+  }
+  Error error = refusal("putting a file into the container", *response);
+  if (response->status == 403 || response->status == 404) {
+    error.code = response->status == 403 ? "read_only" : "no_such_file";
+  }
+  return fail(std::move(error));
 }
 
 Result<bool> ApiEngine::is_known_absent(const std::string& container, const std::string& path, Deadline deadline) {

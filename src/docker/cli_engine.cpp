@@ -35,6 +35,9 @@ Error understand(const std::string& command, const std::string& what, const Comm
   if (contains(result.err, "could not find the file") || contains(result.err, "could not be found on container")) {
     return {"no_such_file", fmt::format("{}: {}", what, said)};
   }
+  if (contains(result.err, "read-only")) {
+    return {"read_only", fmt::format("{}: {}", what, said)};
+  }
   if (contains(result.err, "already in use")) {
     return {"name_in_use", said};
   }

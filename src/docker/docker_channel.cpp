@@ -170,7 +170,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
     }
     if (found->condition == Condition::stopped) {
       if (auto started = start(found->run.id, deadline); !started) {
-        if (is_going_away(found->run.id, deadline) && !removal.passed()) {
+        if (is_no_longer_stopped(found->run.id, deadline) && !removal.passed()) {
           continue;
         }
         return fail(started.error());
@@ -181,10 +181,11 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
   }
 }
 
-bool DockerChannel::is_going_away(const std::string& id, Deadline deadline) {
+bool DockerChannel::is_no_longer_stopped(const std::string& id, Deadline deadline) {
   const auto container = m_engine.inspect(id, deadline);
   const auto found = container ? understand(*container) : fail(container.error());
-  return found ? found->is_being_removed || found->is_dead : found.error().code == "no_such_container";
+  return found ? found->condition != Condition::stopped || found->is_being_removed || found->is_dead
+               : found.error().code == "no_such_container";
 }
 
 Result<void> DockerChannel::start(const std::string& id, Deadline deadline) {

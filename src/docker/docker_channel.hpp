@@ -38,7 +38,8 @@ class DockerChannel : public sandbox::Channel {
  private:
   Result<nlohmann::json> inspect_or_create(Deadline deadline);
   Result<void> start(const std::string& id, Deadline deadline);
-  bool is_going_away(const std::string& id, Deadline deadline);
+  /// True if another process started the container, or is removing it.
+  bool is_no_longer_stopped(const std::string& id, Deadline deadline);
   /// The run of a container that has been started.
   [[nodiscard]] Result<sandbox::ContainerRun> run_of(const nlohmann::json& container) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace dockbridge::docker {
 
@@ -109,15 +110,14 @@ std::string make_tar(const std::vector<TarEntry>& entries) {
 }
 
 void TarReader::feed(std::string_view bytes) {
-  const std::size_t skipped = static_cast<std::size_t>(std::min<std::uint64_t>(m_to_skip, bytes.size()));
-  m_to_skip -= skipped;
+  bytes.remove_prefix(consume_content(bytes));
   if (!m_ended) {
-    m_bytes.append(bytes.substr(skipped));
+    m_bytes.append(bytes);
   }
 }
 
 Result<std::optional<TarMember>> TarReader::next() {
-  while (!m_ended && m_bytes.size() >= k_block_bytes) {
+  while (!m_current && !m_ended && m_bytes.size() >= k_block_bytes) {
     if (m_bytes.find_first_not_of('\0') >= k_block_bytes) {
       m_ended = true;
       m_bytes.clear();
@@ -127,36 +127,46 @@ Result<std::optional<TarMember>> TarReader::next() {
     if (!member) {
       return fail(member.error());
     }
-    const bool extends = is_extension(member->type);
-    const std::uint64_t max = extends ? k_max_extension_bytes : m_max_content_bytes;
-    const bool has_content = extends || member->type == TarMember::k_file;
-    const std::uint64_t content = has_content ? padded(member->size) : 0;
-    if (member->size > max && extends) {
+    if (!is_extension(member->type)) {
+      begin_content(*member);
+      m_bytes.erase(0, k_block_bytes + consume_content(std::string_view(m_bytes).substr(k_block_bytes)));
+      m_long_name.reset();
+      m_long_uid.reset();
+      m_long_size.reset();
+      break;
+    }
+    if (member->size > k_max_extension_bytes) {
       return malformed();
     }
-    if (member->size <= max && m_bytes.size() - k_block_bytes < content) {
+    if (m_bytes.size() - k_block_bytes < padded(member->size)) {
       return std::nullopt;
     }
-    if (extends) {
-      if (auto read = read_extension(member->type, std::string_view(m_bytes).substr(k_block_bytes, member->size));
-          !read) {
-        return fail(read.error());
-      }
-      m_bytes.erase(0, k_block_bytes + content);
-      continue;
+    if (auto read = read_extension(member->type, std::string_view(m_bytes).substr(k_block_bytes, member->size));
+        !read) {
+      return fail(read.error());
     }
-    if (has_content && member->size <= max) {
-      member->content = m_bytes.substr(k_block_bytes, member->size);
-    }
-    const std::uint64_t here = std::min<std::uint64_t>(content, m_bytes.size() - k_block_bytes);
-    m_to_skip = content - here;
-    m_bytes.erase(0, k_block_bytes + here);
-    m_long_name.reset();
-    m_long_uid.reset();
-    m_long_size.reset();
-    return std::move(*member);
+    m_bytes.erase(0, k_block_bytes + padded(member->size));
   }
-  return std::nullopt;
+  return m_to_compare == 0 ? std::exchange(m_current, std::nullopt) : std::nullopt;
+}
+
+void TarReader::begin_content(const TarMember& member) {
+  const bool is_file = member.type == TarMember::k_file;
+  m_current = member;
+  m_current->has_expected_content = is_file && member.size == m_expected.size();
+  m_to_compare = m_current->has_expected_content ? member.size : 0;
+  m_to_skip = is_file ? padded(member.size) - m_to_compare : 0;
+}
+
+std::size_t TarReader::consume_content(std::string_view bytes) {
+  const auto compared = static_cast<std::size_t>(std::min<std::uint64_t>(m_to_compare, bytes.size()));
+  if (compared > 0 && m_expected.substr(m_expected.size() - m_to_compare, compared) != bytes.substr(0, compared)) {
+    m_current->has_expected_content = false;
+  }
+  m_to_compare -= compared;
+  const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(m_to_skip, bytes.size() - compared));
+  m_to_skip -= skipped;
+  return compared + skipped;
 }
 
 Result<TarMember> TarReader::parse_header() const {

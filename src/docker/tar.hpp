@@ -30,27 +30,34 @@ struct TarMember {
   unsigned mode = 0;  ///< permission bits, with setuid, setgid and sticky
   std::uint64_t uid = 0;
   std::uint64_t size = 0;
-  std::string content{};  ///< of a file; empty if it exceeds the reader's limit
+  bool has_expected_content = false;  ///< a file with exactly the content that the reader expects
 };
 
-/// Reads a ustar or pax archive piece by piece. Its memory is bounded by the limit for contents, which are skipped
-/// beyond it.
+/// Reads a ustar or pax archive piece by piece and compares the content of each file with an expected one. Keeps no
+/// content, so its memory does not grow with the files.
 class TarReader {
  public:
-  explicit TarReader(std::size_t max_content_bytes) : m_max_content_bytes(max_content_bytes) {}
+  /// `expected` must outlive the reader.
+  explicit TarReader(std::string_view expected) : m_expected(expected) {}
 
   void feed(std::string_view bytes);
-  /// The next member whose content has arrived; nullopt if more bytes are needed, and at the end of the archive.
+  /// The next member whose content has been compared. nullopt if more bytes are needed, and at the end of the archive.
   Result<std::optional<TarMember>> next();
 
  private:
   Result<TarMember> parse_header() const;
   /// Applies the records of an extended header to the member that follows it.
   Result<void> read_extension(char type, std::string_view content);
+  /// Starts on the content of a member: compares it if it has the expected size, and skips it otherwise.
+  void begin_content(const TarMember& member);
+  /// Compares and skips what belongs to the current content. Returns how many bytes that was.
+  std::size_t consume_content(std::string_view bytes);
 
-  std::size_t m_max_content_bytes;
-  std::string m_bytes;          // received and not yet consumed
-  std::uint64_t m_to_skip = 0;  // bytes of a content that exceeds the limit
+  std::string_view m_expected;
+  std::string m_bytes;  // received and not yet consumed
+  std::optional<TarMember> m_current;
+  std::uint64_t m_to_compare = 0;  // bytes of the current member's content
+  std::uint64_t m_to_skip = 0;     // bytes after those: padding, or a content of another size
   bool m_ended = false;
   std::optional<std::string> m_long_name;  // the next member's, from extended headers
   std::optional<std::uint64_t> m_long_uid;

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "sandbox/agent_image.hpp"
 
@@ -11,8 +12,9 @@ namespace dockbridge::sandbox {
 
 namespace {
 
-/// Another server may be replacing the agent's file at the moment it is started.
-constexpr int k_max_attempts = 4;
+/// Another server may be placing the agent's file at the moment it is placed or started here.
+constexpr int k_max_attempts = 6;
+constexpr milliseconds k_pause_after_failed_place{100};
 
 /// Only a program that did not start is a reason to look for it elsewhere; an agent that started and failed is an
 /// answer.
@@ -47,21 +49,35 @@ struct AgentLauncher::Place {
   }
 };
 
-Result<std::unique_ptr<Connection>> AgentLauncher::launch(const ContainerRun& run, Deadline deadline) {
+std::vector<AgentLauncher::Place> AgentLauncher::places() const {
+  // The first is directly below "/", and early in the order of its names: one archive of "/" begins with all that has
+  // to be examined.
+  return {Place{"/", ".dockbridge/", "var/lib/dockbridge/state/"}, Place{"/var/lib/dockbridge", "", "state/"},
+          Place{m_workdir, ".dockbridge-agent/", ""}};
+}
+
+std::optional<AgentLauncher::Trusted> AgentLauncher::recall(const ContainerRun& run) const {
   if (m_trusted && m_trusted->run == run) {
+    return m_trusted;
+  }
+  const auto path = m_trusted_runs.find(run, agent_file_name());
+  const auto all = places();
+  const bool is_known =
+      path && std::any_of(all.begin(), all.end(), [&](const Place& place) { return place.path() == *path; });
+  return is_known ? std::optional(Trusted{run, *path}) : std::nullopt;
+}
+
+Result<std::unique_ptr<Connection>> AgentLauncher::launch(const ContainerRun& run, Deadline deadline) {
+  m_trusted = recall(run);
+  if (m_trusted) {
     auto connection = start(m_trusted->path, run, deadline);
     if (connection || !may_be_missing(connection.error())) {
       return connection;
     }
   }
   m_trusted.reset();
-  // The first is directly below "/", and early in the order of its names: one archive of "/" begins with all that has
-  // to be examined.
-  const std::array<Place, 3> places = {Place{"/", ".dockbridge/", "var/lib/dockbridge/state/"},
-                                       Place{"/var/lib/dockbridge", "", "state/"},
-                                       Place{m_workdir, ".dockbridge-agent/", ""}};
   std::string failures;
-  for (const Place& place : places) {
+  for (const Place& place : places()) {
     auto connection = launch_at(place, run, deadline);
     if (connection || connection.error().code != "agent_not_placed") {
       return connection;
@@ -93,7 +109,12 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place,
     if (trust->verdict == Trust::Verdict::replaceable || (lacks_owners && !is_placed)) {
       reason = trust->reason;
       if (auto placed = m_channel.place(run, place.base, place.files(), deadline); !placed) {
-        return not_placed(placed.error().message);
+        reason = placed.error().message;
+        if (placed.error().code != "engine_error") {
+          return not_placed(reason);
+        }
+        std::this_thread::sleep_for(k_pause_after_failed_place);
+        continue;
       }
       is_placed = true;
       if (!lacks_owners) {
@@ -104,6 +125,7 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place,
     if (connection || !may_be_missing(connection.error())) {
       if (connection) {
         m_trusted = Trusted{run, path};
+        m_trusted_runs.add(run, path);
       }
       return connection;
     }

@@ -3,9 +3,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sandbox/channel.hpp"
 #include "sandbox/connection.hpp"
+#include "sandbox/trusted_runs.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 #include "wire/retention.hpp"
@@ -17,12 +19,15 @@ namespace dockbridge::sandbox {
 /// A user of the container with fewer privileges than the agent's must not be able to have a program of theirs started
 /// in its place. So before the first start in a run of the container, the agent's file and every directory above it are
 /// examined from outside. A path that passes stays good for the rest of the run, as only root or the agent's own user
-/// can change it. Used by one thread at a time.
+/// can change it; other servers learn of it by `TrustedRuns`. Used by one thread at a time.
 class AgentLauncher {
  public:
   /// `workdir` is the last resort, for containers whose root file system is read-only.
-  AgentLauncher(Channel& channel, std::string workdir, wire::Retention retention)
-      : m_channel(channel), m_workdir(std::move(workdir)), m_retention(retention) {}
+  AgentLauncher(Channel& channel, std::string workdir, wire::Retention retention, TrustedRuns trusted_runs)
+      : m_channel(channel),
+        m_workdir(std::move(workdir)),
+        m_retention(retention),
+        m_trusted_runs(std::move(trusted_runs)) {}
 
   Result<std::unique_ptr<Connection>> launch(const ContainerRun& run, Deadline deadline);
 
@@ -33,6 +38,9 @@ class AgentLauncher {
     std::string path;
   };
 
+  [[nodiscard]] std::vector<Place> places() const;
+  /// The agent that was trusted earlier in this run, by this server or another.
+  [[nodiscard]] std::optional<Trusted> recall(const ContainerRun& run) const;
   /// Error `agent_not_placed` if another place may do.
   Result<std::unique_ptr<Connection>> launch_at(const Place& place, const ContainerRun& run, Deadline deadline);
   Result<std::unique_ptr<Connection>> start(const std::string& path, const ContainerRun& run, Deadline deadline);
@@ -40,6 +48,7 @@ class AgentLauncher {
   Channel& m_channel;
   std::string m_workdir;
   wire::Retention m_retention;
+  TrustedRuns m_trusted_runs;
   std::optional<Trusted> m_trusted;
 };
 

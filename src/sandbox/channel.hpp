@@ -87,7 +87,8 @@ class Channel {
   /// Starts a program and connects to its standard streams.
   virtual Result<std::unique_ptr<ByteStream>> open(const ContainerRun& run, const std::vector<std::string>& argv,
                                                    Deadline deadline) = 0;
-  /// Puts files below `base`, which exists. Those of the same names are replaced.
+  /// Puts files below `base`, replacing those of the same names. Error `engine_error` if another try may succeed, for
+  /// example because another server placed a file at the same moment; `read_only` and `no_such_file` are final.
   virtual Result<void> place(const ContainerRun& run, const std::string& base, const std::vector<PlacedFile>& files,
                              Deadline deadline) = 0;
   /// Looks from outside, running nothing in the container: whether the file at `path` has this content, and it and

@@ -53,7 +53,7 @@ Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
       m_settings(std::move(settings)),
       m_log(log),
       m_files(*this, m_settings.file_root),
-      m_launcher(m_channel, m_settings.workdir, m_settings.retention) {}
+      m_launcher(m_channel, m_settings.workdir, m_settings.retention, TrustedRuns(m_settings.trusted_runs_directory)) {}
 
 Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);

@@ -124,7 +124,8 @@ class Sandbox {
   struct Settings {
     std::string workdir = "/app";
     wire::Retention retention;
-    std::string file_root{};  ///< the file tools stay beneath it; empty: no limit
+    std::string file_root{};               ///< the file tools stay beneath it; empty: no limit
+    std::string trusted_runs_directory{};  ///< for `TrustedRuns`; empty: none
   };
 
   Sandbox(Channel& channel, Settings settings, Log& log);

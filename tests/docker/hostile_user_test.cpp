@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -38,8 +39,9 @@ struct Attacked {
   [[nodiscard]] bool planted_was_run() const {
     return run({"docker", "exec", container.name(), "test", "-e", k_mark}).exit_code == 0;
   }
-  [[nodiscard]] json execute(const std::string& command, const char* via = "engine") const {
-    Server server({"-c", container.name(), "--via", via});
+  [[nodiscard]] json execute(const std::string& command, const char* via = "engine",
+                             const std::map<std::string, std::string>& environment = {}) const {
+    Server server({"-c", container.name(), "--via", via}, environment);
     return server.execute(command);
   }
 };
@@ -119,6 +121,23 @@ TEST_CASE("hostile user: an agent of the same content in a folder of theirs is n
   const json result = attacked.execute("readlink /proc/$PPID/exe");
   CAPTURE(result.dump());
   CHECK(fields_of(result)["stdout"] == "/var/lib/dockbridge/" + agent_name() + "\n");
+}
+
+TEST_CASE("hostile user: an examined agent is trusted until the container restarts") {
+  const TemporaryDirectory state;
+  const Attacked attacked({"--init", "--volume", "/var/lib/dockbridge"});
+  const auto place = [&] {
+    const json result = attacked.execute("readlink /proc/$PPID/exe", "engine", {{"XDG_STATE_HOME", state.path()}});
+    CAPTURE(result.dump());
+    return fields_of(result)["stdout"].get<std::string>();
+  };
+  const std::string usual = "/.dockbridge/" + agent_name() + "\n";
+  CHECK(place() == usual);
+  // Only root can do this. It shows whether the agent is examined.
+  (void)attacked.container.sh("chmod 777 /.dockbridge");
+  CHECK(place() == usual);
+  run_ok({"docker", "restart", "--time", "0", attacked.container.name()});
+  CHECK(place() == "/var/lib/dockbridge/" + agent_name() + "\n");
 }
 
 TEST_CASE("hostile user: state directories that others have made are not used") {

@@ -205,6 +205,19 @@ TEST_CASE("channel: a removal that began before the start is waited for") {
   CHECK(world.prepared() == ContainerRun{"made", "later"});
 }
 
+TEST_CASE("channel: a start refused because another server started it is no error") {
+  World world;
+  world.engine.description_of_container = FakeEngine::container("abc", "then", "created");
+  world.engine.start_error = Error{"engine_error", "container state improper (HTTP 500)"};
+  int inspections = 0;
+  world.engine.before_inspect = [&] {
+    if (++inspections == 2) {
+      world.engine.description_of_container = FakeEngine::container("abc", "now", "running");
+    }
+  };
+  CHECK(world.prepared() == ContainerRun{"abc", "now"});
+}
+
 TEST_CASE("channel: a removal that does not end is an error with the command for it") {
   World world;
   SUBCASE("it goes on") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/temporary_directory.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -71,6 +72,43 @@ TEST_CASE("launcher: a file that is not the agent is replaced before anything is
   never.container.set_foreign_until_placed(1000);
   CHECK(code_of(never.sandbox.hello()) == "agent_not_placed");
   CHECK(never.container.started().empty());
+}
+
+TEST_CASE("launcher: a placement that fails for a moment is tried again") {
+  World world;
+  world.container.set_usable_bases({"/", "/app"});
+  world.container.set_failing_places(3);
+  CHECK(world.sandbox.hello());
+  REQUIRE(world.container.placed().size() == 1);
+  CHECK(world.container.placed().front().starts_with("/.dockbridge/"));
+
+  World never;
+  never.container.set_usable_bases({"/", "/app"});
+  never.container.set_failing_places(1000);
+  const auto hello = never.sandbox.hello();
+  REQUIRE_FALSE(hello);
+  CHECK(hello.error().code == "agent_not_placed");
+  CHECK(hello.error().message.find("file exists") != std::string::npos);
+}
+
+TEST_CASE("launcher: other servers start an agent without examining it again") {
+  const TemporaryDirectory state;
+  sandbox::Sandbox::Settings settings;
+  settings.trusted_runs_directory = state / "dockbridge/trusted-runs";
+  World first(behave_well, settings);
+  CHECK(first.sandbox.hello());
+  CHECK(first.container.examined() == 1);
+
+  World second(behave_well, settings);
+  second.container.set_unsafe({"/"});  // a second examination would fail
+  CHECK(second.sandbox.hello());
+  CHECK(second.container.examined() == 0);
+  CHECK(second.container.started() == first.container.started());
+
+  World restarted(behave_well, settings);
+  restarted.container.set_run({"0123456789abcdef", "2026-01-02T00:00:00Z"});
+  CHECK(restarted.sandbox.hello());
+  CHECK(restarted.container.examined() == 1);
 }
 
 TEST_CASE("launcher: without owners only what was put below / just now is started") {

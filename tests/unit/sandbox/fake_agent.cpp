@@ -199,7 +199,11 @@ Result<void> FakeContainer::place(const sandbox::ContainerRun&, const std::strin
   const std::lock_guard lock(m_mutex);
   const auto& bases = m_usable_bases;
   if (bases && std::find(bases->begin(), bases->end(), base) == bases->end()) {
-    return fail("engine_error", "read-only file system");
+    return fail("read_only", "read-only file system");
+  }
+  if (m_failing_places > 0) {
+    --m_failing_places;
+    return fail("engine_error", "file exists");
   }
   for (const sandbox::PlacedFile& file : files) {
     if (!file.name.ends_with('/')) {
@@ -230,6 +234,11 @@ Result<sandbox::Trust> FakeContainer::examine(const sandbox::ContainerRun&, cons
 void FakeContainer::set_run(sandbox::ContainerRun run) {
   const std::lock_guard lock(m_mutex);
   m_run = std::move(run);
+}
+
+void FakeContainer::set_failing_places(int times) {
+  const std::lock_guard lock(m_mutex);
+  m_failing_places = times;
 }
 
 void FakeContainer::set_condition(Result<sandbox::Condition> condition) {

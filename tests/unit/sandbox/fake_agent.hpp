@@ -104,6 +104,8 @@ class FakeContainer : public sandbox::Channel {
   void set_ownerless();
   /// The file is there, but not the agent, until it has been placed so often.
   void set_foreign_until_placed(std::size_t times);
+  /// The next placements fail, as they do when several servers place the agent at once.
+  void set_failing_places(int times);
   /// What a session says first, in place of a good greeting.
   void set_greeting(std::string bytes);
 
@@ -133,6 +135,7 @@ class FakeContainer : public sandbox::Channel {
   std::optional<Error> m_examine_error;
   std::size_t m_foreign_until_placed = 0;
   bool m_ownerless = false;
+  int m_failing_places = 0;
   std::vector<std::string> m_placed;
   std::vector<std::string> m_started;
   int m_examined = 0;

@@ -28,11 +28,12 @@ inline void behave_well(FakeAgent& agent, const wire::Frame& request) {
 /// A sandbox over a container whose agent a test has scripted.
 struct World {
   FakeContainer container;
-  sandbox::Sandbox sandbox{container, {}, silent_log()};
+  sandbox::Sandbox sandbox;
 
   template <typename React>
-  explicit World(React react) : container(react) {}
-  World() : container(behave_well) {}
+  explicit World(React react, sandbox::Sandbox::Settings settings = {})
+      : container(react), sandbox(container, std::move(settings), silent_log()) {}
+  World() : World(behave_well) {}
 };
 
 inline sandbox::StartRequest start_request(const std::string& id = k_process) {
