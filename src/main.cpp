@@ -21,7 +21,8 @@ cli::Surroundings surroundings() {
             return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
           },
           [](const std::string& path) -> Result<std::optional<std::string>> {
-            // Config files are often links into a repository of them; whoever can write one decides what is run.
+            // Links are allowed, because config files are often links into a repository. Others must not be able to
+            // write the file, because it decides which commands run.
             return read_trusted_file(
                 path, {.what = "config file", .code = "bad_config", .may_be_link = true, .forbidden_mode = S_IWOTH});
           }};
@@ -31,7 +32,7 @@ cli::Surroundings surroundings() {
 /// server are taken up by its main loop.
 void prepare_signals(bool serving) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's size limit is an error of one call
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit fails one call instead of the server
   if (serving) {
     sigset_t stops;
     sigemptyset(&stops);

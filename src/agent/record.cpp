@@ -24,7 +24,7 @@ constexpr int k_record_depth = 4;
 constexpr int k_append_attempts = 3;
 constexpr std::size_t k_most_taken = 16;
 constexpr std::size_t k_digest_bytes = 32;
-/// Of the name of a keeper's socket or of a boot.
+/// Longest name of a keeper's socket, and longest boot id.
 constexpr std::size_t k_most_name_bytes = 64;
 constexpr std::size_t k_most_path_bytes = 4096;
 constexpr std::size_t k_most_owner_bytes = 1024;
@@ -52,8 +52,8 @@ Error damaged(const char* what) {
           "A process in the container changed it, or its disk was full; run the command again"};
 }
 
-/// Reads the fields of a record, which anybody in the container may have written. A missing field is 0 or empty. A
-/// wrong type or a number out of range makes the record damaged, as `problem` tells then. Texts are cut.
+/// Reads the fields of a record, which any process in the container may have written. A missing field is 0 or empty. A
+/// wrong type or a number out of range makes the record damaged; `problem` then has the reason. Long texts are cut.
 class RecordReader {
  public:
   explicit RecordReader(const json& fields) : m_fields(fields) {}
@@ -64,7 +64,7 @@ class RecordReader {
     const auto field = m_fields.find(key);
     return field == m_fields.end() ? otherwise : number_in(*field, most, least);
   }
-  /// Before the start of the machine, too: the clock may have another zero in a time namespace.
+  /// May be negative: in a time namespace the clock can have another zero.
   std::int64_t uptime(const char* key) { return number(key, wire::k_max_time_ms, -wire::k_max_time_ms); }
   std::string text(const char* key, std::size_t most) {
     const auto field = m_fields.find(key);
@@ -130,7 +130,8 @@ class RecordReader {
   const char* m_problem = nullptr;
 };
 
-/// What the name of a keeper's socket may be. Nothing else is connected to: it could be a path out of the directory.
+/// Whether a text has the form of a keeper's socket name. Any other name is never connected to, because it could be a
+/// path out of the directory.
 bool is_keeper_name(std::string_view name) {
   return name.starts_with(k_keeper_prefix) && name.size() <= k_most_name_bytes &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
@@ -197,7 +198,7 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
     return fail(damaged(reader.problem()));
   }
   if (record.kept && !record.kept->keeper.empty() && !is_keeper_name(record.kept->keeper)) {
-    return fail(damaged("names no keeper"));
+    return fail(damaged("has an invalid keeper name"));
   }
   return record;
 }

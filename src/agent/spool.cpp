@@ -70,8 +70,8 @@ bool write_fully(int fd, std::string_view bytes, std::uint64_t at) {
   return true;
 }
 
-/// Whether the header of a file that anybody may have written is one that a SpoolWriter writes. A reader sees offsets
-/// at least as new as `total`, so what is held is never more than the two parts have room for.
+/// Whether a SpoolWriter could have written this header. Any process may have changed the file. The offsets are at
+/// least as new as `total`, so the stored bytes never exceed the capacity of both parts.
 bool is_sound(const SpoolHeader& header) {
   const auto is_cap = [](std::uint64_t cap) { return cap >= 1 && cap <= k_max_spool_cap; };
   return header.magic == k_spool_magic && is_cap(header.head_cap) && is_cap(header.tail_cap) &&

@@ -16,8 +16,8 @@ struct SpoolCaps {
   std::uint64_t tail = 16ULL * 1024 * 1024;
 };
 
-/// Largest cap of a part that a reader accepts. The header is written by processes of the container: what it says must
-/// not bound how much is read.
+/// Largest capacity of a part that a reader accepts. Processes of the container can write the header, so its values
+/// must not decide how much is read.
 inline constexpr std::uint64_t k_max_spool_cap = 256ULL * 1024 * 1024;
 
 struct SpoolHeader;  // the file's first page, see docs/agent-protocol.md

@@ -13,7 +13,8 @@ namespace dockbridge::cli {
 
 namespace {
 
-/// What a file or command printed must not control a person's terminal; a program gets the bytes.
+/// Escapes control characters on a terminal, because output of a file or command must not control it. A pipe gets the
+/// bytes.
 void print(std::FILE* to, const std::string& text, bool raw) {
   const bool escape = !raw && ::isatty(::fileno(to)) == 1;
   fmt::print(to, "{}\n", escape ? printable_text(text, text.size()) : text);

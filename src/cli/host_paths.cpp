@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file that does not exist yet is judged by the nearest directory that does.
+/// For a file that does not exist yet, checks the nearest existing directory above it.
 bool depends_on(const std::string& file, const std::vector<std::string>& directories) {
   std::error_code ignored;
   fs::path path = fs::absolute(file, ignored);
@@ -42,8 +42,8 @@ Result<void> expect_own_files_outside(const Options& options, const std::vector<
   for (const OwnFile& file : files) {
     if (!file.path.empty() && depends_on(file.path, directories)) {
       return fail("unsafe_host_path",
-                  fmt::format("The container can change {}, a file of the server", printable_line(file.path, 300)),
-                  fmt::format("Share a smaller directory, or name a file outside it with {}", file.option));
+                  fmt::format("The container can change the server's file {}", printable_line(file.path, 300)),
+                  fmt::format("Share a smaller directory, or use {} with a file outside it", file.option));
     }
   }
   return {};

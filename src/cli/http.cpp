@@ -17,10 +17,10 @@ namespace {
 using mcp::json;
 
 constexpr milliseconds k_look_patience{5'000};
-/// Each connection takes two descriptors.
+/// Each connection uses two descriptors.
 constexpr rlim_t k_wanted_descriptors = 4096;
 
-/// The usual soft limit of 1024 would refuse clients before the limits of HTTP do.
+/// With the usual soft limit of 1024, clients would be refused before the limits of HTTP are reached.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < k_wanted_descriptors) {
@@ -97,7 +97,7 @@ std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& ce
   return text;
 }
 
-/// Whether the container could be used, without connecting to it, starting or creating it.
+/// Checks the state of the container. Does not connect to, start or create it.
 Result<json> look_at_container(Bridge& bridge) {
   const std::string name = bridge.sandbox().container_name();
   if (const auto hello = bridge.sandbox().present_hello()) {
@@ -110,18 +110,19 @@ Result<json> look_at_container(Bridge& bridge) {
   const json state = container->value("State", json::object());
   if (!state.value("Running", false) || state.value("Paused", false)) {
     return fail("container_stopped", fmt::format("container '{}' is not running", name),
-                "A tool call starts it, and so does /readyz with a token");
+                "A tool call, or /readyz with a token, starts it");
   }
   return json{{"status", "ok"}, {"container", name}};
 }
 
-/// What a token file cannot know: the container and the tools of this server.
+/// Checks that the server has the container and the tools that the tokens name. The token file's parser cannot know
+/// them.
 Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Options& options,
                           const mcp::Server& server) {
   for (const mcp::http::Token& token : tokens) {
     if (!token.container.empty() && token.container != options.container.name) {
       return fail("bad_token_file",
-                  fmt::format("the token '{}' is for the container '{}', and this server has '{}'", token.name,
+                  fmt::format("token '{}' is for container '{}', but this server uses '{}'", token.name,
                               token.container, options.container.name),
                   "Start one server for each container");
     }
@@ -129,7 +130,7 @@ Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Opt
       if (server.find_tool(tool) == nullptr) {
         return fail("bad_token_file",
                     fmt::format("token '{}' has the unknown tool '{}'", token.name, printable_line(tool, 100)),
-                    "tools/list has the names; file_upload and file_download need --allow-host-path");
+                    "tools/list shows the names; file_upload and file_download need --allow-host-path");
       }
     }
   }

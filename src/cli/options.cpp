@@ -371,7 +371,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   auto* call = app.add_subcommand("call", "make one tool call and print its result");
   call->add_option("TOOL", invocation.call.tool, "the tool's name")->required();
   call->add_option("JSON", invocation.call.arguments, "its arguments")->required();
-  call->add_flag("--raw", invocation.call.raw, "print control characters as they are on a terminal, too");
+  call->add_flag("--raw", invocation.call.raw, "print control characters unescaped, also on a terminal");
   auto* doctor = app.add_subcommand("doctor", "check engine, container and agent, and say how to mend what is wrong");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -47,18 +47,18 @@ struct Options {
   std::string file_root;                                 ///< in the container; empty: no limit
   wire::Retention retention;
   HttpOptions http;
-  std::string config_file;  ///< that was read; empty: none
+  std::string config_file;  ///< the config file that was read; empty if none
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
 };
 
 enum class Command { serve, call, doctor, help, version };
 
-/// What `dockbridge call` is to do.
+/// Arguments of `dockbridge call`.
 struct CallOrder {
   std::string tool;
   std::string arguments;  ///< JSON
-  bool raw = false;       ///< control characters reach a terminal as they are
+  bool raw = false;       ///< do not escape control characters on a terminal
 };
 
 struct Invocation {

@@ -37,18 +37,18 @@ std::string active_context(const AddressSources& sources, const fs::path& config
   return name == "default" ? "" : name;
 }
 
-/// Refuses a TCP address that asks for TLS, which is not spoken here: plain text would send everything in the clear.
+/// Refuses a TCP address if TLS is configured for it. TLS is not supported, and plain text would expose all traffic.
 Result<Address> without_tls(Result<Address> address, const std::string& tls_source) {
   if (!address || address->kind != Address::Kind::tcp || tls_source.empty()) {
     return address;
   }
-  return fail(
-      "unsupported_docker_host",
-      fmt::format("TLS to engine address '{}' is not supported yet ({})", address->url, tls_source),
-      "Use --via exec, which leaves TLS to the docker command, or a unix:// address, for example of an ssh tunnel");
+  return fail("unsupported_docker_host",
+              fmt::format("TLS to engine address '{}' is not supported yet ({})", address->url, tls_source),
+              "Use --via exec, which leaves TLS to the docker command, or a unix:// socket, for example an ssh tunnel");
 }
 
-/// Which variable asks for TLS; empty if none does. As for the docker command, any value but an empty one counts.
+/// The variable that asks for TLS, as text for the error; empty if none does. Any non-empty value counts, as for the
+/// docker command.
 std::string tls_variable(const AddressSources& sources) {
   for (const char* name : {"DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH"}) {
     if (!sources.environment(name).value_or("").empty()) {
@@ -58,7 +58,7 @@ std::string tls_variable(const AddressSources& sources) {
   return "";
 }
 
-/// A directory that cannot be read counts as one that has entries.
+/// A directory that cannot be read counts as non-empty.
 bool has_entries(const fs::path& directory) {
   std::error_code error;
   const fs::directory_iterator entries(directory, error);

@@ -115,7 +115,7 @@ Result<void> ApiEngine::create(const ContainerSpec& spec, Deadline deadline) {
   if (!response) {
     return fail(response.error());
   }
-  // Podman answers with 500. It has the name before the container can be looked up.
+  // Podman replies with 500, and reserves the name before the container can be looked up.
   const bool is_taken = message_of(*response).find("already in use") != std::string::npos;
   if (response->status == 409 || (response->status == 500 && is_taken)) {
     return fail("name_in_use", message_of(*response));

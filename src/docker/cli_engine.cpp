@@ -127,14 +127,14 @@ Result<void> CliEngine::start(const std::string& container, Deadline deadline) {
 
 Result<void> CliEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                                     Deadline deadline) {
-  // Owned as the archive says: podman would give it to the container's user.
+  // Keeps the owners in the archive. Without the option, podman makes the container's user the owner.
   const auto out = run("putting a file into the container", {"cp", "--archive=false", "-", container + ":" + directory},
                        deadline, tar);
   return out ? Result<void>() : fail(out.error());
 }
 
 Result<bool> CliEngine::is_known_absent(const std::string&, const std::string&, Deadline) {
-  return false;  // `cp` makes the archive before it says
+  return false;  // `cp` creates the archive before it reports that a path is absent
 }
 
 Result<void> CliEngine::get_archive(const std::string& container, const std::string& path,
@@ -149,7 +149,7 @@ Result<void> CliEngine::get_archive(const std::string& container, const std::str
   while (!deadline.passed()) {
     const auto got = (*stream)->read(buffer);
     if (!got) {
-      // The command has no exit status here; it prints either an archive or a reason.
+      // The exit status is not available here; the command prints either an archive or the reason.
       return received ? Result<void>() : fail(understand(m_command, k_what, {1, {}, (*stream)->complaint()}));
     }
     received = received || *got > 0;

@@ -18,7 +18,7 @@ using sandbox::Condition;
 using sandbox::ContainerRun;
 using sandbox::SharedDirectory;
 
-/// How long a container that is being removed is waited for.
+/// Longest wait for a container that is being removed.
 constexpr milliseconds k_max_removal{10'000};
 constexpr milliseconds k_removal_poll{50};
 
@@ -26,7 +26,7 @@ struct Found {
   ContainerRun run;
   Condition condition = Condition::stopped;
   bool is_being_removed = false;
-  bool is_dead = false;  ///< its removal failed; it cannot be started any more
+  bool is_dead = false;  ///< its removal failed; it cannot be started again
 };
 
 Result<Found> understand(const json& container) {
@@ -51,7 +51,7 @@ std::string shortest_form(const std::string& directory) {
   return (std::filesystem::path(directory) / "").lexically_normal().parent_path().string();
 }
 
-/// The host directories, as the engine's machine calls them, that the container can write to.
+/// Host directories that the container can write to, with their paths on the engine's machine.
 std::vector<std::string> writable_mounts_of(const json& container) {
   std::vector<std::string> sources;
   for (const json& mount : container.value("Mounts", json::array())) {
@@ -66,7 +66,7 @@ std::vector<std::string> writable_mounts_of(const json& container) {
 
 /// What is mounted at a directory of the container, as the engine's machine calls it.
 std::optional<SharedDirectory> directory_mounted_at(const std::string& directory, const json& container) {
-  const std::string path = shortest_form(directory);  // as the engine reports it
+  const std::string path = shortest_form(directory);  // the form in which the engine reports it
   try {
     for (const json& mount : container.value("Mounts", json::array())) {
       if (mount.at("Type") == "bind" && mount.at("Destination") == path) {
@@ -78,7 +78,7 @@ std::optional<SharedDirectory> directory_mounted_at(const std::string& directory
   return std::nullopt;
 }
 
-/// The uid that the engine runs programs as; nullopt if the container's own files say which it is.
+/// The uid that the engine runs programs as; nullopt if the container's own files define it.
 std::optional<std::uint64_t> uid_of(const json& container) {
   const auto where = "/Config/User"_json_pointer;
   const json user = container.contains(where) ? container.at(where) : json("");
@@ -90,7 +90,7 @@ std::optional<std::uint64_t> uid_of(const json& container) {
   return is_number || name.empty() ? std::optional(uid) : std::nullopt;
 }
 
-/// Where the container has a file system that the engine's archives do not show, such as a tmpfs.
+/// Mount points whose file systems are not part of the engine's archives, such as a tmpfs.
 std::vector<std::string> hidden_mounts(const json& container) {
   std::vector<std::string> hidden;
   try {
@@ -107,7 +107,7 @@ std::vector<std::string> hidden_mounts(const json& container) {
       hidden.push_back(shortest_form(destination));
     }
   } catch (const json::exception&) {
-    return {"/"};  // nothing is known of what is mounted
+    return {"/"};  // the mounts are unknown
   }
   return hidden;
 }
@@ -145,7 +145,7 @@ Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
   spec.workspace = m_policy.workspace;
   m_log.info("creating the container", {{"container", spec.name}, {"image", spec.image}});
   const auto created = m_engine.create(spec, deadline);
-  // Whatever the engine calls it, a refusal may mean that another server has created the container meanwhile.
+  // The engine may refuse because another server has created the container in the meantime. The error code may vary.
   container = m_engine.inspect(m_policy.name, deadline);
   return created || container ? container : fail(created.error());
 }
@@ -156,7 +156,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
     auto container = inspect_or_create(deadline);
     const auto found = container ? understand(*container) : fail(container.error());
     if (!found && found.error().code == "name_in_use" && !removal.passed()) {
-      continue;  // the name was free again when it was looked up
+      continue;  // the name was in use, but free again at the lookup
     }
     if (!found) {
       return fail(found.error());

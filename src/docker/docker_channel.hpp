@@ -40,7 +40,7 @@ class DockerChannel : public sandbox::Channel {
   Result<void> start(const std::string& id, Deadline deadline);
   /// True if another process started the container, or is removing it.
   bool is_no_longer_stopped(const std::string& id, Deadline deadline);
-  /// The run of a container that has been started.
+  /// Identifies the run of a container that was started.
   [[nodiscard]] Result<sandbox::ContainerRun> run_of(const nlohmann::json& container) const;
 
   Engine& m_engine;

@@ -40,10 +40,10 @@ class Engine {
   /// Unpacks a tar archive below `directory`, which exists in the container.
   virtual Result<void> put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                                    Deadline deadline) = 0;
-  /// Whether nothing is at `path` in the container. False if that cannot be found out for less than an archive costs.
+  /// Whether nothing exists at `path` in the container. False if a check would cost as much as reading an archive.
   virtual Result<bool> is_known_absent(const std::string& container, const std::string& path, Deadline deadline) = 0;
-  /// Streams a tar archive of `path` and all below it to `receive`, until that returns false. The first member is
-  /// `path` itself. Error `no_such_file`.
+  /// Streams a tar archive of `path` and everything below it to `receive`, until `receive` returns false. The first
+  /// member is `path` itself. Error `no_such_file`.
   virtual Result<void> get_archive(const std::string& container, const std::string& path,
                                    const std::function<bool(std::string_view bytes)>& receive, Deadline deadline) = 0;
   /// Runs a program with its standard streams connected, in the directory "/".

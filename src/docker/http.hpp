@@ -23,13 +23,13 @@ class Http {
   explicit Http(Address address) : m_address(std::move(address)) {}
 
   [[nodiscard]] const Address& address() const { return m_address; }
-  /// Receives a part of a body; false stops the transfer.
+  /// Receives a part of a body; returning false stops the transfer.
   using Receiver = std::function<bool(std::string_view bytes)>;
 
   /// `content_type` is sent with a body only.
   Result<HttpResponse> request(const std::string& method, const std::string& path, const std::string& body,
                                const std::string& content_type, Deadline deadline) const;
-  /// GET whose body goes to `receive` as it arrives, if the status is 200; any other body is in the response.
+  /// Sends a GET. A body with status 200 is streamed to `receive`; any other body is in the response.
   Result<HttpResponse> download(const std::string& path, const Receiver& receive, Deadline deadline) const;
   /// Posts JSON and asks for an upgrade to a raw stream: what docker calls hijacking. The stream carries stdout and
   /// stderr in the engine's multiplexed form, which is undone here.

@@ -38,16 +38,16 @@ std::string outcome_of(const ToolResult& result, StopReason reason) {
   return error == result.structured.end() ? "error" : error->value("code", "error");
 }
 
-/// The answer to a repetition whose result is no longer kept.
+/// The reply to a repeated call whose result is no longer stored.
 ToolResult already_done(const Tool& tool, const OnceOutcome& outcome) {
   const std::string text(outcome.text());
   const std::string how = outcome.is_error() ? fmt::format("failed with {}", text)
                           : text.empty()     ? "succeeded"
                                              : fmt::format("succeeded, {}", text);
-  const std::string step = outcome.is_error() ? "Nothing was done now. To try again, use a new key"
+  const std::string step = outcome.is_error() ? "The call was not repeated. To try again, use a new key"
                            : tool.annotations.read_only
                                ? "To get the result, call again with a new key"
-                               : "Nothing was done now. Read the file or check the process to see the present state";
+                               : "The call was not repeated. Read the file or check the process for its state";
   ToolResult result =
       error_result({"already_done", fmt::format("Already done under this key: {} {}", tool.name, how), step});
   result.structured["error"]["outcome"] = {{"isError", outcome.is_error()}, {"text", text}};

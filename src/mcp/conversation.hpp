@@ -36,7 +36,7 @@ struct Peer {
   [[nodiscard]] bool follows_tasks() const;
 };
 
-/// Whether what a client says of its capabilities can be kept: an object of at most 64 KiB.
+/// Whether a client's capabilities can be stored: an object of at most 64 KiB.
 bool usable_capabilities(const json& capabilities);
 /// `params._meta[name]`, null if absent.
 json meta_field(const json& params, const char* name);
@@ -128,7 +128,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   std::shared_ptr<Task> named_task(const Request& request, const Peer& peer, Reply& reply);
   /// Whether this client may read, watch and complete a resource; false if there are none.
   [[nodiscard]] bool may_read(const std::string& uri) const;
-  /// Which resources and templates its lists show; empty: all.
+  /// Filter for the resources and templates in its lists; empty if it may see all.
   [[nodiscard]] Server::Visible visible_uris() const;
   bool is_running(const json& id);
   void follow_task(const std::string& id);

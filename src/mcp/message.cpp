@@ -10,10 +10,11 @@ namespace dockbridge::mcp {
 namespace {
 
 constexpr int k_max_depth = 64;
-/// What the values of a message may take beside the length of its text. Enough for 40,000 edits in one call.
+/// Memory limit for the values of a message, in addition to the length of its text. Enough for 40,000 edits in one
+/// call.
 constexpr std::size_t k_max_value_bytes = 16UL * 1024 * 1024;
 
-/// Ids are copied and outlive their messages, so they are short.
+/// Ids are copied and outlive their messages, so they must be short.
 constexpr std::size_t k_max_id_bytes = 1000;
 
 bool usable_id(const json& id) {
@@ -35,8 +36,7 @@ std::variant<json, Malformed> parse_json(std::string_view text, const std::funct
       return Malformed{nullptr, k_invalid_request, "Message too large: it holds too many values. Send several messages",
                        Malformed::Kind::too_large};
     case ParsedJson::Problem::no_room:
-      return Malformed{nullptr, k_invalid_request,
-                       "Too many large messages at once. Send large ones one after the other",
+      return Malformed{nullptr, k_invalid_request, "Too many large messages at once. Send them one after another",
                        Malformed::Kind::no_room};
   }
   return std::move(parsed.value);

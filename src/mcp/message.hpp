@@ -47,8 +47,8 @@ struct Ignorable {};
 struct Malformed {
   enum class Kind {
     malformed,
-    too_large,  ///< parsing it takes too much memory
-    no_room,    ///< other messages take the memory at present
+    too_large,  ///< parsing it needs too much memory
+    no_room,    ///< other messages use the memory at present
   };
   json id;
   int code = k_invalid_request;
@@ -58,8 +58,8 @@ struct Malformed {
 
 using Message = std::variant<Request, Notification, Answer, Ignorable, Malformed>;
 
-/// Text to JSON, bounded in depth and memory: besides the memory for its own text, its values may take 16 MiB. `claim`
-/// is called before each further piece of memory is used, and false ends the parse.
+/// Parses JSON with limits on depth and memory. In addition to the length of the text, its values may take 16 MiB.
+/// `claim` is called before more memory is used; returning false ends the parse.
 std::variant<json, Malformed> parse_json(std::string_view text,
                                          const std::function<bool(std::size_t bytes)>& claim = {});
 /// One JSON-RPC message out of parsed JSON (not a batch).

@@ -20,26 +20,26 @@ OnceMark once_mark(const std::string& owner, const std::string& key, const std::
 struct OnceLimits {
   seconds lifetime{3600};
   std::size_t keys_per_owner = 100'000;
-  /// Of kept results. The owner with the most loses its oldest first.
+  /// Limit for all stored results. The owner with the most bytes loses its oldest result first.
   std::size_t result_bytes = 32UL * 1024 * 1024;
   std::size_t result_bytes_per_owner = 8UL * 1024 * 1024;
 };
 
-/// Makes a call that is repeated under the same key happen once. A repetition waits for the call under way, gets its
-/// result, or its outcome if the result was dropped to save memory. Each owner has a table of its own, so that no owner
-/// can displace another's keys; a full table refuses new keys and forgets none early. Owners are the names of tokens,
-/// so their number is bounded. Tools whose effect outlives this program use the mark to repeat nothing after a restart.
-/// Any thread may call.
+/// Ensures that repeated calls with the same key are made once. A repetition waits for the running call, then gets its
+/// result, or its outcome if the result was dropped to save memory. Each owner has its own table, so no owner can
+/// displace another's keys. A full table refuses new keys and drops none early. Owners are token names, so their number
+/// is bounded. Tools whose effect outlives this program use the mark to prevent a repetition after a restart. Any
+/// thread may call.
 class Once {
  public:
   class Attempt;
 
   struct Entered {
     enum class State {
-      first,      ///< do it, then `finish` or `give_up` the attempt
+      first,      ///< make the call, then `finish` or `give_up` the attempt
       running,    ///< wait for the attempt
-      finished,   ///< here is the result
-      forgotten,  ///< only the outcome is left
+      finished,   ///< `result` is set
+      forgotten,  ///< only `outcome` is set; the result was dropped
       conflict,   ///< the key was used for another call
       full,       ///< the owner has too many keys
     };
@@ -53,7 +53,7 @@ class Once {
 
   Entered enter(const std::string& owner, const OnceMark& mark, Clock::time_point now);
   void finish(Attempt& attempt, const ToolResult& result, Clock::time_point now);
-  /// It did not happen: the next call under this key does it.
+  /// The call was not made; the next call with this key makes it.
   void give_up(Attempt& attempt);
 
  private:
@@ -66,17 +66,17 @@ class Once {
 
   const OnceLimits m_limits;
   std::mutex m_mutex;                        // guards everything below
-  std::optional<Clock::time_point> m_epoch;  // a lifetime before the first call
+  std::optional<Clock::time_point> m_epoch;  // one lifetime before the first call
   std::map<std::string, Owner> m_owners;
 };
 
-/// A call under way.
+/// A running call.
 class Once::Attempt {
  public:
   Attempt(std::string owner, const OnceKeys::Digest& key, const OnceKeys::Digest& call)
       : m_owner(std::move(owner)), m_key(key), m_call(call) {}
 
-  /// nullptr if it was given up, or the waiting call is stopped.
+  /// nullptr if the attempt was given up, or the waiting call was stopped.
   std::shared_ptr<const ToolResult> wait(const std::stop_token& stop);
 
  private:

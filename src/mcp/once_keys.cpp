@@ -8,7 +8,7 @@ namespace dockbridge::mcp {
 
 namespace {
 
-/// Nodes of both maps and the shared pointer's block.
+/// Nodes of both maps and the shared pointer's control block.
 constexpr std::size_t k_result_overhead = 256;
 
 std::size_t bytes_of(const ToolResult& result) {
@@ -40,7 +40,7 @@ void OnceKeys::expire(std::uint32_t oldest_s) {
   while (!m_order.empty() && m_order.front()->second.finished_s < oldest_s) {
     const Digest key = m_order.front()->first;
     while (!m_result_order.empty() && m_results.contains(key)) {
-      drop_oldest_result();  // results are kept in the order of their keys
+      drop_oldest_result();  // results have the same order as their keys
     }
     m_keys.erase(m_order.front());
     m_order.pop_front();

@@ -14,23 +14,23 @@
 
 namespace dockbridge::mcp {
 
-/// Outcome of a call, kept for its key after the result itself was dropped.
+/// Outcome of a call, stored with its key after the result was dropped.
 class OnceOutcome {
  public:
   OnceOutcome() = default;
   explicit OnceOutcome(const ToolResult& result);
 
   [[nodiscard]] bool is_error() const { return m_is_error; }
-  /// The error's code, or what the tool named as its outcome; may be empty.
+  /// The error's code, or the outcome that the tool reported; may be empty.
   [[nodiscard]] std::string_view text() const { return m_text.data(); }
 
  private:
   bool m_is_error = false;
-  std::array<char, 59> m_text{};  // ends with NUL
+  std::array<char, 59> m_text{};  // NUL-terminated
 };
 
-/// The finished keys of one owner: digests and outcomes for the lifetime of a key, and the results of the latest of
-/// them, bounded in bytes. A key takes about 150 bytes. Not safe to share between threads.
+/// The finished keys of one owner: digests and outcomes for the lifetime of a key, and the most recent results up to a
+/// limit in bytes. A key takes about 150 bytes. Not thread-safe.
 class OnceKeys {
  public:
   using Digest = std::array<char, 16>;
@@ -44,11 +44,11 @@ class OnceKeys {
 
   /// Drops keys that were finished before `oldest_s`.
   void expire(std::uint32_t oldest_s);
-  /// A key that is not there yet. A result beyond the limit is not kept; older ones make room for it.
+  /// Adds a new key. A result that exceeds the limit is not stored; older results are dropped to make room.
   void put(const Digest& key, const Kept& kept, std::shared_ptr<const ToolResult> result);
   /// nullptr if the key is unknown.
   [[nodiscard]] const Kept* find(const Digest& key) const;
-  /// nullptr if it was dropped.
+  /// nullptr if the result was dropped.
   [[nodiscard]] std::shared_ptr<const ToolResult> result(const Digest& key) const;
   void drop_oldest_result();
 
@@ -60,7 +60,7 @@ class OnceKeys {
     std::shared_ptr<const ToolResult> result;
     std::size_t bytes;
   };
-  using Keys = std::map<Digest, Kept>;  // not hashed: clients choose keys, and must not choose collisions
+  using Keys = std::map<Digest, Kept>;  // not hashed: clients choose keys and could provoke collisions
 
   const std::size_t m_max_result_bytes;
   std::size_t m_result_bytes = 0;

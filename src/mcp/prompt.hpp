@@ -17,7 +17,7 @@ struct PromptArgument {
   std::string description;
   bool required = false;
   Completer complete{};
-  std::string complete_tool{};  ///< the tool that shows the same as the completions; who may not use it gets none
+  std::string complete_tool{};  ///< completions require access to this tool, which shows the same data
 };
 
 struct PromptResult {

@@ -26,7 +26,7 @@ struct ResourceTemplate {
   std::string description;
   std::string mime_type;
   std::map<std::string, Completer> complete{};  ///< by variable
-  std::string complete_tool{};  ///< the tool that shows the same as the completions; empty: that of the template
+  std::string complete_tool{};  ///< completions require access to this tool; empty means the template's tool
 };
 
 /// What a client can read, and be told of when it changes. Any thread may call; `read` may block.

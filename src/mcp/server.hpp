@@ -41,7 +41,7 @@ struct HeaderParameter {
 /// any thread may ask. Lists come in pages and always in the same order.
 class Server {
  public:
-  /// Whether a client may see a tool or resource; empty: it may see all.
+  /// Whether a client may see a tool or resource. Empty means that it may see all.
   using Visible = std::function<bool(const std::string& name_or_uri)>;
 
   Server(ServerInfo info, Offer offer);

@@ -71,9 +71,9 @@ struct ToolResult {
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
   /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
   bool may_be_repeated = false;
-  /// The effect is in place, so the result is kept for the key even if the call was cancelled meanwhile.
+  /// The effect has taken place, so the result is stored for the key even if the call was cancelled.
   bool effect_complete = false;
-  /// At most 58 bytes, such as "revision 3f2a": what a repetition reports once the rest of the result was dropped.
+  /// Reported to a repetition after the rest of the result was dropped. At most 58 bytes, such as "revision 3f2a".
   std::string outcome{};
 };
 

@@ -8,9 +8,9 @@
 
 namespace dockbridge::sandbox {
 
-/// Bounds a call as a whole, over all requests that it makes of the agent: one deadline, counted from the call's start,
-/// and the caller's stop token. An agent that answers each request in time cannot keep the call going beyond it. A stop
-/// token by itself is a limit without a deadline, for what is bounded otherwise.
+/// Limits a call as a whole, across all its requests to the agent: one deadline, counted from the call's start, and the
+/// caller's stop token. An agent that answers each request in time cannot extend the call. A stop token alone is a
+/// limit without a deadline, for work that is bounded in another way.
 class CallLimit {
  public:
   CallLimit() = default;
@@ -18,13 +18,13 @@ class CallLimit {
   CallLimit(std::stop_token stop, Deadline deadline) : m_stop(std::move(stop)), m_deadline(deadline) {}
 
   [[nodiscard]] const std::stop_token& stop() const { return m_stop; }
-  /// The end of `patience`, or of the call if that comes first.
+  /// The end of `patience` or of the call, whichever is earlier.
   [[nodiscard]] Deadline deadline_within(milliseconds patience) const {
     return m_deadline ? m_deadline->capped(patience) : Deadline::after(patience);
   }
   /// The same call with less time.
   [[nodiscard]] CallLimit capped(milliseconds patience) const { return {m_stop, deadline_within(patience)}; }
-  /// The same time for what has to be done although the call was stopped.
+  /// The same deadline without the stop token, for work that must be done even after the call was stopped.
   [[nodiscard]] CallLimit without_stop() const { return m_deadline ? CallLimit({}, *m_deadline) : CallLimit(); }
   [[nodiscard]] bool is_over() const { return m_stop.stop_requested() || (m_deadline && m_deadline->passed()); }
 

@@ -35,7 +35,7 @@ class ByteStream {
 struct SharedDirectory {
   std::string host_path;
   std::string container_path;
-  /// Host directories that the container can write to; no link inside them may lead to `host_path`.
+  /// Host directories that the container can write to. The path to `host_path` must not use a link in one of them.
   std::vector<std::string> writable_mounts{};
 };
 
@@ -43,10 +43,10 @@ struct SharedDirectory {
 struct ContainerRun {
   std::string id;
   std::string started_at;
-  std::optional<SharedDirectory> shared{};     ///< if there is one that may be used for a direct line
+  std::optional<SharedDirectory> shared{};     ///< the directory for a direct line, if there is one
   std::vector<std::string> writable_mounts{};  ///< host directories that the container can write to
-  std::optional<std::uint64_t> uid{};          ///< that programs run as; nullopt: named in the container's own files
-  std::vector<std::string> hidden{};           ///< mounts that the engine does not show from outside, such as tmpfs
+  std::optional<std::uint64_t> uid{};  ///< uid of the programs; nullopt if only the container's own files define it
+  std::vector<std::string> hidden{};   ///< mounts that the engine's archives do not show, such as tmpfs
 
   bool operator==(const ContainerRun& other) const { return id == other.id && started_at == other.started_at; }
   /// A number that differs, for practical purposes, between runs; part of every process id.
@@ -66,12 +66,12 @@ struct PlacedFile {
 struct Trust {
   enum class Verdict {
     trusted,
-    unattributed,  ///< as far as is known; the engine does not report owners
-    replaceable,   ///< it is absent or not the expected one, and no reason is known not to put it there
+    unattributed,  ///< nothing is wrong, but the engine does not report owners
+    replaceable,   ///< absent or not the expected file, and it can be placed there safely as far as is known
     unsafe         ///< another user can replace it
   };
   Verdict verdict = Verdict::unsafe;
-  std::string reason{};  ///< unless it is trusted
+  std::string reason{};  ///< why the verdict is not `trusted`
 };
 
 /// A way to one container. Any thread may call it; calls block for as long as their deadline allows.
@@ -87,12 +87,13 @@ class Channel {
   /// Starts a program and connects to its standard streams.
   virtual Result<std::unique_ptr<ByteStream>> open(const ContainerRun& run, const std::vector<std::string>& argv,
                                                    Deadline deadline) = 0;
-  /// Puts files below `base`, replacing those of the same names. Error `engine_error` if another try may succeed, for
-  /// example because another server placed a file at the same moment; `read_only` and `no_such_file` are final.
+  /// Puts files below the existing directory `base`. Files with the same names are replaced. Error `engine_error` if a
+  /// retry may succeed, for example after a race with another server; `read_only` and `no_such_file` are final.
   virtual Result<void> place(const ContainerRun& run, const std::string& base, const std::vector<PlacedFile>& files,
                              Deadline deadline) = 0;
-  /// Looks from outside, running nothing in the container: whether the file at `path` has this content, and it and
-  /// every directory above it belong to root, or to the user that programs run as, and nobody else can write to them.
+  /// Checks a program through the engine, without running anything in the container. The file at `path` must have this
+  /// content. The file and every directory above it must belong to root or to the user that programs run as, and must
+  /// not be writable by others.
   virtual Result<Trust> examine(const ContainerRun& run, const std::string& path, std::string_view content,
                                 Deadline deadline) = 0;
 };

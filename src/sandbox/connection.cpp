@@ -81,7 +81,7 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
   try {
     return fail(error_in(*error));
   } catch (const std::exception&) {
-    return fail_unknown({"protocol_violation", "the agent sent an error that is not well formed"});
+    return fail_unknown({"protocol_violation", "the agent sent a malformed error"});
   }
 }
 
@@ -253,7 +253,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
   if (given_up && !m_broken) {
-    // Right behind the request, so that an agent that has not begun with it never does.
+    // Send the cancellation right behind the request: an agent that has not started the request then drops it.
     m_queued += wire::encode({{"op", "cancel"}, {"id", m_next_id++}, {"request", id}});
     m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
   }

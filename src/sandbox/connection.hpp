@@ -49,9 +49,9 @@ class Connection {
   /// Looks, without waiting, whether the stream has ended meanwhile.
   [[nodiscard]] bool alive();
 
-  /// Sends a request and waits for its reply. Errors beside the agent's own: `connection_lost`, `cancelled`
-  /// (by `stop`), `agent_silent` (the agent did not even answer a ping), `timed_out`; their outcome is unknown if the
-  /// request was sent. A request that is given up is cancelled: the agent drops it if it has not begun with it.
+  /// Sends a request and waits for its reply. Errors other than the agent's own: `connection_lost`, `cancelled` (by
+  /// `stop`), `agent_silent` (the agent did not answer a ping), `timed_out`. If the request was sent, their outcome is
+  /// unknown. A request that is given up is cancelled; the agent drops it if it has not started it.
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
 
  private:

@@ -21,7 +21,7 @@ constexpr std::size_t k_token_length = 16;
 constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 constexpr std::uint64_t k_max_mode = 0777777;
 
-/// Throws if the answer is not what was agreed on.
+/// Throws if the reply violates the protocol.
 void describe(WholeFile& file, const json& head) {
   const std::string kind = word_in(head, "kind", {"text", "image", "binary"});
   file.kind = kind == "text" ? FileKind::text : kind == "image" ? FileKind::image : FileKind::binary;
@@ -98,13 +98,13 @@ Files::Download::Download(Download&& other) noexcept
 
 Files::Download::~Download() {
   if (!m_token.empty()) {
-    // If it does not get there, the open file goes with its connection.
+    // If this request is lost, the agent closes the file when the connection ends.
     (void)m_files->ask({{"op", "file.abandon"}, {"staging", m_token}}, {}, k_patience, Repeat::never, {});
   }
 }
 
 void Files::Download::finish_after(const Error& error) {
-  // An answer that nobody waited for may have left the file open. After any other error it is closed.
+  // If the reply was not received, the file may still be open. After any other error it is closed.
   if (error.code != "cancelled" && error.code != "timed_out") {
     m_token.clear();
   }
@@ -128,7 +128,7 @@ Result<std::optional<Files::Download::Piece>> Files::Download::next(const CallLi
   return std::move(*piece);
 }
 
-/// Every answer takes the copy or its check further, so that it ends.
+/// Every reply must advance the copy or its check, so that the copy ends.
 Result<Files::Download::Piece> Files::Download::checked_piece(wire::Frame frame) {
   std::uint64_t checked = 0;
   Piece piece;

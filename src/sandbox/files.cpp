@@ -40,7 +40,7 @@ auto understood(Frame& frame, Read read) -> Result<decltype(read(frame))> {
   }
 }
 
-/// The name of an encoding, as a person may read it.
+/// Whether a text is a plausible name of an encoding, to be shown to people.
 bool is_encoding(std::string_view name) {
   return name.size() <= 20 && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -227,9 +227,9 @@ Result<ChangedFile> Files::change(const ChangeRequest& request, json head, std::
     const std::string before =
         request.expected_revision ? *request.expected_revision : m_revisions.find(request.owner, request.path);
     return fail(changed.error().with_effect(
-        fmt::format("the change to {} may have been made, or may yet be", path),
-        before.empty() ? "Read the file to see whether it was"
-                       : fmt::format("Read the file to see whether it was: its revision before the change was {}",
+        fmt::format("the change to {} may have been made, or may still be made", path),
+        before.empty() ? "Read the file to check"
+                       : fmt::format("Read the file to check; its revision before the change was {}",
                                      printable_line(before, k_max_shown_revision))));
   }
   return changed;
@@ -351,7 +351,7 @@ Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limi
     return fail("cancelled", "the call was cancelled");
   }
   const bool first = std::exchange(m_first, false);
-  // A piece that was sent is not given up: the worker that has it could not be told to drop what it gathered.
+  // Wait for the reply to a piece that was sent. A worker that has it cannot be made to drop the collected content.
   const auto answer = m_files->ask({{"op", "file.stage"}, {"staging", m_token}, {"path", m_path}, {"first", first}},
                                    bytes, k_patience, Repeat::never, limit.without_stop());
   if (!answer) {

@@ -47,13 +47,13 @@ struct ReadFile {
   std::string encoding;
   std::string line_ends;
   bool final_newline = true;
-  std::string previous_revision;  ///< of the page that the owner was shown before, if that was another
+  std::string previous_revision;  ///< revision of the owner's previous page, if it differs
 };
 
 /// A whole file, read from one open file.
 struct WholeFile {
   FileKind kind = FileKind::binary;
-  std::string type;  ///< as of a ReadFile
+  std::string type;  ///< as in ReadFile
   std::string revision;
   std::string bytes;
 };
@@ -187,13 +187,13 @@ class Files {
   [[nodiscard]] const std::string& base() const;
 
   Result<ReadFile> read(const ReadRequest& request, const CallLimit& limit);
-  /// Bytes as they are. Error `too_large` beyond `max_bytes`. `owner` has seen the file then.
+  /// Returns the bytes unchanged, and marks the file as read by `owner`. Error `too_large` beyond `max_bytes`.
   Result<WholeFile> whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
                           const CallLimit& limit);
   /// Waits until the file is not as it was at `modified_at_ms` (0: there was none) any more. False: the time is up.
   Result<bool> await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
                             const CallLimit& limit);
-  // A change that was sent is not interrupted by the limit's stop token: whoever asked for it should know its outcome.
+  // The limit's stop token does not interrupt a change that was sent, because the caller must learn its outcome.
   Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit = {});
   Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits,
                            const CallLimit& limit = {});
@@ -228,13 +228,13 @@ class Files {
   };
   Upload upload(const std::string& path);
 
-  /// One open file of the container, read from its start to its end. Its pieces are one version of the file: the agent
-  /// checks that at the end. Believes nothing else: pieces are in order, do not overlap, and stay within the size that
-  /// was announced.
+  /// One open file of the container, read from its start to its end. The agent checks at the end that all pieces come
+  /// from one version of the file. The host checks that pieces are in order, do not overlap, and stay within the
+  /// announced size.
   class Download {
    public:
     struct Piece {
-      std::uint64_t offset = 0;  ///< what lies between the previous piece and this one is a hole
+      std::uint64_t offset = 0;  ///< the bytes between the previous piece and this one are a hole
       std::string bytes;         ///< may be empty
     };
 
@@ -246,9 +246,9 @@ class Files {
 
     [[nodiscard]] std::uint64_t size() const { return m_size; }
     [[nodiscard]] unsigned mode() const { return m_mode; }
-    /// None after the last one. Error `file_changed` if the file was written to meanwhile.
+    /// nullopt after the last piece. Error `file_changed` if the file was written to during the copy.
     Result<std::optional<Piece>> next(const CallLimit& limit);
-    /// Of the whole content, after the last piece.
+    /// Revision of the whole content; empty before the last piece.
     [[nodiscard]] const std::string& revision() const { return m_revision; }
 
    private:
@@ -257,18 +257,18 @@ class Files {
     Result<Piece> checked_piece(wire::Frame frame);
     void finish_after(const Error& error);
     Files* m_files;
-    std::string m_token{};  ///< empty: over
+    std::string m_token{};  ///< empty when the copy is over
     std::uint64_t m_size = 0;
     unsigned m_mode = 0;
-    std::uint64_t m_received = 0;  ///< up to here
-    std::uint64_t m_checked = 0;   ///< by the agent, up to here
+    std::uint64_t m_received = 0;  ///< bytes received, holes included
+    std::uint64_t m_checked = 0;   ///< bytes that the agent has checked
     std::string m_revision{};
   };
   Result<Download> download(const std::string& path, const CallLimit& limit);
 
  private:
   enum class Repeat { never, once };
-  /// `about`, if given, receives what the file is; it then counts as seen by that owner.
+  /// `about`, if given, receives the properties of the file. The file then counts as read by `owner`.
   Result<Download> open_download(const std::string& path, const CallLimit& limit, const std::string* owner,
                                  WholeFile* about);
   Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, Repeat repeat,

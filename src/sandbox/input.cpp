@@ -91,7 +91,7 @@ Result<std::optional<Taken>> Sandbox::taken(const std::string& process, const On
   const json head = {{"op", "taken"}, {"once", to_json(once)}};
   auto answer = call_process(process, head, {}, k_answer_patience, limit);
   if (!answer && answer.error().code == "process_ended") {
-    answer = call_process(process, head, {}, k_answer_patience, limit);  // its keeper went away before it could tell
+    answer = call_process(process, head, {}, k_answer_patience, limit);  // retry: its keeper ended before it replied
   }
   if (!answer) {
     return fail(answer.error());

@@ -22,7 +22,7 @@ constexpr milliseconds k_start_interval{50};
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
-/// The agent searches what it has stored in turns, between other requests.
+/// Long, because the agent searches stored output in steps, between other requests.
 constexpr milliseconds k_grep_patience{45'000};
 
 json to_json(const Until& until) {
@@ -110,7 +110,7 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   }
   if (const auto line = frame.head.find("line"); line != frame.head.end()) {
     if (!line->is_string()) {
-      return fail("protocol_violation", "the agent's answer has a line that is no text");
+      return fail("protocol_violation", "the agent's reply has a line that is not text");
     }
     snapshot.line = line->get<std::string>();
   }
@@ -138,7 +138,7 @@ auto once_started(const CallLimit& limit, const Ask& ask) {
   return answer;
 }
 
-/// The agent's errors to a start after which the command may run; after any other it does not.
+/// Errors of a `start` after which the command may run. After any other error it does not.
 bool may_run_after(std::string_view code) {
   constexpr std::array<std::string_view, 5> k_codes = {"keeper_busy", "spool_damaged", "io_error", "too_large",
                                                        "record_damaged"};

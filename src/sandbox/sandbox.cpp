@@ -28,14 +28,14 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
   return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
 }
 
-/// Why a container in this condition does not answer; nullopt if it should.
+/// The reason why a container in this condition does not answer; nullopt if it should answer.
 std::optional<Error> reason_for(Condition condition, const std::string& name) {
   switch (condition) {
     case Condition::paused:
       return Error{"container_paused", fmt::format("container '{}' is paused", name), "docker unpause " + name};
     case Condition::stopped:
       return Error{"container_stopped", fmt::format("container '{}' has stopped; its processes ended with it", name),
-                   "The next call starts it; `docker logs " + name + "` may tell why it stopped"};
+                   "The next call starts it; `docker logs " + name + "` may show why it stopped"};
     case Condition::gone:
       return Error{"container_replaced",
                    fmt::format("container '{}' was removed or restarted; its processes ended with it", name),
@@ -170,7 +170,7 @@ Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std:
   if (current->run != run) {
     return fail("container_stopped",
                 fmt::format("container '{}' stopped meanwhile; its processes ended with it", container_name()),
-                "It runs again; `docker logs " + container_name() + "` may tell why it stopped");
+                "It runs again; `docker logs " + container_name() + "` may show why it stopped");
   }
   return current;
 }

@@ -92,7 +92,7 @@ struct OutputSlice {
   wire::StreamState stream;
 };
 
-/// What a person would see on a process's terminal.
+/// Contents of a process's terminal screen.
 struct Screen : wire::ScreenFacts {
   std::string text;
 };
@@ -136,7 +136,7 @@ class Sandbox {
   Result<std::vector<std::string>> writable_mounts(const std::stop_token& stop);
   /// Looks only, and makes no connection.
   [[nodiscard]] bool is_connected() { return present_hello().has_value(); }
-  /// The greeting of the present connection; nullopt if there is none, and none is made.
+  /// The greeting of the current connection; nullopt if there is no connection. Does not connect.
   [[nodiscard]] std::optional<Hello> present_hello();
   /// How many connections have taken the place of one that was lost.
   [[nodiscard]] std::uint64_t reconnections();
@@ -211,7 +211,7 @@ class Sandbox {
   Settings m_settings;
   Log& m_log;
   Files m_files;
-  AgentLauncher m_launcher;  // used by the caller that connects
+  AgentLauncher m_launcher;  // used only by the caller that connects
   std::mutex m_mutex;        // guards everything below
   std::optional<Session> m_session;
   std::uint64_t m_connections = 0;                            // made so far

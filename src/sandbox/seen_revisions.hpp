@@ -8,8 +8,9 @@
 
 namespace dockbridge::sandbox {
 
-/// The revision that each file had when an owner last read or changed it, of the latest files. Names the state before
-/// a change whose reply was lost; it permits nothing, as the agent keeps its own history for that. Any thread may call.
+/// The revision that each of the most recent files had when an owner last read or changed it. Used to name the revision
+/// before a change whose reply was lost. It grants no permission: the agent has its own history for that. Any thread
+/// may call.
 class SeenRevisions {
  public:
   void remember(const std::string& owner, const std::string& path, const std::string& revision) {
@@ -23,7 +24,7 @@ class SeenRevisions {
       m_order.pop_front();
     }
   }
-  /// Empty if it is not known.
+  /// Empty if the revision is not known.
   [[nodiscard]] std::string find(const std::string& owner, const std::string& path) const {
     const std::lock_guard lock(m_mutex);
     const auto entry = m_revisions.find({owner, path});

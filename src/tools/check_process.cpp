@@ -25,7 +25,7 @@ constexpr std::int64_t k_largest_port = 65535;
 constexpr std::int64_t k_most_context = 50;
 constexpr std::int64_t k_most_grep_lines = 10'000;
 constexpr std::size_t k_shown_in_list = 50;
-/// How long a server that stops takes to collect the output.
+/// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
 
 constexpr const char* k_description =
@@ -265,7 +265,7 @@ ToolResult check(const ToolCall& call) {
   auto snapshot = find_own(call.sandbox, *question.process, call.context.owner, limit);
   if (snapshot && question.timeout.count() > 0) {
     auto later = Following(call, question.until, question.timeout).join(snapshot->state);
-    // A server that stops still tells what it knows.
+    // When the server stops, the reply still has the state known so far.
     const bool is_detached =
         !later && later.error().code == "cancelled" && call.context.interruption.reason() == StopReason::detached;
     if (is_detached) {

@@ -187,9 +187,10 @@ ToolResult control(const ToolCall& call) {
   }
   const std::string check = fmt::format("check_process {} shows its status", order.process);
   if (const auto done = carry_out(sandbox, order, before->state, limit); !done) {
-    return mcp::error_result(done.error().outcome_unknown
-                                 ? done.error().with_effect("the action may have been taken, or may yet be", check)
-                                 : done.error());
+    return mcp::error_result(
+        done.error().outcome_unknown
+            ? done.error().with_effect("the action may have been taken, or may still be taken", check)
+            : done.error());
   }
   const auto after = see_effect(call, order, limit);
   if (!after) {

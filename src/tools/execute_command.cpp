@@ -230,7 +230,7 @@ ToolResult tell_detached(const std::string& process) {
   return result;
 }
 
-/// An error after which the process may exist, or does; `effect` says which.
+/// Reports an error after which the process exists or may exist; `effect` says which.
 ToolResult tell_lost_sight(const Error& error, const std::string& process, std::string_view effect) {
   const std::string check = fmt::format("check_process {} shows whether it ran and what it printed", process);
   ToolResult result = mcp::error_result(error.with_effect(fmt::format("{} as process {}", effect, process), check));
@@ -261,7 +261,7 @@ ToolResult run_and_tell(const ToolCall& call) {
   }
   if (!snapshot) {
     return snapshot.error().outcome_unknown
-               ? tell_lost_sight(snapshot.error(), *id, "the command may have been started, or may yet be,")
+               ? tell_lost_sight(snapshot.error(), *id, "the command may have been started, or may still be started,")
                : mcp::error_result(snapshot.error());
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));

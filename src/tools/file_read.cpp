@@ -52,7 +52,7 @@ ordered_json output_schema() {
                         {"size", number},
                         {"revision", {{"type", "string"}, {"description", "names the content; for expectedRevision"}}},
                         {"previousRevision",
-                         {{"type", "string"}, {"description", "of the page read before, if the file changed since"}}},
+                         {{"type", "string"}, {"description", "revision of the page before, if the file has changed"}}},
                         {"content", {{"type", "string"}, {"description", "the lines, without numbers"}}},
                         {"firstLine", number},
                         {"lines", number},
@@ -165,7 +165,7 @@ ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadF
     result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
     return result;
   }
-  // By the path that was asked for: the real one may not be UTF-8, and then has no name here.
+  // Use the requested path. The real path may not be UTF-8 and could then not be sent.
   const auto whole = call.sandbox.files().whole(path, call.context.owner, k_largest_image_bytes, call.limit());
   if (!whole) {
     return mcp::error_result(whole.error());

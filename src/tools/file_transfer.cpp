@@ -28,7 +28,8 @@ constexpr const char* k_upload_description =
 constexpr const char* k_download_description =
     "Copy a file from the container to the host, into one of the directories that the server was started with "
     "(--allow-host-path). An existing file on the host is replaced only with overwrite: true, and keeps its mode. The "
-    "copy is one version of the file: if it is written to meanwhile, the call fails and the host is unchanged.\n"
+    "copy is one version of the file: if the file is written to during the copy, the call fails and the host is "
+    "unchanged.\n"
     "Example: {\"filePath\": \"/app/report.pdf\", \"hostPath\": \"/home/me/data/report.pdf\", \"rationale\": \"hand "
     "over the result\"}";
 
@@ -38,7 +39,7 @@ ordered_json host_path_schema(const Settings& settings) {
            fmt::format("Absolute path on the host, in {}.", fmt::join(settings.host_directories->paths(), " or "))}};
 }
 
-/// Finds out what the container can write to on the host, if that matters.
+/// Finds the directory for a host path. Asks for the container's mounts only if they matter.
 Result<HostPlace> host_place(const ToolCall& call, const std::string& path) {
   return call.settings.host_directories->place(
       path, [&] { return call.sandbox.writable_mounts(call.context.interruption.token()); });

@@ -13,7 +13,7 @@ using sandbox::Snapshot;
 using wire::Happened;
 
 constexpr std::size_t k_most_told_bytes = 2000;
-/// Progress that takes longer to collect is not told.
+/// Progress that takes longer to collect is not reported.
 constexpr milliseconds k_news_patience{2000};
 
 std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {

@@ -26,7 +26,7 @@ Error unsafe_link(const std::string& link) {
 Error host_error(const std::string& path, int number) {
   if (number == EXDEV) {
     return {"outside_host_path", fmt::format("Not in a directory of --allow-host-path: {}", shown(path)),
-            "Use a path in one of them; --allow-host-path allows more"};
+            "Use a path in one of them, or add a directory with --allow-host-path"};
   }
   return {"host_file", fmt::format("{} on the host: {}", std::strerror(number), shown(path)),
           "Check the path on the host"};
@@ -61,11 +61,10 @@ Result<HostPlace> HostDirectories::place(const std::string& path, const Writable
       continue;
     }
     const PathWalk& walk = m_walks[i];
-    // Only reports the replacement: the descriptor stays at the directory that was allowed.
+    // The check only reports the replacement. The descriptor always refers to the directory that was allowed.
     if (const auto now = PathWalk::to(m_paths[i]); !now || now->identity() != walk.identity()) {
-      return fail("host_path_changed",
-                  fmt::format("The directory was replaced since dockbridge started: {}", shown(base)),
-                  "Restart dockbridge if the directory that is there now may be used");
+      return fail("host_path_changed", fmt::format("Directory was replaced after dockbridge started: {}", shown(base)),
+                  "Restart dockbridge to allow the new directory");
     }
     const auto mounts = walk.has_links() ? writable_mounts() : Result<std::vector<std::string>>();
     if (!mounts) {

@@ -19,30 +19,30 @@ struct HostPlace {
 
 Error host_error(const std::string& path, int number);
 
-/// The directories of --allow-host-path. Each is resolved once, at start, and kept open, so that nobody can redirect
-/// it later. A symbolic link on the way to it is followed only outside the directories that the container can write
+/// The directories of --allow-host-path. Each is resolved once, at start, and kept open, so nobody can redirect it
+/// later. A symbolic link in its path is followed only if it lies outside the directories that the container can write
 /// to. Immutable; any thread may call.
 class HostDirectories {
  public:
-  /// The host directories that the container can write to. Asked only if a link was followed at start, because the
-  /// answer may need the engine.
+  /// Returns the host directories that the container can write to. Called only if a link was followed at start, because
+  /// it may need the engine.
   using WritableMounts = std::function<Result<std::vector<std::string>>()>;
 
-  /// `workspace`: the shared directory that is known before the container is; empty if there is none.
+  /// `workspace`: the shared directory, which is known before the container exists; empty if there is none.
   static Result<std::shared_ptr<const HostDirectories>> open(const std::vector<std::string>& paths,
                                                              const std::string& workspace);
 
   [[nodiscard]] const std::vector<std::string>& paths() const { return m_paths; }
-  /// Finds the directory that the path is in; the kernel keeps the rest of the way beneath it. Error
-  /// `host_path_changed` if the directory's path names another one now, `unsafe_host_path` if a link that the container
-  /// can change led there.
+  /// Finds the allowed directory that contains the path. The caller resolves the rest beneath it. Error
+  /// `host_path_changed` if the directory's path now names another directory, `unsafe_host_path` if it was reached
+  /// through a link that the container can change.
   [[nodiscard]] Result<HostPlace> place(const std::string& path, const WritableMounts& writable_mounts) const;
 
  private:
   HostDirectories() = default;
 
   std::vector<std::string> m_paths;  ///< as given
-  std::vector<PathWalk> m_walks;     ///< to each of them
+  std::vector<PathWalk> m_walks;     ///< one for each path
 };
 
 }  // namespace dockbridge::tools

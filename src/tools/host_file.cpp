@@ -21,7 +21,7 @@ constexpr mode_t k_permissions = 0777;
 
 Error exists(const std::string& path) {
   return {"host_file_exists", fmt::format("File exists on the host: {}", printable_line(path, 300)),
-          "Take another name, or replace it with overwrite: true"};
+          "Use another name, or replace it with overwrite: true"};
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ Result<void> HostFile::finish(mode_t mode) {
   const bool is_replaced = m_overwrite &&
                            ::fstatat(m_directory.get(), m_name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
                            S_ISREG(there.st_mode);
-  // Never a set-user-id bit: new content drops it, as any write does.
+  // A set-user-id bit is never kept: new content drops it, as any write does.
   if (::fchmod(m_file.get(), (is_replaced ? there.st_mode : mode) & k_permissions) != 0 || ::fsync(m_file.get()) != 0) {
     return fail(host_error(m_path, errno));
   }

@@ -15,19 +15,20 @@ namespace dockbridge::tools {
 /// Opens a regular file on the host for reading. Nothing else is opened: a device or a pipe could block.
 Result<Fd> open_host_file(const HostPlace& place, const std::string& path);
 
-/// A file on the host that is written beside its place and moved there when it is complete. Removed otherwise.
+/// A file on the host that is written under a temporary name in its directory, and renamed when it is complete. An
+/// incomplete file is removed.
 class HostFile {
  public:
-  /// Fails with `host_file_exists` before anything is written if the file is there and may not be replaced.
+  /// Error `host_file_exists`, before anything is written, if the file exists and may not be replaced.
   static Result<HostFile> create(const HostPlace& place, const std::string& path, bool overwrite);
   HostFile(HostFile&& other) noexcept;
   HostFile& operator=(HostFile&&) = delete;
   ~HostFile();
 
-  /// Sets the size; what is not written stays a hole.
+  /// Sets the size; parts that are not written remain holes.
   Result<void> resize(std::uint64_t size);
   Result<void> write_at(std::uint64_t offset, std::string_view bytes);
-  /// `mode`: the permissions of a new file. One that is replaced hands its own down.
+  /// `mode`: the permissions of a new file. A replaced file keeps its own.
   Result<void> finish(mode_t mode);
 
  private:

@@ -62,7 +62,7 @@ std::optional<std::string> parse_file_uri(const std::string& uri) {
   return path;
 }
 
-/// One deadline for all that it takes to read a resource.
+/// One deadline for all requests that reading a resource needs.
 sandbox::CallLimit limit_of(const CallContext& context) {
   return {context.interruption.token(), Deadline::after(k_call_patience)};
 }

@@ -269,11 +269,12 @@ ToolResult send_and_hear(const ToolCall& call) {
   const auto& mark = call.context.once;
   const auto once = mark ? std::optional(Once{mark->key, mark->call, 0, seen}) : std::nullopt;
   const auto given = give_once(sandbox, order, before->state, once, limit);
-  const std::string check = fmt::format("check_process {} shows what the process made of it", order.process);
+  const std::string check = fmt::format("check_process {} shows how the process reacted", order.process);
   if (!given) {
-    return mcp::error_result(given.error().outcome_unknown
-                                 ? given.error().with_effect("the input may have been delivered, or may yet be", check)
-                                 : given.error());
+    return mcp::error_result(
+        given.error().outcome_unknown
+            ? given.error().with_effect("the input may have been delivered, or may still be delivered", check)
+            : given.error());
   }
   // A repetition tells what came back since it was sent for the first time.
   const auto [out, err] = given->earlier.value_or(seen);

@@ -21,10 +21,10 @@ struct Settings {
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
-  std::shared_ptr<const HostDirectories> host_directories{};  ///< that files may be copied from and to; null: none
+  std::shared_ptr<const HostDirectories> host_directories{};  ///< for copies to and from the host; null if none
 };
 
-/// How long a call may take beyond what it waits for by its nature: to connect, to ask, and to collect the output.
+/// Time for a call in addition to its own wait: to connect, to send requests, and to collect the output.
 inline constexpr milliseconds k_call_patience{60'000};
 
 /// Which container a call is about; asked once per call.
@@ -38,7 +38,7 @@ struct ToolCall {
   const mcp::CallContext& context;
   Clock::time_point began = Clock::now();
 
-  /// The limit of the call as a whole: what it waits for, and a minute for all that it asks of the container.
+  /// The limit of the whole call: its own wait, plus a minute for all requests to the container.
   [[nodiscard]] sandbox::CallLimit limit(milliseconds waits = {}) const {
     return {context.interruption.token(), Deadline::at(began + waits + k_call_patience)};
   }

@@ -36,14 +36,14 @@ inline std::int64_t unix_milliseconds_now() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Times of files, which anybody may have set to anything: cut to what can be told.
+// Time stamps of files. Any process can set them to any value, so they are clamped to the representable range.
 
-/// As Unix time, from the year -7000 or so to 9999.
+/// Unix time, between about the years -6000 and 9999.
 inline std::int64_t file_milliseconds(const timespec& time) {
   constexpr std::int64_t k_most_seconds = 253'402'300'799;
   return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1000 + time.tv_nsec / 1'000'000;
 }
-/// As Unix time, from the year 1678 to 2262.
+/// Unix time, between the years 1678 and 2262.
 inline std::int64_t file_nanoseconds(const timespec& time) {
   constexpr std::int64_t k_most_seconds = 9'223'372'035;
   return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1'000'000'000 + time.tv_nsec;

@@ -13,14 +13,14 @@ struct Error {
   std::string code;
   std::string message;
   std::string next_step{};
-  /// The request was sent and no reply to it was received: it may have been carried out, or may yet be.
+  /// The request was sent, but no reply was received. It may have been carried out, or may still be carried out.
   bool outcome_unknown = false;
 
   /// The same error seen from further up: "<context>: <message>".
   [[nodiscard]] Error within(std::string_view context) const {
     return {code, std::string(context) + ": " + message, next_step, outcome_unknown};
   }
-  /// Adds what the request may have done or has done, and how to find out.
+  /// Adds the certain or possible effect of the request, and how to check it.
   [[nodiscard]] Error with_effect(std::string_view effect, std::string_view check) const {
     const std::string before = next_step.empty() ? "" : next_step + ". ";
     return {code, message + "; " + std::string(effect), before + std::string(check), outcome_unknown};

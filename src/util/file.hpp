@@ -20,21 +20,23 @@ Result<void> write_all(int fd, std::string_view data);
 /// FIFO is not waited for.
 Result<std::string> read_file_at(int directory_fd, const std::string& name, std::size_t limit);
 
-// The following are for a directory that hostile processes can write to: no link is followed, and no FIFO waited for.
+// The following functions are safe in a directory that hostile processes can write to. They follow no link and do not
+// block on a FIFO.
 
-/// Opens a regular file. `flags` as for openat; O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK are added; O_CREAT gives it mode
-/// 0600. No descriptor: errno has the reason, EINVAL if it is not a regular file.
+/// Opens a regular file with the given openat flags plus O_CLOEXEC, O_NOFOLLOW and O_NONBLOCK. O_CREAT creates it with
+/// mode 0600. On failure the descriptor is empty and errno has the reason: EINVAL if it is not a regular file.
 Fd open_regular_at(int directory_fd, const std::string& name, int flags);
-/// Creates an empty file for writing in place of whatever has the name. No descriptor: errno has the reason.
+/// Creates an empty file for writing and replaces whatever has this name. On failure the descriptor is empty and errno
+/// has the reason.
 Fd create_anew_at(int directory_fd, const std::string& name);
-/// read_file_at for a regular file.
+/// Like read_file_at, but only for a regular file.
 Result<std::string> read_regular_at(int directory_fd, const std::string& name, std::size_t limit);
 
 /// Reads a file from its start to its end and hands on a piece at a time, until `take` fails.
 Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_view piece)>& take);
 
-/// Replaces `name` below `directory_fd` in one step: readers see the old content or the new, never a part. Whatever is
-/// there under the name `name`.new is removed.
+/// Replaces `name` below `directory_fd` atomically: readers see the old content or the new content. An existing file
+/// named `name`.new is removed.
 Result<void> replace_file_at(int directory_fd, const std::string& name, std::string_view content);
 
 }  // namespace dockbridge

@@ -20,9 +20,9 @@ using nlohmann::json;
 constexpr std::uint32_t k_high_surrogate = 0xD800;
 constexpr std::uint32_t k_low_surrogate = 0xDC00;
 constexpr std::uint32_t k_after_surrogates = 0xE000;
-/// The least memory that is claimed at a time.
+/// Smallest amount of memory that is claimed at once.
 constexpr std::size_t k_claim_bytes = 16UL * 1024;
-/// Shorter numbers are copied without being counted: the copy is gone before the next value.
+/// Shorter numbers are copied without being counted, because the copy is freed before the next value.
 constexpr std::size_t k_long_number = 4096;
 
 void append_utf8(std::string& out, std::uint32_t code) {
@@ -66,8 +66,8 @@ class Parser {
  private:
   using Problem = ParsedJson::Problem;
 
-  /// Counts memory before it is allocated; false if it is too much. Memory that is freed again while parsing stays
-  /// counted, so that the count is never less than what is in use.
+  /// Counts memory before it is allocated; false if it exceeds the budget. Memory that is freed during parsing stays
+  /// counted, so the count is never less than what is in use.
   bool allocate(std::size_t bytes) {
     m_bytes += bytes;
     return m_bytes <= m_claimed || claim_more();
@@ -194,7 +194,7 @@ class Parser {
     return true;
   }
 
-  /// Bytes up to the closing quote, escapes as they are written: at least what the text will have.
+  /// Bytes up to the closing quote, with escapes as written. The decoded text is never longer.
   std::size_t raw_text_length() const {
     std::size_t at = 0;
     while (at < m_rest.size()) {
@@ -207,13 +207,13 @@ class Parser {
     return std::min(at, m_rest.size());
   }
 
-  /// Once for each long text, so that it never grows by copying.
+  /// Reserves memory once for each long text, so that it never grows by copying.
   bool make_room_for_text(std::string& text, std::size_t plain) {
     if (text.size() + plain <= text.capacity()) {
       return true;
     }
     const bool is_last = plain < m_rest.size() && m_rest[plain] == '"';
-    // A string object doubles the 15 bytes that it has inside.
+    // A string object grows from its 15 inline bytes to 30.
     const std::size_t capacity = std::max<std::size_t>(text.size() + (is_last ? plain : raw_text_length()), 30);
     if (!allocate(string_heap_bytes(capacity))) {
       return false;

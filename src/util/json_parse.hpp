@@ -8,10 +8,10 @@
 
 namespace dockbridge {
 
-/// What parsing may allocate. Small values take up to 32 times the length of their text.
+/// Limit on the memory that parsing may allocate. Small values take up to 32 times the length of their text.
 struct JsonBudget {
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
-  /// Called before each further piece of memory is used; false ends the parse. Empty: there is nobody to ask.
+  /// Called before more memory is used; returning false ends the parse. Empty means no check.
   std::function<bool(std::size_t bytes)> claim{};
 };
 
@@ -28,8 +28,8 @@ struct ParsedJson {
   Problem problem = Problem::none;
 };
 
-/// Takes what the library's own parser takes and makes the same of it, with depth and memory bounded while it parses;
-/// long texts, which are most of what is sent here, take a tenth of the time.
+/// Accepts the same input as the library's parser and returns the same value, with depth and memory limited during
+/// parsing. Long texts, which are most of the input here, take a tenth of the time.
 ParsedJson parse_json_text(std::string_view text, int max_depth, const JsonBudget& budget = {});
 
 }  // namespace dockbridge

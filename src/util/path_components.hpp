@@ -6,7 +6,7 @@
 
 namespace dockbridge {
 
-/// Puts the components of a path on a stack, the first one on top. Empty ones and "." are left out.
+/// Pushes the components of a path on a stack, the first one on top. Empty components and "." are left out.
 inline void push_path_components(std::string_view path, std::vector<std::string>& pending) {
   while (!path.empty()) {
     const std::size_t slash = path.rfind('/');

@@ -15,7 +15,7 @@ namespace dockbridge {
 
 namespace {
 
-constexpr std::size_t k_max_links = 40;  // as the kernel
+constexpr std::size_t k_max_links = 40;  // same limit as the kernel
 constexpr std::size_t k_max_depth = 256;
 
 struct Step {
@@ -60,7 +60,7 @@ Result<PathWalk> PathWalk::to(const std::string& path) {
       return failed(ENOTDIR);
     }
     if (name == "..") {
-      // The directory that the walk came through: its parent may be another one by now.
+      // Return to the directory that the walk came through. Its actual parent may have changed since.
       if (steps.size() > 1) {
         steps.pop_back();
       }
@@ -107,13 +107,13 @@ Result<PathWalk> PathWalk::to(const std::string& path) {
 bool PathWalk::is_inside(const Position& position, const std::vector<std::string>& directories) {
   return std::any_of(directories.begin(), directories.end(), [&](std::string directory) {
     struct stat info {};
-    // By identity, as it may have several paths.
+    // Compare by identity, because a directory can have several paths.
     if (::stat(directory.c_str(), &info) == 0 &&
         std::find(position.above.begin(), position.above.end(), FileIdentity{info.st_dev, info.st_ino}) !=
             position.above.end()) {
       return true;
     }
-    // By name too, as this user may not be allowed to see it.
+    // Compare by name too, because this user may lack the permission to stat it.
     directory.resize(directory.find_last_not_of('/') + 1);
     return position.path.starts_with(directory + "/");
   });

@@ -11,7 +11,7 @@
 
 namespace dockbridge {
 
-/// Identifies a file whatever its name. Unique only while something keeps the file open.
+/// Identifies a file independently of its name. Unique only while the file is kept open.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -20,28 +20,28 @@ struct FileIdentity {
 };
 
 /// An absolute path, resolved one component at a time. Records every symbolic link that was followed and the
-/// directories that hold it. So it can be checked afterwards whether somebody who can write to certain directories
-/// could have redirected the path.
+/// directories that hold it. So a caller can check whether somebody with write access to certain directories could have
+/// redirected the path.
 class PathWalk {
  public:
   /// Follows at most 40 links and holds at most 256 directories. Error `io_error` if the path does not exist.
   static Result<PathWalk> to(const std::string& path);
 
-  /// Of the kind O_PATH.
+  /// A descriptor opened with O_PATH.
   [[nodiscard]] const Fd& fd() const { return m_fd; }
   [[nodiscard]] Fd take_fd() { return std::move(m_fd); }
   [[nodiscard]] const FileIdentity& identity() const { return m_identity; }
   [[nodiscard]] bool is_directory() const { return m_is_directory; }
   [[nodiscard]] bool has_links() const { return !m_links.empty(); }
 
-  /// The first link on the way that lies in one of these directories, at any depth.
+  /// The first followed link that lies in one of these directories, at any depth.
   [[nodiscard]] std::optional<std::string> link_inside(const std::vector<std::string>& directories) const;
-  /// Whether the file lies in one of these directories, is one of them, or is reached by a link in one of them.
+  /// Whether the file is one of these directories, lies in one, or is reached through a link in one.
   [[nodiscard]] bool depends_on(const std::vector<std::string>& directories) const;
 
  private:
   struct Position {
-    std::string path;                 ///< without links; ends with a slash if the file itself is among `above`
+    std::string path;                 ///< without links; ends with a slash if the file itself is in `above`
     std::vector<FileIdentity> above;  ///< the directories that hold it, up to the root
   };
 

@@ -10,12 +10,12 @@
 
 namespace dockbridge {
 
-/// Counts what each owner uses at a time, up to a limit. Any thread may call.
+/// Limits how many units each owner uses at the same time. Any thread may call.
 class Quota {
  public:
   explicit Quota(std::size_t limit) : m_limit(limit) {}
 
-  /// Uses one while it lives; nullptr if the owner has no more. It may outlive the quota.
+  /// Holds one unit until it is destroyed; nullptr if the owner is at its limit. It may outlive the quota.
   [[nodiscard]] std::shared_ptr<void> claim(const std::string& owner) {
     const std::lock_guard lock(m_used->mutex);
     std::size_t& own = m_used->by_owner[owner];
@@ -32,13 +32,13 @@ class Quota {
  private:
   struct Used {
     std::mutex mutex;                             // guards the map
-    std::map<std::string, std::size_t> by_owner;  // owners are few: the names of tokens
+    std::map<std::string, std::size_t> by_owner;  // one entry per token name
   };
   const std::size_t m_limit;
   const std::shared_ptr<Used> m_used = std::make_shared<Used>();
 };
 
-/// Lets each owner do so much a second, with a second's worth at once. Any thread may call.
+/// Limits the rate of each owner (token bucket with a burst of one second). Any thread may call.
 class Rate {
  public:
   explicit Rate(double per_second) : m_per_second(per_second) {}
@@ -64,7 +64,7 @@ class Rate {
     Clock::time_point at;
   };
   const double m_per_second;
-  std::mutex m_mutex;  // guards the map; owners are few: the names of tokens
+  std::mutex m_mutex;  // guards the map, which has one entry per token name
   std::map<std::string, Bucket> m_buckets;
 };
 

@@ -29,7 +29,7 @@ bool is_candidate(const struct stat& info, std::chrono::seconds age) {
 }
 
 void remove_if_orphan(int directory_fd, const char* name, std::chrono::seconds age) {
-  // Of the kind O_PATH first: opening a device or a pipe that somebody has put there could have an effect.
+  // O_PATH first: opening a device or a pipe that somebody has put there could have an effect.
   const Fd handle(::openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle || ::fstat(handle.get(), &info) != 0 || !is_candidate(info, age)) {
@@ -39,7 +39,7 @@ void remove_if_orphan(int directory_fd, const char* name, std::chrono::seconds a
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     return;  // in use, or on a file system without locks
   }
-  // Again, under the lock: its process may have finished meanwhile.
+  // Check again under the lock, because the owning process may have renamed the file since.
   struct stat now {};
   if (::fstatat(directory_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_dev == info.st_dev &&
       now.st_ino == info.st_ino && is_candidate(now, age)) {

@@ -242,8 +242,8 @@ std::string fold_repeated_lines(std::string_view text) {
 
 namespace {
 
-/// Code points that change the order or the lines of the text around them: bidirectional controls, U+2028, U+2029.
-/// 0 if `text` does not begin with one. Each takes two or three bytes.
+/// The code point at the start of `text` if it changes the order or the lines of the text around it: a bidirectional
+/// control, U+2028 or U+2029. Otherwise 0. Each is two or three bytes long.
 unsigned layout_control(std::string_view text) {
   if (text.starts_with("\u061c")) {
     return 0x061C;

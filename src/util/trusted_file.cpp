@@ -47,7 +47,7 @@ Result<std::optional<std::string>> read_trusted_file(const std::string& path, co
   });
   if (!read) {
     return bad(read.error().code == "too_large" ? "is too large" : "cannot be read",
-               fmt::format("It has at most {} bytes", trust.max_bytes));
+               fmt::format("The limit is {} bytes", trust.max_bytes));
   }
   return content;
 }

@@ -7,25 +7,25 @@
 
 namespace dockbridge::wire {
 
-// The forms of what names contents and changes in the requests about files. The host checks them where it reads an
-// answer, the agent where it reads its state directory.
+// Formats of revisions and change ids in file requests. The host checks them in the agent's replies, the agent checks
+// them in its state directory.
 
 inline constexpr std::size_t k_revision_length = 32;
 inline constexpr std::string_view k_change_prefix = "change_";
 inline constexpr std::size_t k_change_digits = 16;
-/// Images that clients can show.
+/// Image types that clients can show.
 inline constexpr std::array<std::string_view, 4> k_image_types = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 
 inline bool is_lower_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// 32 hexadecimal digits.
+/// Whether the text is 32 lower-case hexadecimal digits.
 inline bool is_revision(std::string_view text) {
   return text.size() == k_revision_length && is_lower_hex(text);
 }
 
-/// change_ and 16 hexadecimal digits.
+/// Whether the text is "change_" and 16 lower-case hexadecimal digits.
 inline bool is_change_id(std::string_view text) {
   return text.size() == k_change_prefix.size() + k_change_digits && text.starts_with(k_change_prefix) &&
          is_lower_hex(text.substr(k_change_prefix.size()));

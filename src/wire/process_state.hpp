@@ -10,11 +10,11 @@
 
 namespace dockbridge::wire {
 
-// Ranges of the numbers that are read from a state directory or an agent, which are not trusted.
+// Limits of numbers from a state directory or an agent. Neither is trusted.
 
-/// Largest number of bytes of a stream. The sum of several does not overflow.
+/// Largest number of bytes of a stream. Sums of several do not overflow.
 inline constexpr std::uint64_t k_max_stream_bytes = std::uint64_t{1} << 60U;
-/// Largest time: the end of the year 9999 as Unix time. Also for spans, which are then free of overflow.
+/// Largest time: the end of the year 9999 as Unix time. Also the longest duration, so that sums do not overflow.
 inline constexpr std::int64_t k_max_time_ms = 253'402'300'799'999;
 inline constexpr std::int64_t k_max_pid = INT32_MAX;
 inline constexpr int k_max_end_code = 255;

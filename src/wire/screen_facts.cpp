@@ -32,7 +32,7 @@ Result<ScreenFacts> screen_facts_from_json(const json& value) {
       !read_side(fields.value("rows", json()), facts.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
       !read_side(cursor[0], facts.cursor_row) || !read_side(cursor[1], facts.cursor_column) || !visible.is_boolean() ||
       !alternate.is_boolean()) {
-    return fail("protocol_violation", "the agent sent a screen that is not well formed");
+    return fail("protocol_violation", "the agent sent a malformed screen");
   }
   facts.cursor_visible = visible.get<bool>();
   facts.alternate = alternate.get<bool>();

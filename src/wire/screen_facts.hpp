@@ -8,17 +8,17 @@
 
 namespace dockbridge::wire {
 
-/// What is known of a terminal's screen beside its text. Rows and columns count from 0.
+/// Properties of a terminal's screen other than its text. Rows and columns count from 0.
 struct ScreenFacts {
   TerminalSize size;
   std::uint16_t cursor_row = 0;
   std::uint16_t cursor_column = 0;
   bool cursor_visible = true;
-  bool alternate = false;  ///< a full-screen program has taken it over
+  bool alternate = false;  ///< a full-screen program uses the alternate screen
 };
 
 nlohmann::json to_json(const ScreenFacts& facts);
-/// Checks types and ranges: neither the file that it is stored in nor the agent is trusted.
+/// Checks types and ranges. Neither the stored file nor the agent is trusted.
 Result<ScreenFacts> screen_facts_from_json(const nlohmann::json& value);
 
 }  // namespace dockbridge::wire

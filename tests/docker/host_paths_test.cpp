@@ -26,7 +26,7 @@ std::string content_of(const fs::path& path) {
   return text.str();
 }
 
-/// A workspace that is the container's /app, and a secret beside it on the host.
+/// A host directory with the workspace, which the container has at /app, and a secret outside the workspace.
 struct Host {
   TemporaryDirectory world;
   fs::path workspace = world / "workspace";
@@ -57,7 +57,7 @@ json download(Server& server, const std::string& from, const fs::path& to, bool 
 
 }  // namespace
 
-TEST_CASE("host paths: a command that replaces the directory by a link gets nothing") {
+TEST_CASE("host paths: a directory that a command replaces by a link is not used") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   REQUIRE(done(files.tools.write("data/note", "mine")));
@@ -73,11 +73,11 @@ TEST_CASE("host paths: a command that replaces the directory by a link gets noth
   CHECK(done(upload(files.server, host.data / "note", "again")));
 }
 
-TEST_CASE("host paths: a link that was planted before the start gets nothing") {
+TEST_CASE("host paths: a link that was planted before the start is rejected") {
   const Host host;
   fs::remove(host.data);
   fs::create_symlink(host.secrets, host.data);
-  // The server does not know that the container has the directory until it has seen its mounts.
+  // The server learns that the container can write to the directory only when it sees the mounts.
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   CHECK(error_code(upload(files.server, host.data / "key", "stolen")) == "unsafe_host_path");
   REQUIRE(done(files.tools.write("file", "x")));
@@ -85,7 +85,7 @@ TEST_CASE("host paths: a link that was planted before the start gets nothing") {
   CHECK(host.number_of_secrets() == 1);
 }
 
-TEST_CASE("host paths: a container that swaps the directory all the time never gets out") {
+TEST_CASE("host paths: a container that keeps swapping the directory reaches no other file") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   REQUIRE(done(files.tools.write("data/key", "harmless")));
@@ -116,7 +116,7 @@ TEST_CASE("host paths: a container that swaps the directory all the time never g
 TEST_CASE("host paths: the direct line follows no link that the container can change") {
   const Host host;
   const fs::path app = host.workspace / "data";
-  // The directory of /app lies in another mount, so that the container can replace its name on the host.
+  // The directory for /app lies in another mount, so the container can replace its name on the host.
   Container container("dockbridge-test:slim",
                       {"--init", "--volume", host.workspace.string() + ":/outer", "--volume", app.string() + ":/app"});
   (void)container.sh("mv /outer/data /outer/moved && ln -s " + host.secrets.string() + " /outer/data");
@@ -127,7 +127,7 @@ TEST_CASE("host paths: the direct line follows no link that the container can ch
   CHECK(host.number_of_secrets() == 1);
 }
 
-TEST_CASE("download: a file that is replaced all the time is copied as one version") {
+TEST_CASE("download: a file that is replaced repeatedly is copied as one version") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   (void)files.sh(
@@ -149,7 +149,7 @@ TEST_CASE("download: a file that is replaced all the time is copied as one versi
   CHECK(copied == 6);
 }
 
-TEST_CASE("download: a file that is written in place meanwhile is reported, and nothing stays") {
+TEST_CASE("download: a write in place during the copy is reported and leaves no file") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   (void)files.sh("head -c 50000000 /dev/zero | tr '\\0' a > /app/file");
@@ -171,7 +171,7 @@ TEST_CASE("download: a file that is written in place meanwhile is reported, and 
   CHECK(fs::is_empty(host.data));
 }
 
-TEST_CASE("download: holes stay holes, and the mode is kept") {
+TEST_CASE("download: holes and mode are preserved") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   (void)files.sh("truncate -s 300M /app/sparse && printf end >> /app/sparse && chmod 4751 /app/sparse");
@@ -189,14 +189,14 @@ TEST_CASE("download: holes stay holes, and the mode is kept") {
   CHECK(info.st_size == 300L * 1024 * 1024 + 3);
 }
 
-TEST_CASE("download: a pseudo file is copied as it is") {
+TEST_CASE("download: a pseudo file is copied with its content") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   REQUIRE(done(download(files.server, "/proc/version", host.data / "version")));
   CHECK(content_of(host.data / "version") == content_of("/proc/version"));
 }
 
-TEST_CASE("download: more copies at once than workers all complete") {
+TEST_CASE("download: more concurrent copies than workers all complete") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   (void)files.sh("head -c 3000000 /dev/urandom > /app/file");
@@ -215,7 +215,7 @@ TEST_CASE("download: more copies at once than workers all complete") {
   }
 }
 
-TEST_CASE("download: a copy that is cancelled leaves nothing on either side") {
+TEST_CASE("download: a cancelled copy leaves no files on host or container") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});
   (void)files.sh("truncate -s 4T /app/file");
@@ -227,7 +227,7 @@ TEST_CASE("download: a copy that is cancelled leaves nothing on either side") {
   const std::vector<int> workers = files.container.pids_of(k_file_worker);
   REQUIRE(workers.size() == 1);
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
-  eventually("nothing of it is left on the host", [&] { return fs::is_empty(host.data); });
+  eventually("no file is left on the host", [&] { return fs::is_empty(host.data); });
   eventually("its worker is gone", [&] {
     const std::vector<int> now = files.container.pids_of(k_file_worker);
     return std::find(now.begin(), now.end(), workers.front()) == now.end();
@@ -235,7 +235,7 @@ TEST_CASE("download: a copy that is cancelled leaves nothing on either side") {
   CHECK(done(files.tools.write("file2", "x")));
 }
 
-TEST_CASE("file_read: a page of another revision than the previous page says so") {
+TEST_CASE("file_read: a page reports a revision that differs from the previous page") {
   const Files files;
   (void)files.sh("seq 1000 > /app/file");
   const json first = files.tools.read("file", {{"limit", 10}});
@@ -251,12 +251,12 @@ TEST_CASE("file_read: a page of another revision than the previous page says so"
   CHECK_FALSE(fields_of(files.tools.read("file", {{"limit", 10}, {"offset", 30}})).contains("previousRevision"));
   (void)files.sh("seq 7 2000 > /app/file");
   CHECK_FALSE(fields_of(files.tools.read("file", {{"limit", 10}})).contains("previousRevision"));
-  // Its own change is no surprise.
+  // The owner's own change is not reported.
   REQUIRE(done(files.tools.edit("file", "100\n101\n", "x\n")));
   CHECK_FALSE(fields_of(files.tools.read("file", {{"limit", 10}, {"offset", 10}})).contains("previousRevision"));
 }
 
-TEST_CASE("orphans: what a removed container left behind goes with the next write") {
+TEST_CASE("orphans: the next write removes files that a removed container left") {
   const Host host;
   const fs::path source = host.secrets / "large";
   std::ofstream(source) << "x";
@@ -264,7 +264,7 @@ TEST_CASE("orphans: what a removed container left behind goes with the next writ
   {
     Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.secrets.string()});
     REQUIRE(done(files.tools.write("warm", "up")));
-    // A content that comes in pieces is in a temporary file; its container is killed meanwhile.
+    // A large content is uploaded in pieces to a temporary file. The container is killed during the upload.
     files.server.start_call("file_upload", {{"hostPath", source.string()}, {"filePath", "data/large"}});
     eventually("the temporary file is there", [&] { return !fs::is_empty(host.data); });
     run_ok({"docker", "kill", files.container.name()});

@@ -1,4 +1,4 @@
-// What processes of the container can do to the agent's state directory.
+// Attacks of container processes on the agent's state directory.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,14 +24,14 @@ std::string poke(const std::string& file, int offset, std::uint64_t number) {
   return fmt::format("printf '{}' | dd of={} bs=1 seek={} conv=notrunc status=none", bytes, file, offset);
 }
 
-/// Places of the numbers in a spool's header.
+/// Offsets of the numbers in a spool's header.
 constexpr int k_head_cap = 8;
 constexpr int k_tail_cap = 16;
 constexpr int k_total = 24;
 constexpr int k_head_end = 32;
 constexpr int k_tail_start = 40;
 
-/// A process that has ended and left output, and the file that this is in.
+/// A process that has ended, and the file with its output.
 struct Ended {
   std::string id;
   std::string spool;
@@ -59,15 +59,15 @@ TEST_CASE("hostile state: a spool with a total of 2^64-1 does not kill the sessi
   CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
 }
 
-TEST_CASE("hostile state: a grep over a forged spool of 4 TB is answered") {
+TEST_CASE("hostile state: a grep over a forged spool of 4 TB gets a reply") {
   Connected c;
   const Ended ended = run_one(c.server);
   constexpr std::uint64_t k_size = std::uint64_t{4} << 40;
   std::string forge = "truncate -s " + std::to_string(k_size) + " " + ended.spool;
-  SUBCASE("with caps that are as large") {
+  SUBCASE("with equally large caps") {
     forge += " && " + poke(ended.spool, k_head_cap, k_size / 2) + " && " + poke(ended.spool, k_tail_cap, k_size / 2);
   }
-  SUBCASE("with its own caps") {}
+  SUBCASE("with unchanged caps") {}
   forge += " && " + poke(ended.spool, k_total, k_size) + " && " + poke(ended.spool, k_head_end, k_size / 2) + " && " +
            poke(ended.spool, k_tail_start, k_size / 2);
   (void)c.container.sh(forge);
@@ -75,7 +75,7 @@ TEST_CASE("hostile state: a grep over a forged spool of 4 TB is answered") {
   CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
 }
 
-TEST_CASE("hostile state: FIFOs in place of the file tools' logs hang no tool") {
+TEST_CASE("hostile state: FIFOs in place of the file tools' logs block no tool") {
   Files files;
   REQUIRE(done(files.tools.write("file", "one\n")));
   for (const char* name : {"files_seen", "files_changed", "recent.contents", "older.contents", "lock", "expired"}) {
@@ -88,7 +88,7 @@ TEST_CASE("hostile state: FIFOs in place of the file tools' logs hang no tool") 
   CHECK(files.sh("cat /app/file") == "three");
 }
 
-TEST_CASE("hostile state: forged records and screens leave the session alive") {
+TEST_CASE("hostile state: forged records and screens do not end the session") {
   Connected c;
   const Ended ended = run_one(c.server);
   const std::string typed = start_in_background(c.server, "cat", {{"tty", true}});
@@ -117,13 +117,13 @@ TEST_CASE("hostile state: forged records and screens leave the session alive") {
   CHECK(c.container.pids_of(k_session) == session);
 }
 
-TEST_CASE("keeper: the exit code outlives a state disk that was full at the end") {
+TEST_CASE("keeper: the exit code is recorded even if the state disk is full") {
   Container container("dockbridge-test:slim", {"--init", "--tmpfs", "/var/lib/dockbridge/state:size=2m,mode=755"});
   std::vector<std::string> ids;
   {
     Server server({"-c", container.name()});
     server.initialize();
-    // So many that their ends do not fit into what is left of the journal's last block.
+    // Enough processes that their end lines do not fit into the rest of the journal's last block.
     for (int i = 0; i < 40; ++i) {
       ids.push_back(start_in_background(server, fmt::format("read x; exit {}", i + 1)));
     }
@@ -147,14 +147,14 @@ TEST_CASE("keeper: the exit code outlives a state disk that was full at the end"
   }
 }
 
-TEST_CASE("keeper: an end that cannot be recorded is kept until there is room") {
+TEST_CASE("keeper: an end that cannot be recorded is retried until there is space") {
   Container container("dockbridge-test:slim", {"--init", "--tmpfs", "/var/lib/dockbridge/state:size=2m,mode=755"});
   std::string id;
   {
     Server server({"-c", container.name()});
     server.initialize();
     id = start_in_background(server, "read x; exit 7");
-    // Somebody gives back what was reserved, and takes every block.
+    // Free the reserved space and fill the disk.
     (void)container.sh(
         fmt::format("cd {} && for f in journal_*; do head -c $((4096 - $(stat -c %s $f))) /dev/zero >> $f; "
                     "truncate -s $(stat -c %s $f) $f; done; dd if=/dev/zero of=fill bs=4096 2>/dev/null || true",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* k_mark = "/tmp/was-run";
 
-/// The name of the agent's file, which anybody in a container can see.
+/// File name of the agent. Every process in a container can see it.
 std::string agent_name() {
   static const std::string name = [] {
     Connected c;
@@ -21,7 +21,7 @@ std::string agent_name() {
   return name;
 }
 
-/// A container with a hostile user of uid 1000 in it, who plants programs where dockbridge may look for the agent.
+/// A container with a hostile user of uid 1000, who plants programs at the possible paths of the agent.
 struct Attacked {
   Container container;
 
@@ -30,7 +30,7 @@ struct Attacked {
   [[nodiscard]] Finished as_hostile(const std::string& script) const {
     return run({"docker", "exec", "--user", "1000", container.name(), "sh", "-c", script});
   }
-  /// A program in the agent's place that leaves a mark when it is run, with the uid it was run as.
+  /// Plants a program at the agent's path. When it runs, it records the uid that it runs as.
   [[nodiscard]] bool plant(const std::string& folder) const {
     return as_hostile(fmt::format("mkdir -p {0} && printf '#!/bin/sh\\nid -u >> {2}\\n' > {0}/{1} && chmod 755 {0}/{1}",
                                   folder, agent_name(), k_mark))
@@ -60,7 +60,7 @@ TEST_CASE("hostile user: an agent planted on a tmpfs at /tmp is not run") {
   }
 }
 
-TEST_CASE("hostile user: a workdir of another user is neither used nor written to") {
+TEST_CASE("hostile user: the agent is not placed in another user's workdir") {
   const Attacked attacked({"--init", "--read-only", "--tmpfs", "/tmp:exec", "--volume", "/app"});
   (void)attacked.container.sh("chown 1000 /app");
   for (const bool planted : {false, true}) {
@@ -78,7 +78,7 @@ TEST_CASE("hostile user: a workdir of another user is neither used nor written t
   }
 }
 
-TEST_CASE("hostile user: a workdir that others can write to is not used") {
+TEST_CASE("hostile user: the agent is not placed in a workdir that others can write to") {
   const Attacked attacked({"--init", "--read-only", "--tmpfs", "/tmp:exec", "--volume", "/app"});
   (void)attacked.container.sh("chmod 1777 /app");
   REQUIRE(attacked.plant("/app/.dockbridge-agent"));
@@ -99,7 +99,7 @@ TEST_CASE("hostile user: an agent planted on a tmpfs over the agent's folder is 
   }
 }
 
-TEST_CASE("hostile user: a file of another user in the agent's place is replaced, not run") {
+TEST_CASE("hostile user: a file of another user at the agent's path is replaced, not run") {
   const Attacked attacked({"--init"});
   (void)attacked.container.sh(
       fmt::format("mkdir -m 755 /.dockbridge && touch /.dockbridge/{0} && chmod 755 /.dockbridge/{0} && "
@@ -112,10 +112,10 @@ TEST_CASE("hostile user: a file of another user in the agent's place is replaced
   CHECK_FALSE(attacked.planted_was_run());
 }
 
-TEST_CASE("hostile user: an agent of the same content in a folder of theirs is not run from there") {
+TEST_CASE("hostile user: an identical agent in another user's folder is not run") {
   const Attacked attacked({"--init", "--volume", "/var/lib/dockbridge"});
   (void)attacked.execute("true");
-  // The check would find the right content; a moment later the start would find another.
+  // The check would find the right content, but the user could replace the file before the start.
   (void)attacked.container.sh("chown 1000 /.dockbridge");
   REQUIRE(attacked.as_hostile("cd /.dockbridge && mv agent-* x && cp x " + agent_name()).exit_code == 0);
   const json result = attacked.execute("readlink /proc/$PPID/exe");
@@ -140,7 +140,7 @@ TEST_CASE("hostile user: an examined agent is trusted until the container restar
   CHECK(place() == "/var/lib/dockbridge/" + agent_name() + "\n");
 }
 
-TEST_CASE("hostile user: state directories that others have made are not used") {
+TEST_CASE("hostile user: state directories made by other users are not used") {
   const Attacked attacked({"--init", "--tmpfs", "/tmp:exec"});
   (void)attacked.container.sh("mkdir -p /var/lib/dockbridge/state && chmod 1777 /var/lib/dockbridge/state");
   REQUIRE(attacked
@@ -154,8 +154,8 @@ TEST_CASE("hostile user: state directories that others have made are not used") 
   CHECK(attacked.container.sh("stat -c '%u %a' /run/.dockbridge-0") == "0 700");
 }
 
-TEST_CASE("hostile user: nothing is kept below a directory whose owner can swap it") {
-  // The owner of a directory may rename what is in it, in spite of the sticky bit.
+TEST_CASE("hostile user: no state is stored in a directory that others can replace") {
+  // The owner of a directory can rename its entries despite the sticky bit.
   const Attacked attacked({"--init", "--tmpfs", "/var/lib/dockbridge/state:uid=1000,mode=1777"});
   (void)attacked.container.sh("chmod 777 /tmp");
   Server server({"-c", attacked.container.name()});
@@ -163,14 +163,14 @@ TEST_CASE("hostile user: nothing is kept below a directory whose owner can swap 
   for (const std::string place : {"/var/lib/dockbridge/state/0", "/tmp/.dockbridge-0"}) {
     (void)attacked.as_hostile(fmt::format("mv {0} {0}.theirs; mkdir -m 777 {0}", place));
   }
-  // More than the keepers that are ready: the others open the state directory by its path.
+  // More processes than prepared keepers: the others open the state directory by its path.
   for (int i = 0; i < 8; ++i) {
     start_in_background(server, "sleep 60");
   }
   CHECK(attacked.container.sh("find /var/lib/dockbridge/state/0 /tmp/.dockbridge-0 -user 0") == "");
 }
 
-TEST_CASE("agent: a read-only container works with a volume, or a workdir of its own user") {
+TEST_CASE("agent: a read-only container works with a volume or its own user's workdir") {
   std::vector<std::string> options = {"--init", "--read-only", "--tmpfs", "/tmp"};
   std::string path;
   SUBCASE("a volume for dockbridge") {

@@ -1,4 +1,4 @@
-// What one owner or a stranger does over HTTP, seen by another owner.
+// Effects of one owner, or of a client without a token, on another owner over HTTP.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ json with_key(const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("http: readyz without a token only looks, with one it starts the container") {
+TEST_CASE("http: readyz starts the container only with a token") {
   const Served served;
   run_ok({"docker", "stop", "-t", "0", served.container.name()});
   for (int i = 0; i < 3; ++i) {
@@ -42,7 +42,7 @@ TEST_CASE("http: readyz without a token only looks, with one it starts the conta
   CHECK(HttpConnection(served.port()).request("GET", "/readyz", {}).status == 200);
 }
 
-TEST_CASE("http: readyz only looks at a container that stops while it is connected") {
+TEST_CASE("http: readyz without a token does not restart a stopped container") {
   const Served served;
   CHECK(served.get("/readyz", k_alice).status == 200);
   run_ok({"docker", "stop", "-t", "0", served.container.name()});
@@ -55,14 +55,14 @@ TEST_CASE("http: readyz only looks at a container that stops while it is connect
   CHECK_FALSE(runs(served.container));
 }
 
-TEST_CASE("http: readyz reports a running container that nobody has connected to yet") {
+TEST_CASE("http: readyz reports a running container without connecting to it") {
   const Served served;
   const HttpAnswer answer = HttpConnection(served.port()).request("GET", "/readyz", {});
   CHECK(answer.status == 200);
   CHECK(served.container.pids_of(k_session).empty());
 }
 
-TEST_CASE("idempotency: 1,001 keyed calls of one owner do not make another's edit happen twice") {
+TEST_CASE("idempotency: 1,001 keys of one owner do not displace another owner's key") {
   const Served served;
   (void)served.call(k_bob, "file_write", {{"filePath", "notes"}, {"content", "start\n"}});
   const json edit = {{"filePath", "notes"}, {"oldString", "start\n"}, {"newString", "start\nline\n"}};
@@ -74,7 +74,7 @@ TEST_CASE("idempotency: 1,001 keyed calls of one owner do not make another's edi
   CHECK(served.container.sh("cat /app/notes") == "start\nline");
 }
 
-TEST_CASE("idempotency: 40 keyed reads of a 3 MB image take less than 64 MiB, and their keys stay") {
+TEST_CASE("idempotency: 40 keyed reads of 3 MB use under 64 MiB and keep their keys") {
   const Served served;
   CHECK(served.container.sh("{ printf '\\211PNG\\r\\n\\032\\n'; head -c 3000000 /dev/urandom; } > /app/image.png") ==
         "");

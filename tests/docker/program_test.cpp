@@ -22,9 +22,9 @@ TEST_CASE("dockbridge call prints the result and its exit status tells success")
   CHECK(call("execute_command", "not json").exit_code == 2);
 }
 
-TEST_CASE("call: control characters are visible on a terminal, and unchanged with --raw or in a pipe") {
+TEST_CASE("call: control characters are escaped on a terminal unless --raw is given") {
   const Container container("dockbridge-test:slim", {"--init"});
-  // Clears the screen, sets the clipboard (OSC 52), a C1 sequence, a bell, another character set, a reversed line.
+  // Clear screen, set clipboard (OSC 52), C1 sequence, bell, another character set, reversed text.
   const std::string hostile = "\x1b[2Jx\x1b]52;c;ZXZpbA==\x07y\u009b31mz\x0e\u202etxt";
   (void)container.sh(
       "printf '%b' '\\033[2Jx\\033]52;c;ZXZpbA==\\007y\\0302\\023331mz\\016\\0342\\0200\\0256txt' > /app/hostile");
@@ -43,7 +43,7 @@ TEST_CASE("call: control characters are visible on a terminal, and unchanged wit
   CHECK(on_terminal(call + " --raw").out.find(hostile) != std::string::npos);
   CHECK(run({program_path(), "-c", container.name(), "call", "file_read", arguments}).out.find(hostile) !=
         std::string::npos);
-  // An error goes to stderr, which is the same terminal.
+  // Errors go to stderr, which is the same terminal.
   const Finished failed = on_terminal(
       program_path() + " -c " + container.name() +
       R"( call file_edit '{"filePath":"/app/hostile","oldString":"none","newString":"x","rationale":"x"}')");

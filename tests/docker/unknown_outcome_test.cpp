@@ -12,7 +12,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Pauses a container for as long as it lives, so that a failed check leaves none paused.
+/// Pauses a container until it is destroyed, so that a failed check leaves no container paused.
 class Pause {
  public:
   explicit Pause(std::string container) : m_container(std::move(container)) {
@@ -26,7 +26,7 @@ class Pause {
   std::string m_container;
 };
 
-/// A docker command that works until it is told to fail like an engine that is gone, broken, or hung.
+/// A docker command that can simulate an engine that is absent, broken or hung.
 class FailingDocker {
  public:
   FailingDocker() {
@@ -51,7 +51,7 @@ class FailingDocker {
 
 }  // namespace
 
-TEST_CASE("outcome: a call answered container_paused names its id and is never carried out") {
+TEST_CASE("outcome: a call that fails with container_paused is never carried out") {
   for (const bool direct : {true, false}) {
     CAPTURE(direct);
     Files c({"--init"}, "dockbridge-test:slim",
@@ -72,13 +72,13 @@ TEST_CASE("outcome: a call answered container_paused names its id and is never c
         const json result = c.server.receive_answer(id)["result"];
         CHECK(error_of(result)["code"] == "container_paused");
         processes.push_back(fields_of(result).at("processId"));
-        CHECK(says(result, "may have been started, or may yet be, as process " + processes.back()));
+        CHECK(says(result, "may have been started, or may still be started, as process " + processes.back()));
         CHECK(says(result, "check_process " + processes.back()));
       }
       for (std::size_t i = 0; i < writes.size(); ++i) {
         const json result = c.server.receive_answer(writes[i])["result"];
         CHECK(error_of(result)["code"] == "container_paused");
-        CHECK(says(result, fmt::format("the change to /app/write-{} may have been made, or may yet be", i)));
+        CHECK(says(result, fmt::format("the change to /app/write-{} may have been made, or may still be made", i)));
       }
     }
     CHECK(fields_of(c.server.execute("ls /app"))["stdout"] == "");
@@ -88,7 +88,7 @@ TEST_CASE("outcome: a call answered container_paused names its id and is never c
   }
 }
 
-TEST_CASE("outcome: an edit answered container_paused states the revision before it") {
+TEST_CASE("outcome: an edit that fails with container_paused names the old revision") {
   Files c;
   REQUIRE(done(c.tools.write("/app/a.txt", "one\n")));
   const std::string revision = fields_of(c.tools.read("/app/a.txt"))["revision"];
@@ -96,13 +96,13 @@ TEST_CASE("outcome: an edit answered container_paused states the revision before
     const Pause pause(c.container.name());
     const json result = c.tools.edit("/app/a.txt", "one", "two");
     CHECK(error_code(result) == "container_paused");
-    CHECK(says(result, "the change to /app/a.txt may have been made, or may yet be"));
+    CHECK(says(result, "the change to /app/a.txt may have been made, or may still be made"));
     CHECK(says(result, "its revision before the change was " + revision));
   }
   CHECK(fields_of(c.tools.read("/app/a.txt"))["revision"] == revision);
 }
 
-TEST_CASE("outcome: input for a process of a paused container is refused before it is sent") {
+TEST_CASE("outcome: input to a process in a paused container is refused, not sent") {
   Connected c;
   const std::string process = start_in_background(c.server, "while read x; do echo \"got $x\"; done");
   {
@@ -115,7 +115,7 @@ TEST_CASE("outcome: input for a process of a paused container is refused before 
   CHECK(fields_of(after)["stdout"] == "got next\n");
 }
 
-TEST_CASE("outcome: a process that runs when its container is paused keeps running and is named") {
+TEST_CASE("outcome: a process survives a pause, and the error names it") {
   Connected c;
   c.server.execute("true");
   const int call = c.server.start_call(
@@ -134,7 +134,7 @@ TEST_CASE("outcome: a process that runs when its container is paused keeps runni
   CHECK(fields_of(ended)["stdout"] == "finished\n");
 }
 
-TEST_CASE("outcome: a command whose stream breaks with the engine is named, and found later") {
+TEST_CASE("outcome: after an engine failure the error names the process") {
   for (const std::string fault : {"no_engine", "engine_error", "engine_hung"}) {
     CAPTURE(fault);
     const FailingDocker docker;
@@ -151,7 +151,7 @@ TEST_CASE("outcome: a command whose stream breaks with the engine is named, and 
     (void)c.container.sh("touch /app/go");
     CHECK(error_of(result)["code"] == fault);
     const std::string process = fields_of(result).at("processId");
-    CHECK(says(result, "may have been started, or may yet be, as process " + process));
+    CHECK(says(result, "may have been started, or may still be started, as process " + process));
     const json ended = check(c.server, process, {{"timeout", 20}});
     CHECK(fields_of(ended)["exitCode"] == 0);
     CHECK(fields_of(ended)["stdout"] == "finished\n");

@@ -187,12 +187,12 @@ TEST_CASE("a missing container is created with the hardening, over both channels
   }
 }
 
-TEST_CASE("channel: a container that is just being removed is waited for and created again") {
+TEST_CASE("channel: a container that is being removed is created again afterwards") {
   const std::string name = fmt::format("dockbridge-test-removed-{}", ::getpid());
   const auto remove = [&] { run({"docker", "rm", "--force", name}); };
   const auto status = [&] { return run({"docker", "inspect", "--format", "{{.State.Status}}", name}).out; };
   run_ok({"docker", "run", "--detach", "--init", "--name", name, "dockbridge-test:slim", "sleep", "infinity"});
-  // Many files, so that the removal takes a second.
+  // Many files, so that the removal takes about a second.
   run_ok({"docker", "exec", name, "sh", "-c", "mkdir /many && cd /many && seq 60000 | xargs touch"});
   {
     const std::jthread removal(remove);
@@ -307,7 +307,7 @@ TEST_CASE("an image without any shell runs plain programs and says why it runs n
   CHECK(error["code"] == "no_shell");
 }
 
-TEST_CASE("a container with a read-only root works from its volume, or says what it needs") {
+TEST_CASE("agent: a read-only root works with a volume; the error asks for one") {
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", "/app"});
   CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
   const TemporaryDirectory empty;

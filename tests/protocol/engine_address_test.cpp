@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A TCP port of this machine that nobody should connect to.
+/// A local TCP port. The tests expect no connection to it.
 class Listener {
  public:
   Listener() : m_socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -39,7 +39,7 @@ class Listener {
 
 }  // namespace
 
-TEST_CASE("engine address: nothing is sent in plain text where TLS is asked for") {
+TEST_CASE("engine address: no plain text connection is made if TLS is configured") {
   for (const char* variable : {"DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH"}) {
     for (const bool by_option : {true, false}) {
       CAPTURE(variable);
@@ -57,9 +57,9 @@ TEST_CASE("engine address: nothing is sent in plain text where TLS is asked for"
   }
 }
 
-TEST_CASE("engine address: TLS is left to the docker command with --via exec") {
+TEST_CASE("engine address: with --via exec the docker command handles TLS") {
   Server server({"--docker-host", "tcp://127.0.0.1:1", "--via", "exec", "--docker-command", "/bin/false"},
                 {{"DOCKER_TLS_VERIFY", "1"}});
   server.initialize();
-  CHECK(fields_of(server.execute("true"))["error"]["code"] == "engine_error");  // of the command, not of the address
+  CHECK(fields_of(server.execute("true"))["error"]["code"] == "engine_error");  // not unsupported_docker_host
 }

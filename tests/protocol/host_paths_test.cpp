@@ -12,13 +12,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A workspace that the container will be able to write to, in a directory of the host.
+/// A host directory with a workspace that the container can write to.
 struct Host {
   TemporaryDirectory world;
   fs::path workspace = world / "workspace";
 
   Host() { fs::create_directory(workspace); }
-  /// How the program ends that is started with these arguments and its input closed.
+  /// Runs the program with these arguments and empty input until it exits.
   [[nodiscard]] Finished start(std::vector<std::string> arguments,
                                const std::map<std::string, std::string>& environment = {}) const {
     arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$@\" < /dev/null", "sh", program_path(),
@@ -43,7 +43,7 @@ bool names(const Finished& finished, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("start: an --allow-host-path that is no directory is an error") {
+TEST_CASE("start: an --allow-host-path that is not a directory is an error") {
   const Host host;
   const Finished missing = host.start({"--allow-host-path", (host.world / "none").string()});
   CHECK(missing.exit_code == 2);
@@ -55,7 +55,7 @@ TEST_CASE("start: an --allow-host-path that is no directory is an error") {
   CHECK(names(file, "Not a directory"));
 }
 
-TEST_CASE("start: a symbolic link in the workspace is no --allow-host-path") {
+TEST_CASE("start: --allow-host-path rejects a symbolic link in the workspace") {
   const Host host;
   fs::create_directory(host.world / "private");
   fs::create_symlink(host.world / "private", host.workspace / "planted");
@@ -68,7 +68,7 @@ TEST_CASE("start: a symbolic link in the workspace is no --allow-host-path") {
   CHECK(host.start(host.sharing({"--allow-host-path", (host.world / "outer").string()})).exit_code == 0);
 }
 
-TEST_CASE("start: no file that the server obeys may lie in the workspace") {
+TEST_CASE("start: config and token files in the workspace are rejected") {
   const Host host;
   const fs::path inside = host.workspace / "config.json";
   put(inside, "{\"log-level\": \"warn\"}");
@@ -77,7 +77,7 @@ TEST_CASE("start: no file that the server obeys may lie in the workspace") {
   CHECK(config.exit_code == 2);
   CHECK(names(config, inside.string()));
   CHECK(host.start(host.sharing({"--config", (host.world / "config.json").string()})).exit_code == 0);
-  // Neither by a link from outside, nor in HOME.
+  // A link from outside and a file below HOME are rejected too.
   fs::create_symlink(inside, host.world / "link.json");
   CHECK(host.start(host.sharing({"--config", (host.world / "link.json").string()})).exit_code == 2);
   fs::create_directories(host.workspace / ".config" / "dockbridge");
@@ -89,6 +89,6 @@ TEST_CASE("start: no file that the server obeys may lie in the workspace") {
   CHECK(tokens.exit_code == 2);
   CHECK(names(tokens, token));
   CHECK_FALSE(fs::exists(host.workspace / "none"));
-  // Without HTTP nobody reads it.
+  // Without HTTP the token file is not read.
   CHECK(host.start(host.sharing({"--token-file", token})).exit_code == 0);
 }

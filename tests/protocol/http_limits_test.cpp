@@ -1,4 +1,4 @@
-// What one client of the real program can use up, and what it is told at the start.
+// Limits for one HTTP client, and checks of the options at start, with the real program.
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -50,7 +50,7 @@ int status_of_list(int port, const std::string& token) {
   return HttpConnection(port).request("POST", "/mcp", stateless("tools/list", token), body.dump()).status;
 }
 
-/// What the program prints when it does not start with this token file.
+/// The error that the program prints for this token file.
 std::string complaint(const std::string& text, mode_t mode = 0600) {
   const TemporaryDirectory directory;
   const std::string path = (directory / "tokens").string();
@@ -74,7 +74,7 @@ void allow_descriptors(rlim_t wanted) {
 
 }  // namespace
 
-TEST_CASE("http: a short token is warned of at the start by its name") {
+TEST_CASE("http: a short token causes a warning with its name at start") {
   Server short_one(offline({}), {{"DOCKBRIDGE_TOKEN", "0123456789abcdef-secret"}});
   CHECK(status_of_list(port_of(short_one), "0123456789abcdef-secret") == 200);
   CHECK(short_one.log().find("fewer than 32 characters") != std::string::npos);
@@ -85,7 +85,7 @@ TEST_CASE("http: a short token is warned of at the start by its name") {
   CHECK(long_one.log().find("fewer than 32 characters") == std::string::npos);
 }
 
-TEST_CASE("http: a token file with a mistake stops the start and is named by entry") {
+TEST_CASE("http: an invalid token file stops the start; the error names the entry") {
   const std::string good = R"({"name": "ci", "token": "0123456789abcdef-secret", "tools": ["file_read"]})";
   const auto of = [](const std::string& entries) { return R"({"tokens": [)" + entries + "]}"; };
   CHECK(complaint(of(R"({"name": "ci", "token": "0123456789abcdef-secret", "toolz": ["file_read"]})"))
@@ -101,7 +101,7 @@ TEST_CASE("http: a token file with a mistake stops the start and is named by ent
   CHECK(complaint(of(good), 0644).find("can be read by others") != std::string::npos);
 }
 
-TEST_CASE("http: a token or config file that is a FIFO is refused at once") {
+TEST_CASE("http: a FIFO as token or config file is refused without blocking") {
   const TemporaryDirectory directory;
   const std::string fifo = (directory / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -128,7 +128,7 @@ TEST_CASE("config: a file that others can change is refused, a link is followed"
   CHECK(error(path).find("can be changed by others") != std::string::npos);
 }
 
-TEST_CASE("http: a name for allow-origin or allow-host that is none stops the start") {
+TEST_CASE("http: an invalid --allow-origin or --allow-host stops the start") {
   for (const auto& [option, value] : {std::pair("--allow-origin", "http://localhost:x@evil.com"),
                                       std::pair("--allow-host", "localhost:x@evil.com")}) {
     std::vector<std::string> argv = offline({"--no-token", option, value});
@@ -139,7 +139,7 @@ TEST_CASE("http: a name for allow-origin or allow-host that is none stops the st
   }
 }
 
-TEST_CASE("http: an origin that only begins with a local name is refused") {
+TEST_CASE("http: an origin that only starts with a local name is refused") {
   Server server(offline({"--no-token"}));
   const int port = port_of(server);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Origin: http://localhost:x@evil.com"}).status == 403);
@@ -169,7 +169,7 @@ TEST_CASE("http: 1,100 idle connections lock nobody out") {
   }
 }
 
-TEST_CASE("http: 16 MiB of nested JSON take less than 100 MiB") {
+TEST_CASE("http: 16 MiB of nested JSON use less than 100 MiB of memory") {
   Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
   const int port = port_of(server);
   CHECK(status_of_list(port, k_secret) == 200);

@@ -8,7 +8,7 @@
 
 namespace dockbridge::test {
 
-/// A line of /proc/PID/status in bytes, such as "VmRSS".
+/// A field of /proc/PID/status in bytes, such as "VmRSS".
 inline std::size_t memory_of(pid_t pid, const std::string& field) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -20,7 +20,7 @@ inline std::size_t memory_of(pid_t pid, const std::string& field) {
   return 0;
 }
 
-/// The most that has been resident since the process began.
+/// Peak resident memory of the process.
 inline std::size_t peak_memory(pid_t pid) {
   return memory_of(pid, "VmHWM");
 }

@@ -15,7 +15,7 @@ namespace dockbridge::test {
 inline const std::string k_alice = "0123456789abcdef0123456789abcdef-alice";
 inline const std::string k_bob = "0123456789abcdef0123456789abcdef-bob";
 
-/// A server over HTTP with two owners, and the container it works in.
+/// An HTTP server with two owners, and its container.
 class Served {
  public:
   Served() {

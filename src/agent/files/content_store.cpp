@@ -136,12 +136,12 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
   // Whoever expects a revision may say anything: it is not a path.
   Fd file = is_revision(revision) ? open_regular_at(m_directory.get(), revision, O_RDONLY) : Fd();
   struct stat info {};
-  // A larger one was never stored: it is forged, and hashing a hole of terabytes would take hours.
+  // A larger file is forged: the agent never stores one. Hashing a sparse file of terabytes would take hours.
   const bool is_kept =
       file && ::fstat(file.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) <= most_content_bytes();
   return is_kept ? Result<Fd>(std::move(file))
-                 : fail("content_expired", "this earlier content is no longer kept",
-                        "Only so much of what was replaced is kept; write the file anew");
+                 : fail("content_expired", "Earlier content is no longer stored",
+                        "Storage for replaced content is limited; write the file again");
 }
 
 Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {

@@ -12,11 +12,12 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Up to this size a file is read when it is opened: pseudo files are small, and their size is not what is stated.
+/// A file up to this size is read when it is opened. Pseudo files are small, and the kernel reports a wrong size for
+/// them.
 constexpr std::uint64_t k_small_bytes = 1024ULL * 1024;
 constexpr std::size_t k_max_pseudo_bytes = 16ULL * 1024 * 1024;
 constexpr std::size_t k_chunk_bytes = 256UL * 1024;
-/// Of a hole; hashing it takes a few milliseconds.
+/// Bytes of a hole that are hashed between two checks of the deadline; takes a few milliseconds.
 constexpr std::uint64_t k_hole_chunk_bytes = 64ULL * 1024 * 1024;
 constexpr milliseconds k_work_time{1000};
 
@@ -25,7 +26,7 @@ Error changed(const std::string& path) {
           "Copy it again when nothing writes to it"};
 }
 
-/// Fewer bytes at the end of the file only.
+/// Returns fewer bytes than `size` only at the end of the file.
 Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path) {
   std::string bytes(size, '\0');
   std::size_t filled = 0;
@@ -98,7 +99,7 @@ Result<bool> Download::skip_hole(Pass& pass, Deadline deadline) const {
   const off_t found = ::lseek(m_file.get(), static_cast<off_t>(pass.at), SEEK_DATA);
   std::uint64_t data = static_cast<std::uint64_t>(found);
   if (found < 0) {
-    // ENXIO: no data from here on. A file system without holes reports another error: it has data everywhere.
+    // ENXIO means no data from here on. Any other error means a file system without holes: all of it is data.
     data = errno == ENXIO ? m_size : pass.at;
     struct stat info {};
     if (::fstat(m_file.get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) < m_size) {

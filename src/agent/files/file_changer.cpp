@@ -243,7 +243,7 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
   }
   const bool is_stale = *expected != current->content.revision;
   if (is_stale && request.expected) {
-    return fail(changed_since_read(*expected, *current));  // a revision that the caller names is a condition
+    return fail(changed_since_read(*expected, *current));  // an explicit expectedRevision is a condition
   }
   auto edited = apply_edits(*text, edits);
   if (!edited) {

@@ -72,7 +72,7 @@ class FileChanger {
   Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   void abandon_staged();
 
-  /// The revision that `owner` saw or made last.
+  /// The revision that `owner` last read or wrote.
   [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const {
     return m_history.last_seen(owner, path);
   }
@@ -101,7 +101,7 @@ class FileChanger {
     std::string content;
     Fd replaced;   ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
     Fd directory;  ///< where that was, and where the next may be, if that is prepared for
-    Fd swept;      ///< a directory whose orphans are to be removed
+    Fd swept;      ///< a directory whose orphaned temporary files are to be removed
   };
 
   FileChanger(int state_fd, ContentStore store, bool may_prepare);

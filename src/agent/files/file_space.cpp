@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // less the umask
-constexpr int k_max_links = 40;            // as the kernel
+constexpr int k_max_links = 40;            // same limit as the kernel
 
 std::string shown(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
@@ -151,14 +151,14 @@ Fd FileSpace::open_way(int from, const std::string& way, int flags) const {
     return Fd(::openat(from, way.c_str(), flags | O_CLOEXEC));
   }
   Fd opened = open_confined(from, way, flags);
-  // The kernel rejects every absolute link, also one that leads to a place beneath the root.
+  // The kernel rejects every absolute link, even one whose target is beneath the root.
   return opened || errno != EXDEV || from != m_directory.get() ? std::move(opened) : open_by_components(way, flags);
 }
 
-/// Never opens a link or "..", and goes on only from a directory that it has opened beneath the root. So whatever is
-/// swapped meanwhile, it stays beneath the root.
+/// Never opens a link or "..", and continues only from a directory that it has opened beneath the root. So it stays
+/// beneath the root even if directories are swapped during the walk.
 Fd FileSpace::open_by_components(const std::string& way, int flags) const {
-  std::vector<Fd> above;  // the directories on the way, beneath the root
+  std::vector<Fd> above;  // the opened directories, from the root down
   std::vector<std::string> pending;
   push_path_components(way, pending);
   int links = 0;

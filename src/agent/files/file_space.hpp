@@ -55,7 +55,7 @@ class FileSpace {
   /// Of an absolute path: how it goes on from the root. Error if it does not begin there.
   [[nodiscard]] Result<std::string> beneath(const std::string& path) const;
   [[nodiscard]] Fd open_way(int from, const std::string& way, int flags) const;
-  /// Follows absolute links too, if they lead beneath the root.
+  /// Also follows absolute links whose target is beneath the root.
   [[nodiscard]] Fd open_by_components(const std::string& way, int flags) const;
   [[nodiscard]] Result<Fd> make_directories(const std::string& way, const std::string& path) const;
 

@@ -9,11 +9,11 @@
 namespace dockbridge::agent {
 
 /// Decides when a directory that was written to is searched for orphaned temporary files: at the first write, and again
-/// when those that were too young then have become old enough. The journal that names them may be gone with an earlier
-/// container. Does no sweeping itself.
+/// once files that were too young at that time are old enough. The journal that names the files may have been lost with
+/// an earlier container. Does not remove files itself.
 class OrphanSweep {
  public:
-  /// True counts as a sweep.
+  /// Records a sweep at `now` if it returns true.
   bool is_due(int directory_fd, Clock::time_point now);
 
  private:
@@ -21,7 +21,7 @@ class OrphanSweep {
     FileIdentity directory;
     Clock::time_point at;
   };
-  std::vector<Swept> m_swept;  ///< the latest directories, bounded
+  std::vector<Swept> m_swept;  ///< the most recent directories, bounded in number
 };
 
 }  // namespace dockbridge::agent

@@ -76,7 +76,7 @@ Result<ResolvedFile> find_regular(const json& head) {
   return regular ? std::move(file) : fail(regular.error());
 }
 
-/// The same with size, revision and kind.
+/// Like `describe`, with size, revision and kind.
 Answer describe_content(const ResolvedFile& file, const FileContent& content) {
   Answer answer{describe(file)};
   answer.head["size"] = content.size;
@@ -173,8 +173,8 @@ class Service {
     return answer;
   }
 
-  /// Opens a file that `next` hands out. With an owner, also tells what the file is, and notes that the owner has seen
-  /// it.
+  /// Opens a file that `next` returns piece by piece. With an owner, the reply also describes the file, and the file
+  /// counts as read by that owner.
   Result<Answer> open(const wire::Frame& frame) {
     m_download.reset();
     const auto file = find_regular(frame.head);
@@ -200,7 +200,7 @@ class Service {
 
   Result<Answer> next(const wire::Frame& frame) {
     if (!m_download) {
-      return fail("nothing_staged", "No file is open for this copy", "Begin again");
+      return fail("nothing_staged", "No file is open for this copy", "Start the copy again");
     }
     auto piece = m_download->next(std::min(frame.head.at("max").get<std::size_t>(), wire::k_max_body_to_host));
     if (!piece) {

@@ -209,7 +209,7 @@ class LargeFile {
   }
 
  private:
-  /// What is appended meanwhile is not part of the file.
+  /// Ignores bytes that were appended after the file was opened.
   [[nodiscard]] Result<std::string> read_chunk(std::uint64_t at) const {
     return read_at(m_fd, at, static_cast<std::size_t>(std::min<std::uint64_t>(k_chunk_bytes, m_size - at)), m_path);
   }
@@ -263,7 +263,7 @@ class LargeFile {
       if (!piece) {
         return fail(piece.error());
       }
-      // The lines have to be of the revision that is stated.
+      // The lines must come from the reported revision.
       if (const std::size_t index = at / k_chunk_bytes;
           !m_revisions.empty() && (index >= m_revisions.size() || revision_of(*piece) != m_revisions[index])) {
         return fail("file_changed",
@@ -320,7 +320,7 @@ class LargeFile {
   const PageRequest& m_request;
   Encoding m_encoding = Encoding::utf8;
   bool m_ends_with_newline = true;
-  std::vector<std::string> m_revisions;  ///< of each piece that the file's revision is made of
+  std::vector<std::string> m_revisions;  ///< revision of each chunk of the file
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 constexpr const char* k_what = "the state directory's journal of writes";
 constexpr std::string_view k_prefix = "writing_";
 constexpr std::size_t k_most_bytes = 64 * 1024;
-/// Journals that are made before it is given up to lock one.
+/// Attempts to create and lock a journal before an error is returned.
 constexpr int k_most_attempts = 100;
 constexpr char k_temporary = 'T';
 constexpr char k_in_place = 'P';
@@ -85,7 +85,8 @@ Result<WriteJournal> WriteJournal::open(int state_fd) {
     if (!is_locked && (!file || errno != EWOULDBLOCK)) {
       return fail(file_error(k_what, errno));
     }
-    // Another process may have taken it for a leftover before it was locked. It is not waited for: it may be hostile.
+    // Another process may have removed it as a leftover before it was locked. The lock is not waited for, because the
+    // other process may be hostile.
     if (is_locked && ::fstat(file.get(), &info) == 0 && info.st_nlink > 0) {
       return WriteJournal(state_fd, std::move(name), std::move(file));
     }

@@ -15,7 +15,8 @@ static_assert(std::endian::native == std::endian::little, "control packets are s
 
 namespace {
 
-/// Anybody in the container can listen at a keeper's name, so its numbers are within their ranges or it is no keeper.
+/// Any process in the container can listen at a keeper's socket name. A peer that sends a number out of range is not a
+/// keeper.
 bool is_sound(const StatePacket& state) {
   constexpr auto k_max_time = static_cast<std::uint64_t>(wire::k_max_time_ms);
   const auto is_time = [](std::int64_t ms) { return ms >= 0 && ms <= wire::k_max_time_ms; };

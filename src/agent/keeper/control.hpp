@@ -130,11 +130,11 @@ struct ControlPacket {
 
 enum class Received : std::uint8_t { packet, nothing, hangup };
 
-/// What a packet of type `state` says; what an older keeper has not sent reads as zeros. None if it is too short,
+/// Parses a packet of type `state`; fields that an older keeper does not send are 0. nullopt if the packet is too short
 /// or a number is out of range.
 std::optional<StatePacket> state_in(const ControlPacket& packet);
-/// What `accepted` says to an order that is obeyed once; none if it answers another, or a number is out of
-/// range.
+/// Parses the reply `accepted` to an order with an idempotency key. nullopt if it is the reply to another order or a
+/// number is out of range.
 std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet);
 
 /// Both are non-blocking. A send that would block reports false: the peer does not read.

@@ -36,7 +36,7 @@ constexpr milliseconds k_frozen{1000};
 /// What a shell adds to a signal's number for its exit status.
 constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
-/// How often an end is tried to be recorded that there was no room for.
+/// Interval between attempts to record an end after the disk was full.
 constexpr milliseconds k_record_interval{1000};
 
 bool is_readable(int fd) {
@@ -303,8 +303,9 @@ void Keeper::note_end(bool closed) {
   record_end();
 }
 
-/// The session has reserved room for the line, but not for what was taken under keys. Where there is no room (the file
-/// system cannot reserve any), the keeper stays and tries again: as long as it lives, it tells how the command ended.
+/// The session has reserved disk space for the line, but not for the list of idempotency keys. If the line cannot be
+/// written (some file systems cannot reserve space), the keeper stays and retries. While it lives, it reports how the
+/// command ended.
 void Keeper::record_end() {
   auto recorded = append(m_assignment.journal.get(), m_assignment.process, m_status);
   if (!recorded && !m_status.taken.empty()) {

@@ -107,8 +107,8 @@ class Keeper {
   pid_t m_pid = 0;
   wire::Phase m_phase = wire::Phase::running;
   Status m_status;
-  bool m_end_unrecorded = false;    // it has ended, and the journal does not say so yet
-  Clock::time_point m_next_record;  // of that
+  bool m_end_unrecorded = false;    // the command has ended, but the journal does not say so yet
+  Clock::time_point m_next_record;  // time of the next attempt to record the end
   bool m_has_polled = false;
   bool m_settled = false;
   Clock::time_point m_last_activity;

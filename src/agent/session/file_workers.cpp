@@ -30,7 +30,7 @@ bool is_search(const wire::Frame& frame) {
   return op == "file.grep" || op == "file.glob" || op == "file.list";
 }
 
-/// May take long and changes nothing: its worker can be killed at any moment.
+/// Whether a request may take long and changes nothing. Its worker can be killed at any time.
 bool is_killable(const wire::Frame& frame) {
   const auto& op = frame.head.at("op").get_ref<const std::string&>();
   return is_search(frame) || op == "file.open" || op == "file.next";
@@ -67,7 +67,7 @@ bool FileWorkers::may_start(const wire::Frame& frame) const {
     return count([](const Worker& worker) { return worker.request && worker.searches; }) < k_most_searches;
   }
   const std::string staging = staging_of(frame);
-  // What has begun goes on: others may wait for its worker.
+  // A transfer that has begun continues, because other requests may wait for its worker.
   const bool has_begun = !staging.empty() && count([&](const Worker& worker) { return worker.staging == staging; }) > 0;
   return has_begun ||
          count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers;
@@ -214,7 +214,7 @@ void FileWorkers::cancel(std::uint64_t request) {
   }
   const auto worker =
       std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.request == request; });
-  // Anything else is about to be finished.
+  // Any other request is about to finish.
   if (worker != m_workers.end() && worker->is_killable) {
     kill(*worker);
     drop(worker);

@@ -22,7 +22,7 @@ class FileWorkers {
   using Answer = std::function<void(const wire::Frame& frame)>;
 
   FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
-  /// Ends searches and copies, which nobody waits for any more; a change that is under way is finished.
+  /// Stops searches and copies, whose results are no longer needed. A change that has begun is finished.
   ~FileWorkers();
   FileWorkers(const FileWorkers&) = delete;
   FileWorkers& operator=(const FileWorkers&) = delete;
@@ -42,7 +42,7 @@ class FileWorkers {
     std::optional<std::uint64_t> request{};
     bool searches = false;
     bool is_killable = false;
-    std::string staging{};  ///< it gathers or hands out a content, and can do nothing else meanwhile
+    std::string staging{};  ///< token of the upload or copy that this worker is reserved for; empty if none
   };
   struct Waiting {
     std::uint64_t request;

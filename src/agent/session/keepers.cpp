@@ -122,7 +122,7 @@ bool Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       }
       return process.has_own_keeper;
   }
-  return true;  // of a newer version
+  return true;  // a packet type of a newer version
 }
 
 /// Time in which the process could not run is no silence.
@@ -165,7 +165,7 @@ std::optional<KeeperLink> Session::detach(Process& process) {
     m_loop.remove(link->fd());
   }
   for (const InputRequest& input : process.input_requests) {
-    refuse(input.request, {"process_ended", "the process ended before it took the input",
+    refuse(input.request, {"process_ended", "the process ended before it accepted the input",
                            "check_process tells how it ended and what it printed"});
   }
   process.input_requests.clear();

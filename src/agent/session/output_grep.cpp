@@ -132,7 +132,7 @@ Result<bool> OutputGrep::advance(int directory_fd, const std::string& process) {
         lines.skip_to(slice->offset);
       }
       if (slice->bytes.empty() && !skips) {
-        break;  // it is not there any more
+        break;  // the output is no longer stored
       }
       lines.feed(slice->bytes);
     }

@@ -68,8 +68,8 @@ class OutputGrep {
   OutputGrep& operator=(OutputGrep&&) noexcept;
   ~OutputGrep();
 
-  /// True when all that was stored at the first look has been searched. What is written later is not: a process that
-  /// prints faster than it is searched would keep the search going for ever.
+  /// Returns true when each stream was searched up to its end as of the first look at it. Later output is not searched,
+  /// because a process that prints faster than the search runs would keep it going forever.
   Result<bool> advance(int directory_fd, const std::string& process);
   [[nodiscard]] const GrepLines& out() const { return m_streams[0]; }
   [[nodiscard]] const GrepLines& err() const { return m_streams[1]; }
@@ -80,7 +80,7 @@ class OutputGrep {
   std::unique_ptr<re2::RE2> m_pattern;
   std::array<GrepLines, 2> m_streams;
   std::size_t m_current = 0;
-  std::optional<std::uint64_t> m_end;  // of the current stream, as of the first look
+  std::optional<std::uint64_t> m_end;  // end of the current stream at the first look
 };
 
 }  // namespace dockbridge::agent

@@ -14,11 +14,11 @@
 
 namespace dockbridge::agent {
 
-/// A request that gives the process something, and waits for its keeper to say how much was taken.
+/// A request that sends input to the process and waits until its keeper reports how much was accepted.
 struct InputRequest {
   std::uint64_t request = 0;
-  std::uint64_t most = 0;  ///< bytes, keys or signals that it brings
-  bool once = false;       ///< under an idempotency key: the keeper's answer says what was taken before
+  std::uint64_t most = 0;  ///< bytes, keys or signals in the request
+  bool once = false;       ///< has an idempotency key: the keeper's reply says what was accepted earlier
 };
 
 /// A session's view of one process: its record, and its keeper while it has one.
@@ -27,10 +27,10 @@ struct Process {
   Record record;
   std::optional<KeeperLink> link;
   std::optional<StatePacket> last;             ///< what the keeper said last
-  std::deque<InputRequest> input_requests;     ///< whose input the keeper has not acknowledged yet
+  std::deque<InputRequest> input_requests;     ///< requests whose input the keeper has not acknowledged yet
   std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
   bool input_watched = false;                  ///< the keeper was asked to tell
-  bool has_own_keeper = false;                 ///< this session started the keeper, and did not find it by its name
+  bool has_own_keeper = false;                 ///< this session started the keeper and did not find it by its name
 
   /// Puts together what the keeper said, or its record where it is gone, and what the spool holds. That there is no
   /// output is believed without a look, unless some was seen that the keeper has not told of yet.

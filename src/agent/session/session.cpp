@@ -21,7 +21,7 @@ using nlohmann::json;
 
 /// Answers that wait for a host that does not read; beyond this no further request is read.
 constexpr std::size_t k_max_outgoing = 8 * 1024 * 1024;
-/// What is read before any of it is handled: more than a stream holds while the container is paused.
+/// Bytes that are read before any request is handled. More than a stream buffers while the container is paused.
 constexpr std::size_t k_max_read_ahead = 1024 * 1024;
 /// A whole answer, so that it goes out in one piece.
 constexpr int k_pipe_bytes = 1024 * 1024;
@@ -136,7 +136,7 @@ Result<void> Session::queue_requests() {
   }
 }
 
-/// Stops while too many answers wait to be read; `on_writable` goes on then.
+/// Stops while too many replies wait to be sent; `on_writable` then continues.
 void Session::handle_requests() {
   while (!m_done && m_outgoing.size() < k_max_outgoing && !m_requests.empty()) {
     const wire::Frame frame = std::move(m_requests.front());

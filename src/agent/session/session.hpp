@@ -69,7 +69,7 @@ class Session {
   // session.cpp: the stream
   void greet();
   void read_requests();
-  /// Cuts what was read into requests, and drops those whose cancellation was read too.
+  /// Splits the input into requests and drops requests whose cancellation is already in the input.
   Result<void> queue_requests();
   void handle_requests();
   void on_writable();
@@ -100,7 +100,7 @@ class Session {
   /// What time brings: deadlines, ports, silence, output that is still to be searched.
   void check_waiters();
   void conclude(Waiter& waiter, wire::Happened what);
-  /// The process goes on; only the request is dropped.
+  /// Drops only the request; the process keeps running.
   void cancel_wait(std::uint64_t request);
   void ask_keeper(const std::string& process);
   void answer_wait(const Waiter& waiter, const Process& process, wire::Happened happened);
@@ -140,7 +140,7 @@ class Session {
   Result<Process*> live_process_of(const nlohmann::json& head);
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
-  /// False for a peer that breaks the protocol.
+  /// Returns false if the peer violates the protocol.
   bool on_keeper_packet(Process& process, const ControlPacket& packet);
   void leave_out_frozen_time(StatePacket& state) const;
   void on_start_failed(std::string id, std::string_view reason);
@@ -156,7 +156,7 @@ class Session {
   FileWatches m_watches;
   std::string m_shell;
   wire::FrameReader m_reader{wire::k_max_body_to_agent};
-  std::deque<wire::Frame> m_requests;  // read, and not handled yet
+  std::deque<wire::Frame> m_requests;  // received, but not handled yet
   std::string m_outgoing;
   std::array<Fd, 2> m_engine_streams;  // once there is a direct line
   bool m_stdout_watched = false;

@@ -26,17 +26,18 @@ namespace {
 constexpr std::string_view k_journal_prefix = "journal_";
 /// What is in a journal when the next one is begun: small enough to be searched for one process in no time.
 constexpr off_t k_journal_turn_bytes = 128 * 1024;
-/// Room for what a keeper adds to the journal: that the command runs, that it ended, and that all ended.
+/// Space for the lines of one keeper: command started, command ended, all processes ended.
 constexpr off_t k_keeper_bytes = 1024;
-/// Room is reserved in steps of this size, so that most starts reserve nothing.
+/// Space is reserved in steps of this size, so most starts reserve nothing.
 constexpr off_t k_reserve_step = 16 * 1024;
 const std::string k_expired_name = "expired";
 constexpr std::size_t k_most_expired_bytes = 512 * 1024;
 
-/// Opens the directory that `path` is in, if no other user can replace an entry of this user in it, or the directory
-/// itself: keepers open the state directory by its path, and shells run long commands from it. So every directory from
-/// "/" on belongs to root or to this user, and is writable by nobody else unless its sticky bit is set. Then only its
-/// owner and the owner of an entry can rename or remove that entry. Symbolic links are not followed.
+/// Opens the parent directory of `path` if no other user can replace the parent itself or this user's entries in it.
+/// This is required because keepers open the state directory by its path, and shells run long commands from it. So
+/// every directory from "/" on must belong to root or this user and must not be writable by others unless its sticky
+/// bit is set. With a sticky bit, only the owner of the directory or of an entry can rename or remove that entry.
+/// Symbolic links are not followed.
 Result<Fd> open_safe_parent(const std::string& path) {
   Fd directory(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t slash = 0;;) {
@@ -48,7 +49,7 @@ Result<Fd> open_safe_parent(const std::string& path) {
     const bool is_foreign = info.st_uid != 0 && info.st_uid != ::geteuid();
     const bool is_open = (info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0;
     if (is_foreign || is_open) {
-      return fail("unsafe_directory", walked + ": another user can replace what is in it");
+      return fail("unsafe_directory", walked + ": another user can replace its entries");
     }
     const std::size_t next = path.find('/', slash + 1);
     if (next == std::string::npos) {
@@ -60,7 +61,7 @@ Result<Fd> open_safe_parent(const std::string& path) {
   }
 }
 
-/// Opens `path`, which is absolute, as a directory that belongs to this user alone, making it if need be.
+/// Opens the absolute `path` as a directory that only this user can access. Creates it if it does not exist.
 Result<Fd> open_private_directory(const std::string& path) {
   const auto parent = open_safe_parent(path);
   if (!parent) {
@@ -158,14 +159,14 @@ Result<void> StateDirectory::reserve() {
   if (::fstat(m_journal.get(), &info) != 0) {
     return fail(errno_error("journal"));
   }
-  // What the ended ones have added is counted twice: nothing has to be known of them.
+  // Lines of ended processes are counted twice. This is simple and reserves too much rather than too little.
   const off_t needed = info.st_size + (m_journal_starts + 1) * k_keeper_bytes;
   if (needed <= m_reserved_end) {
     return {};
   }
   const off_t end = (needed / k_reserve_step + 1) * k_reserve_step;
-  // Appends go into it: on ext4, xfs, tmpfs and overlayfs they need no further block. Any other error means that this
-  // file system reserves nothing; a keeper then keeps what it cannot write.
+  // Appends use the reserved blocks: on ext4, xfs, tmpfs and overlayfs they need no new block. Any other error means
+  // that this file system cannot reserve space. A keeper then retries lines that it cannot write.
   if (::fallocate(m_journal.get(), FALLOC_FL_KEEP_SIZE, 0, end) != 0 && (errno == ENOSPC || errno == EDQUOT)) {
     return fail(errno_error("journal"));
   }

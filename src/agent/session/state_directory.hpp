@@ -28,7 +28,7 @@ class StateDirectory {
   [[nodiscard]] const std::string& path() const { return m_path; }
   [[nodiscard]] std::string path_of(const std::string& name) const { return m_path + "/" + name; }
 
-  /// Has a journal ready before it is needed, with room on disk for what its processes will add to it.
+  /// Creates a journal before it is needed, with disk space reserved for the lines of its processes.
   void prepare();
   void let_go_of_journal();
   /// Makes a process known by its first line. Returns the journal, for its keeper to add to.
@@ -49,8 +49,8 @@ class StateDirectory {
   void prune(const wire::Retention& retention, const Moment& now) const;
 
  private:
-  /// Makes sure that the keepers of all processes in the journal, and of one more, can add their lines when the disk is
-  /// full. Error if it is full already.
+  /// Ensures that the keepers of all processes in the journal, and of one more, can append their lines even when the
+  /// disk is full. Error if the disk is full already.
   Result<void> reserve();
   void trim(const std::string& process, std::uint64_t bytes, const Moment& now) const;
   void remove_leftovers(std::int64_t oldest) const;
@@ -64,8 +64,8 @@ class StateDirectory {
   Fd m_fd;
   std::string m_journal_name;  ///< its first name; the ids of its processes are the others
   Fd m_journal;
-  std::int64_t m_reserved_end = 0;    ///< of the room on disk that the journal has
-  std::int64_t m_journal_starts = 0;  ///< processes that it tells of
+  std::int64_t m_reserved_end = 0;    ///< end of the disk space reserved for the journal
+  std::int64_t m_journal_starts = 0;  ///< number of processes in the journal
 };
 
 }  // namespace dockbridge::agent

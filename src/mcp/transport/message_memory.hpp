@@ -12,9 +12,9 @@
 
 namespace dockbridge::mcp {
 
-/// Counts the memory of messages while they are read and their calls run: their text and the values parsed from it, of
-/// all owners and of each, up to limits. The first 64 KiB of either are not counted, so that owners of large messages
-/// hold up nobody; there are as many messages as calls at most. Any thread may call.
+/// Limits the memory of messages, in total and for each owner, while they are read and their calls run. Counts the text
+/// of a message and the values parsed from it. The first 64 KiB of each are free, so that owners of large messages do
+/// not block small ones. The number of messages is limited by the number of calls. Any thread may call.
 class MessageMemory {
   struct Used;
 
@@ -22,10 +22,10 @@ class MessageMemory {
   MessageMemory(std::size_t limit, std::size_t limit_per_owner)
       : m_used(std::make_shared<Used>(limit, limit_per_owner)) {}
 
-  /// What a message of one long text takes: itself, and the value parsed from it.
+  /// Memory for a message that is one long text: the text, and the value parsed from it.
   static constexpr std::size_t room_for(std::size_t message_bytes) { return 2 * message_bytes; }
 
-  /// Counts one message while it lives, and returns memory to the system at the end of a long one. It may outlive the
+  /// Counts one message until it is destroyed. After a long message it returns memory to the system. It may outlive the
   /// `MessageMemory`. One thread uses it at a time.
   class Claim {
    public:
@@ -39,7 +39,7 @@ class MessageMemory {
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
 
-    /// Counts more memory for values; false if there is no room.
+    /// Counts more memory for values; false if a limit is exceeded.
     bool grow(std::size_t bytes) {
       m_values += bytes;
       return m_values <= k_uncounted_bytes || count(std::min(bytes, m_values - k_uncounted_bytes));
@@ -61,7 +61,7 @@ class MessageMemory {
     std::size_t m_counted = 0;
   };
 
-  /// A claim for a text of so many bytes; nullptr if there is no room.
+  /// A claim for a text of this many bytes; nullptr if a limit is exceeded.
   [[nodiscard]] std::shared_ptr<Claim> claim(const std::string& owner, std::size_t bytes) {
     auto made = std::make_shared<Claim>(m_used, owner);
     return bytes <= k_uncounted_bytes || made->count(bytes) ? made : nullptr;

@@ -23,7 +23,7 @@ namespace {
 /// Clients close stdin and wait about two seconds before they get rough.
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
-/// What all calls under way may take, in longest messages.
+/// Memory limit for all running calls, as a multiple of the longest message.
 constexpr std::size_t k_most_under_way = 2;
 /// A long reply goes out in one piece, if stdout is a pipe and may be so large.
 constexpr int k_pipe_bytes = 1024 * 1024;
@@ -72,7 +72,8 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
         [&](std::string_view line) {
           const auto claim = under_way.claim(conversation->caller().owner, line.size());
           bool room = claim != nullptr;
-          // A message is parsed even without room, so that it is answered under its id: one at a time, and bounded.
+          // Parse even if the limit is exceeded, because the refusal needs the id. Only one message at a time is
+          // parsed, and its size is limited.
           auto parsed = parse_json(line, [&](std::size_t bytes) {
             room = room && claim->grow(bytes);
             return true;

@@ -1,4 +1,4 @@
-// The state directory as a process of the container may leave it: files forged, or replaced by FIFOs and links.
+// The state directory after an attack by a container process: files are forged, or replaced by FIFOs and links.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ namespace {
 const std::string k_process = "proc_1_a";
 constexpr std::uint64_t k_most = ~std::uint64_t{0};
 
-/// The numbers of a spool's header, in the order in which the file has them.
+/// The numbers of a spool's header, in file order.
 struct Forged {
   const char* what;
   std::uint64_t head_cap;
@@ -84,7 +84,7 @@ ControlPacket packet_of(const StatePacket& state) {
 
 }  // namespace
 
-TEST_CASE("spool: a forged header is refused, whatever is asked of it") {
+TEST_CASE("spool: every operation refuses a forged header") {
   const std::vector<Forged> table = {
       {"a total that wraps", 16, 16, k_most, 16, k_most - 16},
       {"a total beyond any stream", 16, 16, wire::k_max_stream_bytes + 1, 16, wire::k_max_stream_bytes},
@@ -109,21 +109,21 @@ TEST_CASE("spool: a forged header is refused, whatever is asked of it") {
   }
 }
 
-TEST_CASE("output grep: a forged spool of 4 TB is answered at once") {
+TEST_CASE("output grep: a forged spool of 4 TB is refused at once") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_size = std::uint64_t{4} << 40;
   auto search = OutputGrep::make({"x", false, 0, 10});
   REQUIRE(search);
-  SUBCASE("by its caps") {
+  SUBCASE("forged caps") {
     forge_spool(directory, out_name(k_process), {"", k_size / 2, k_size / 2, k_size, k_size / 2, k_size / 2}, k_size);
   }
-  SUBCASE("by its total") {
+  SUBCASE("forged total") {
     forge_spool(directory, out_name(k_process), {"", 16, 16, k_size, 16, 16}, k_size);
   }
   CHECK(code_of(search->advance(directory.fd(), k_process)) == "spool_damaged");
 }
 
-TEST_CASE("output grep: the work is bounded by what a spool has room for") {
+TEST_CASE("output grep: the work is bounded by the capacity of a spool") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_cap = std::uint64_t{32} << 20;
   forge_spool(directory, out_name(k_process), {"", k_cap, k_cap, 2 * k_cap, k_cap, k_cap}, 4096 + 2 * k_cap);
@@ -138,7 +138,7 @@ TEST_CASE("output grep: the work is bounded by what a spool has room for") {
   CHECK(search->out().offset() == 2 * k_cap);
 }
 
-TEST_CASE("output grep: a stream that grows faster than it is searched ends") {
+TEST_CASE("output grep: a search ends even if the stream grows faster") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), out_name(k_process), {});
   const std::string much = std::string(2 << 20, 'x') + "\n";
@@ -155,7 +155,7 @@ TEST_CASE("output grep: a stream that grows faster than it is searched ends") {
   CHECK(search->out().matches() == 1);
 }
 
-TEST_CASE("state files: a FIFO in place of any of them is not waited for") {
+TEST_CASE("state files: a FIFO in place of any file does not block") {
   const TemporaryDirectory directory;
   const std::string revision = revision_of("content");
   SUBCASE("a spool") {
@@ -172,7 +172,7 @@ TEST_CASE("state files: a FIFO in place of any of them is not waited for") {
     state.prune({}, now());
     CHECK(std::filesystem::exists(directory / k_process));
   }
-  SUBCASE("the log of what was seen") {
+  SUBCASE("the log of revisions that owners have read") {
     const FileHistory history(directory.fd());
     put_fifo(directory, "files_seen");
     CHECK_FALSE(history.last_seen("ann", "/a"));
@@ -203,14 +203,14 @@ TEST_CASE("state files: a FIFO in place of any of them is not waited for") {
     put_fifo(directory, "writing_1_1_1");
     CHECK_FALSE(WriteJournal::has_leftovers(directory.fd()));
   }
-  SUBCASE("what is written before it takes its place") {
+  SUBCASE("the temporary name of a replaced file") {
     put_fifo(directory, "file.new");
     REQUIRE(replace_file_at(directory.fd(), "file", "content"));
     CHECK(read_regular_at(directory.fd(), "file", 100).value_or("") == "content");
   }
 }
 
-TEST_CASE("state files: a link in place of one leads nowhere") {
+TEST_CASE("state files: a link in place of a file is not followed") {
   const TemporaryDirectory directory;
   const TemporaryDirectory elsewhere;
   std::ofstream(elsewhere / "target") << "secret";
@@ -234,7 +234,7 @@ TEST_CASE("content store: a forged content of terabytes is not read") {
   CHECK(code_of(store->open_content(revision)) == "content_expired");
 }
 
-TEST_CASE("file history: forged lines are not believed") {
+TEST_CASE("file history: forged lines are ignored") {
   const TemporaryDirectory directory;
   const FileHistory history(directory.fd());
   const std::string revision(32, 'a');
@@ -254,7 +254,7 @@ TEST_CASE("file history: forged lines are not believed") {
   CHECK(history.find_change("/a", std::nullopt)->mode == 0644);
 }
 
-TEST_CASE("record: a number out of its range is damage") {
+TEST_CASE("record: a number out of range makes the record damaged") {
   for (const char* fields :
        {R"("startedAtMs":-1)", R"("startedAtMs":18446744073709551615)", R"("startedUptimeMs":-9223372036854775808)",
         R"("startedUptimeMs":1e300)", R"("pid":-1)", R"("pid":4294967296)", R"("pid":1,"control":0)",
@@ -277,7 +277,7 @@ TEST_CASE("record: the name of a keeper cannot lead out of the state directory")
   CHECK(record_with(R"("pid":1,"keeper":"keeper_7_1700000000001")"));
 }
 
-TEST_CASE("record: texts are cut to what fits into an answer") {
+TEST_CASE("record: texts are cut to fit into a reply") {
   const std::string text(1 << 20, 'x');
   const auto record = record_with(
       fmt::format(R"("command":"{0}","cwd":"{0}","owner":"{0}","rationale":"{0}","boot":"{0}","call":"{0}")", text));
@@ -286,10 +286,10 @@ TEST_CASE("record: texts are cut to what fits into an answer") {
   CHECK(meta.command.size() == k_command_preview_bytes);
   const std::size_t all = meta.command.size() + meta.cwd.size() + meta.owner.size() + meta.rationale.size() +
                           meta.started.boot.size() + meta.call.size();
-  CHECK(all * 6 < wire::k_max_head_bytes);  // a byte may become \u00xx
+  CHECK(all * 6 < wire::k_max_head_bytes);  // a byte may be encoded as \u00xx
 }
 
-TEST_CASE("state directory: an expired id that is no id is not found again") {
+TEST_CASE("state directory: an invalid id in the list of expired ids is ignored") {
   const TemporaryDirectory directory;
   std::ofstream(directory / "expired") << "../../etc/x_key\nproc_1_other\n";
   const StateDirectory state = open_state(directory);
@@ -297,7 +297,7 @@ TEST_CASE("state directory: an expired id that is no id is not found again") {
   CHECK(state.namesake("proc_2_other") == "proc_1_other");
 }
 
-TEST_CASE("keeper link: forged counts of what was taken are no answer") {
+TEST_CASE("keeper link: forged counts of accepted input are rejected") {
   const auto answered = [](const OnceAnswer& answer) {
     const std::string payload(reinterpret_cast<const char*>(&answer), sizeof answer);
     return once_answer_in({{}, payload}).has_value();
@@ -309,7 +309,7 @@ TEST_CASE("keeper link: forged counts of what was taken are no answer") {
   CHECK_FALSE(answered({0, 0, 0, 3, {}}));
 }
 
-TEST_CASE("keeper link: a state with a number out of its range is no state") {
+TEST_CASE("keeper link: a state with a number out of range is rejected") {
   REQUIRE(state_in(packet_of(StatePacket{})));
   const auto forge = [](auto change) {
     StatePacket state;

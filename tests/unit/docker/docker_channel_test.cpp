@@ -154,7 +154,7 @@ TEST_CASE("a container that does not exist is created once from the image, then 
 TEST_CASE("a container that someone else creates at the same moment is used") {
   World world;
   world.engine.is_created_by_another = true;
-  SUBCASE("docker says so") {
+  SUBCASE("docker reports name_in_use") {
     world.engine.create_error = Error{"name_in_use", "the name is taken"};
   }
   SUBCASE("podman answers with 500") {
@@ -163,7 +163,7 @@ TEST_CASE("a container that someone else creates at the same moment is used") {
   CHECK(world.prepared() == ContainerRun{"made", "later"});
 }
 
-TEST_CASE("channel: a name that is taken and free again is tried again") {
+TEST_CASE("channel: a name that was in use and is free again is retried") {
   World world;
   world.engine.create_error = Error{"name_in_use", "the name is taken"};
   int inspections = 0;
@@ -218,12 +218,12 @@ TEST_CASE("channel: a start refused because another server started it is no erro
   CHECK(world.prepared() == ContainerRun{"abc", "now"});
 }
 
-TEST_CASE("channel: a removal that does not end is an error with the command for it") {
+TEST_CASE("channel: a removal that does not end is an error with the docker rm command") {
   World world;
-  SUBCASE("it goes on") {
+  SUBCASE("the removal is still running") {
     world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
   }
-  SUBCASE("it has failed") {
+  SUBCASE("the removal has failed") {
     world.engine.description_of_container = FakeEngine::container("old", "then", "dead");
     (*world.engine.description_of_container)["State"]["Dead"] = true;
   }
@@ -235,7 +235,7 @@ TEST_CASE("channel: a removal that does not end is an error with the command for
   CHECK_FALSE(world.engine.was_asked("start old"));
 }
 
-TEST_CASE("channel: a run knows its uid and the mounts that archives do not show") {
+TEST_CASE("channel: a run has its uid and the mounts that archives do not show") {
   World world;
   json container = FakeEngine::container("abc", "now", "running");
   container["Config"]["User"] = "";

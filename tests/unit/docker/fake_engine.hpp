@@ -14,7 +14,7 @@ namespace dockbridge::test {
 
 using nlohmann::json;
 
-/// An engine with at most one container, and a record of what was asked of it.
+/// An engine with at most one container, and a log of the requests to it.
 class FakeEngine : public docker::Engine {
  public:
   static constexpr std::size_t k_piece_bytes = 1000;
@@ -102,14 +102,14 @@ class FakeEngine : public docker::Engine {
   std::string after_start = "running";
   std::optional<Error> engine_error;
   std::optional<Error> create_error;
-  bool is_created_by_another = false;  ///< while `create` fails
+  bool is_created_by_another = false;  ///< another server creates the container while `create` fails
   std::optional<Error> start_error;
   std::optional<docker::ContainerSpec> created;
   std::function<void()> before_inspect = [] {};
-  std::string archive;                          ///< that was put into it
-  std::map<std::string, std::string> archives;  ///< that it sends, by path
-  std::set<std::string> existing;               ///< paths that are there beside those
-  std::size_t sent = 0;                         ///< bytes of archives
+  std::string archive;                          ///< the archive that was put into the container
+  std::map<std::string, std::string> archives;  ///< archives that the engine sends, by path
+  std::set<std::string> existing;               ///< other paths that exist
+  std::size_t sent = 0;                         ///< bytes of archives sent
   std::vector<std::string> asked;
 };
 

@@ -25,7 +25,7 @@ ToolResult result_of(std::size_t bytes) {
   return result;
 }
 
-/// Makes the call under this key if it is the first.
+/// Makes the call if it is the first with this key.
 Once::Entered make(Once& once, const std::string& owner, const std::string& key, Clock::time_point now,
                    std::size_t bytes = 10) {
   auto entered = once.enter(owner, once_mark(owner, key, "edit"), now);
@@ -35,7 +35,7 @@ Once::Entered make(Once& once, const std::string& owner, const std::string& key,
   return entered;
 }
 
-/// A client with a tool that changes something each time it is called.
+/// A client with a tool that counts its calls.
 class Desk {
  public:
   void send(const std::string& tool, const std::string& key, const json& arguments) {
@@ -117,7 +117,7 @@ TEST_CASE("once: a result beyond the owner's limit displaces no other") {
   CHECK(make(once, "alice", "small", k_start).state == State::finished);
 }
 
-TEST_CASE("once: the owner with the most result bytes loses its oldest first") {
+TEST_CASE("once: the owner with the most result bytes loses its oldest result first") {
   Once once({.result_bytes = 100'000, .result_bytes_per_owner = 80'000});
   make(once, "bob", "b", k_start, 20'000);
   for (int i = 0; i < 10; ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("once: the owner with the most result bytes loses its oldest first") {
   CHECK(make(once, "alice", "a5", k_start).state == State::forgotten);
 }
 
-TEST_CASE("once: a full table refuses new keys of its owner only, until some expire") {
+TEST_CASE("once: a full table refuses new keys of only its owner, until some expire") {
   Once once({.keys_per_owner = 3});
   for (const char* key : {"1", "2"}) {
     make(once, "alice", key, k_start);
@@ -144,7 +144,7 @@ TEST_CASE("once: a full table refuses new keys of its owner only, until some exp
   CHECK(make(once, "alice", "5", k_start + seconds(3601)).state == State::first);
 }
 
-TEST_CASE("once: a key is in conflict while its call runs, after it and without its result") {
+TEST_CASE("once: a conflict is reported during the call, after it and without result") {
   Once once({.result_bytes = 0, .result_bytes_per_owner = 0});
   const auto running = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
   CHECK(once.enter("alice", once_mark("alice", "k", "write"), k_start).state == State::conflict);
@@ -153,7 +153,7 @@ TEST_CASE("once: a key is in conflict while its call runs, after it and without 
   CHECK(once.enter("alice", once_mark("alice", "k", "edit"), k_start).state == State::forgotten);
 }
 
-TEST_CASE("once: an error is reported by its code") {
+TEST_CASE("once: the outcome of an error is its code") {
   Once once({.result_bytes = 0, .result_bytes_per_owner = 0});
   const auto first = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
   once.finish(*first.attempt, error_result({"no_match", "not found", ""}), k_start);
@@ -169,7 +169,7 @@ TEST_CASE("once: a key without its result takes about 150 bytes") {
   CHECK(sizeof(std::pair<const OnceKeys::Digest, OnceKeys::Kept>) + k_tree_node + k_allocator + k_order <= 152);
 }
 
-TEST_CASE("call: a repetition after its result was dropped reports already_done and does nothing") {
+TEST_CASE("call: a repetition reports already_done if the result was dropped") {
   Desk desk;
   const json first = desk.call("edit", "k", {{"bytes", 9'000'000}});
   CHECK(first["isError"] == false);
@@ -184,7 +184,7 @@ TEST_CASE("call: a repetition after its result was dropped reports already_done 
   CHECK(desk.edits == 1);
 }
 
-TEST_CASE("call: a change that was made counts as done even if its call was cancelled") {
+TEST_CASE("call: a completed change counts as done even if the call was cancelled") {
   Desk desk;
   desk.cancels_itself = true;
   desk.send("edit", "k", {{"bytes", 1}});
@@ -193,7 +193,7 @@ TEST_CASE("call: a change that was made counts as done even if its call was canc
   CHECK(desk.edits == 1);
 }
 
-TEST_CASE("call: keys beyond an owner's table are refused and the call is not made") {
+TEST_CASE("call: a key beyond the owner's limit is refused and the call is not made") {
   Desk desk;
   for (int i = 0; i < 100'000; ++i) {
     const auto entered = desk.hub.once.enter("alice", once_mark("alice", fmt::format("old {}", i), "x"), Clock::now());

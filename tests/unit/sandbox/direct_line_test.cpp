@@ -290,7 +290,7 @@ TEST_CASE("a directory's path may be longer than an address, and one that is not
   CHECK(line.error().message.find("missing") != std::string::npos);
 }
 
-TEST_CASE("direct line: a link that the container can change leads to no socket") {
+TEST_CASE("direct line: a link that the container can change is not followed") {
   if (is_without_lines()) {
     return;
   }
@@ -304,7 +304,7 @@ TEST_CASE("direct line: a link that the container can change leads to no socket"
   REQUIRE_FALSE(line);
   CHECK(line.error().message.find("symbolic link") != std::string::npos);
   CHECK(std::filesystem::is_empty(elsewhere.path()));
-  // One that only the host can change is followed.
+  // A link that only the host can change is followed.
   CHECK(DirectLine::offer({host / "alias", "/app", mounts}));
 }
 

@@ -96,13 +96,13 @@ class FakeContainer : public sandbox::Channel {
   void set_before_open(std::function<void()> hook);
   /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
   void set_usable_bases(std::vector<std::string> bases);
-  /// Where another user can replace the agent: paths that begin so.
+  /// Prefixes of the paths at which another user can replace the agent.
   void set_unsafe(std::vector<std::string> prefixes);
-  /// Every examination fails with this.
+  /// Every examination fails with this error.
   void set_examine_error(std::optional<Error> error);
   /// The engine does not report owners.
   void set_ownerless();
-  /// The file is there, but not the agent, until it has been placed so often.
+  /// Another file is at the agent's path until the agent has been placed this many times.
   void set_foreign_until_placed(std::size_t times);
   /// The next placements fail, as they do when several servers place the agent at once.
   void set_failing_places(int times);
@@ -111,7 +111,7 @@ class FakeContainer : public sandbox::Channel {
 
   [[nodiscard]] int prepared() const;
   [[nodiscard]] int opened() const;
-  /// The paths of the agents that were placed.
+  /// Paths at which the agent was placed.
   [[nodiscard]] std::vector<std::string> placed() const;
   [[nodiscard]] int examined() const;
   /// The programs that were started.

@@ -1,4 +1,4 @@
-// Calls against an agent that is slow on purpose, or answers with numbers and names that are forged.
+// Calls to an agent that is slow on purpose, or that sends forged numbers and names.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using sandbox::CallLimit;
 namespace {
 
 constexpr std::uint64_t k_stored = 100'000;
-/// What no call that is over may take; far less than to read all of the output byte by byte.
+/// Longest time for a call that is over; far less than reading all the output byte by byte would take.
 constexpr seconds k_soon{10};
 
 json long_output() {
@@ -29,7 +29,7 @@ json long_output() {
   return {{"process", state}, {"carried", false}, {"happened", "nothing"}};
 }
 
-/// Answers every `read` after a while, with one byte.
+/// Answers every `read` after a delay, with one byte.
 struct SlowAgent {
   std::atomic<int> reads{0};
 
@@ -44,7 +44,7 @@ struct SlowAgent {
   }
 };
 
-/// A container with such an agent, and one call to a tool.
+/// A container with a slow agent, and one tool call.
 struct SlowWorld {
   SlowAgent slow;
   World world{[this](FakeAgent& agent, const wire::Frame& request) { slow(agent, request); }};
@@ -83,7 +83,7 @@ json change_answer() {
           {"notes", json::array()}};
 }
 
-/// What a call comes to when the agent answers with this.
+/// The result of a call when the agent sends this reply.
 template <typename Call>
 auto answered(const json& head, std::string_view body, Call call) {
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, head, body); });
@@ -143,7 +143,7 @@ TEST_CASE("check_process: a slow agent does not outlast the deadline of the call
   CHECK(Clock::now() - began < k_soon);
 }
 
-TEST_CASE("check_process: a call that reads from a slow agent is cancelled") {
+TEST_CASE("check_process: a call to a slow agent can be cancelled") {
   SlowWorld it;
   const std::jthread canceller([&] {
     while (it.slow.reads < 3) {
@@ -171,7 +171,7 @@ TEST_CASE("sandbox: every request ends at the deadline of its call") {
   CHECK(code_of(silent.sandbox.files().undo({"/a", "o", {}}, "", over)) == "timed_out");
 }
 
-TEST_CASE("files: forged fields of an answer to a read are a violation") {
+TEST_CASE("files: forged fields in the reply to a read are a violation") {
   REQUIRE(read_with(read_answer()));
   const json huge = ~std::uint64_t{0};
   const std::vector<std::pair<const char*, json>> forged = {
@@ -200,7 +200,7 @@ TEST_CASE("files: forged fields of an answer to a read are a violation") {
   }
 }
 
-TEST_CASE("files: the type of an image is one that the agent can tell") {
+TEST_CASE("files: an unknown image type is a violation") {
   json image = with(read_answer(), "kind", "image");
   for (const std::string_view type : wire::k_image_types) {
     image["type"] = type;
@@ -220,7 +220,7 @@ TEST_CASE("files: the type of an image is one that the agent can tell") {
   CHECK(binary->type.find_first_of("\n\x1b") == std::string::npos);
 }
 
-TEST_CASE("files: forged fields of an answer to a change are a violation") {
+TEST_CASE("files: forged fields in the reply to a change are a violation") {
   REQUIRE(change_with(change_answer()));
   REQUIRE(change_with(with(change_answer(), "change", "")));
   const json huge = ~std::uint64_t{0};
@@ -245,7 +245,7 @@ TEST_CASE("files: forged fields of an answer to a change are a violation") {
   }
 }
 
-TEST_CASE("files: notes are few, short and printable") {
+TEST_CASE("files: notes are limited in number and length, and printable") {
   const auto changed =
       change_with(with(change_answer(), "notes", std::vector<std::string>(500, "a\nb\x1b[2J" + std::string(80, 'x'))));
   REQUIRE(changed);
@@ -258,7 +258,7 @@ TEST_CASE("files: notes are few, short and printable") {
   }
 }
 
-TEST_CASE("files: a search that brings more than was asked for is a violation") {
+TEST_CASE("files: a search reply with more entries than requested is a violation") {
   const json totals = {{"path", "/a"}, {"total", 2},   {"shown", 2},      {"more", false},
                        {"hidden", 0},  {"ignored", 0}, {"unreadable", 0}, {"unreadablePaths", json::array()}};
   const std::string entry = wire::encode(wire::FileEntry{"name", "file", 1, 2, 0644U, ""});

@@ -17,7 +17,7 @@ struct Loss {
   std::string code;
 };
 
-/// What the engine may say of a container whose stream broke, and the error that a call then ends with.
+/// Conditions of a container whose stream broke, and the error code of the call.
 std::vector<Loss> losses() {
   return {{Condition::paused, "container_paused"},
           {Condition::stopped, "container_stopped"},
@@ -44,7 +44,7 @@ TEST_CASE("sandbox: an error after the request was sent leaves the outcome unkno
   }
 }
 
-TEST_CASE("sandbox: an error before the request was sent leaves no doubt") {
+TEST_CASE("sandbox: an error before the request was sent has a known outcome") {
   World world;
   world.container.set_prepare_error(Error{"no_engine", "no engine"});
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
@@ -52,7 +52,7 @@ TEST_CASE("sandbox: an error before the request was sent leaves no doubt") {
   CHECK_FALSE(started.error().outcome_unknown);
 }
 
-TEST_CASE("sandbox: an error that the agent reports leaves no doubt, unless the command may run") {
+TEST_CASE("sandbox: an agent's error has a known outcome, unless the command may run") {
   const auto unknown_after = [](const char* code) {
     World world([=](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, code); });
     const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
@@ -66,7 +66,7 @@ TEST_CASE("sandbox: an error that the agent reports leaves no doubt, unless the 
   CHECK(unknown_after("io_error"));
 }
 
-TEST_CASE("sandbox: a reply that is not well formed leaves the outcome unknown") {
+TEST_CASE("sandbox: a malformed reply leaves the outcome unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"process", 1}}); });
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
@@ -74,7 +74,7 @@ TEST_CASE("sandbox: a reply that is not well formed leaves the outcome unknown")
   CHECK(started.error().outcome_unknown);
 }
 
-TEST_CASE("sandbox: an engine that fails during the look-up of a lost start leaves the outcome unknown") {
+TEST_CASE("sandbox: an engine error after a lost start leaves the outcome unknown") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   world.container.set_before_prepare([&world, first = true]() mutable {
     if (!std::exchange(first, false)) {
@@ -86,7 +86,7 @@ TEST_CASE("sandbox: an engine that fails during the look-up of a lost start leav
   CHECK(started.error().outcome_unknown);
 }
 
-TEST_CASE("files: every lost change names the file and the revision it had") {
+TEST_CASE("files: the error of a lost change names the file and its revision") {
   for (const Loss& loss : losses()) {
     CAPTURE(loss.code);
     World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
@@ -94,19 +94,19 @@ TEST_CASE("files: every lost change names the file and the revision it had") {
     const auto changed = world.sandbox.files().write({"/app/x", "local", "0123456789abcdef"}, {"content"});
     REQUIRE_FALSE(changed);
     CHECK(changed.error().code == loss.code);
-    CHECK(changed.error().message.ends_with("the change to /app/x may have been made, or may yet be"));
+    CHECK(changed.error().message.ends_with("the change to /app/x may have been made, or may still be made"));
     CHECK(changed.error().next_step.ends_with("its revision before the change was 0123456789abcdef"));
   }
 }
 
-TEST_CASE("files: a change that the agent refuses says nothing of an unknown outcome") {
+TEST_CASE("files: a change that the agent refuses has a known outcome") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "not_read"); });
   const auto changed = world.sandbox.files().write({"/app/x", "local", std::nullopt}, {"content"});
   REQUIRE_FALSE(changed);
   CHECK(changed.error().message.find("may have been made") == std::string::npos);
 }
 
-TEST_CASE("sandbox: a start that is given up is cancelled") {
+TEST_CASE("sandbox: a start that the caller stops is cancelled at the agent") {
   std::latch asked(1);
   std::promise<wire::Frame> cancelled;
   std::atomic<std::uint64_t> start_id = 0;
@@ -131,7 +131,7 @@ TEST_CASE("sandbox: a start that is given up is cancelled") {
   CHECK(cancellation.get().head.at("request") == start_id.load());
 }
 
-TEST_CASE("seen revisions: the latest is kept, per owner, of the latest 1,000 files") {
+TEST_CASE("seen revisions: stores one per owner and file for the latest 1,000 files") {
   SeenRevisions seen;
   CHECK(seen.find("a", "/x") == "");
   seen.remember("a", "/x", "1");

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// file_download from an agent that a test has scripted, into an empty directory.
+/// file_download from a scripted agent into an empty directory.
 struct Copying {
   test::TemporaryDirectory host;
   test::World world;
@@ -54,7 +54,7 @@ Piece last(int offset, const std::string& body, int checked) {
   return {head, body};
 }
 
-/// Announces a size, then answers each further request with the next piece, and the last one for ever.
+/// Announces a size, then replies to each request with the next piece. The last piece is repeated.
 test::FakeContainer::Reaction agent_of(const test::json& size, std::vector<Piece> pieces) {
   return [=, at = std::make_shared<std::size_t>(0)](FakeAgent& agent, const wire::Frame& request) {
     const std::string op = request.head.at("op");
@@ -91,7 +91,7 @@ TEST_CASE("file_download: pieces with holes between them become one sparse file"
   CHECK(content.find_first_not_of('\0', 20'000'006) == std::string::npos);
 }
 
-TEST_CASE("file_download: an agent that breaks the protocol writes nothing on the host") {
+TEST_CASE("file_download: an agent that violates the protocol leaves no file on the host") {
   Piece without_offset = piece(0, "x");
   without_offset.first.erase("offset");
   Piece strange = last(0, "1234567890", 10);
@@ -125,14 +125,14 @@ TEST_CASE("file_download: an agent that breaks the protocol writes nothing on th
   }
 }
 
-TEST_CASE("file_download: a size beyond the file system's limit is an error of the host's file") {
+TEST_CASE("file_download: a size beyond the file system's limit is an error") {
   Copying copying(agent_of(0x7FFFFFFFFFFFFFFF, {piece(0, "x"), piece(0, "x")}));
   const std::string code = code_of(copying.download());
-  CHECK((code == "host_file" || code == "protocol_violation"));  // some file systems take any size
+  CHECK((code == "host_file" || code == "protocol_violation"));  // some file systems accept any size
   CHECK(fs::is_empty(copying.host.path()));
 }
 
-TEST_CASE("file_download: nothing stays on the host when the file changed during the copy") {
+TEST_CASE("file_download: a file that changed during the copy leaves no file on the host") {
   Copying copying([](FakeAgent& agent, const wire::Frame& request) {
     const std::string op = request.head.at("op");
     op == "file.open" ? agent.answer(request, {{"staging", true}, {"size", 10}, {"mode", 0644}})

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A workspace that the container can write to, with an allowed directory in it, and a secret beside it.
+/// A workspace that the container can write to, with an allowed directory in it, and a secret outside it.
 struct Host {
   test::TemporaryDirectory world;
   fs::path workspace = world / "workspace";
@@ -56,14 +56,14 @@ std::string content_of(const HostPlace& place) {
 
 }  // namespace
 
-TEST_CASE("host directories: one that is missing or no directory is an error at start") {
+TEST_CASE("host directories: a missing directory or a plain file is an error at start") {
   const Host host;
   CHECK(code_of(host.open(host.world / "none")) == "bad_option");
   CHECK(code_of(host.open(host.allowed / "file")) == "bad_option");
   CHECK(host.open(host.world / "none").error().message.find("No such file or directory") != std::string::npos);
 }
 
-TEST_CASE("host directories: a directory that was replaced by a link is reported, not followed") {
+TEST_CASE("host directories: a directory replaced by a link is reported, not followed") {
   const Host host;
   const auto directories = host.open(host.allowed);
   REQUIRE(directories);
@@ -90,7 +90,7 @@ TEST_CASE("host directories: a link in the workspace is rejected at start") {
   CHECK(code_of(host.open(host.workspace / "planted/../outside")) == "unsafe_host_path");
 }
 
-TEST_CASE("host directories: a link outside what is shared is followed") {
+TEST_CASE("host directories: a link outside the shared directories is followed") {
   const Host host;
   fs::create_symlink(host.allowed, host.world / "alias");
   const auto directories = host.open(host.world / "alias");
@@ -108,11 +108,11 @@ TEST_CASE("host directories: a link in a mount is rejected once the mounts are k
   const std::string path = (host.workspace / "planted/file").string();
   CHECK(code_of((*directories)->place(path, mounts(host.workspace))) == "unsafe_host_path");
   CHECK((*directories)->place(path, mounts(host.allowed)));
-  // Without an answer nothing is opened.
+  // If the mounts cannot be found out, nothing is opened.
   CHECK(code_of((*directories)->place(path, no_engine)) == "no_engine");
 }
 
-TEST_CASE("host directories: a swap at any moment never leads out") {
+TEST_CASE("host directories: a swap at any moment reaches no other directory") {
   const Host host;
   const auto directories = host.open(host.allowed);
   REQUIRE(directories);

@@ -19,7 +19,7 @@ using mcp::json;
 
 namespace {
 
-/// A client of the real resources and prompts that may use some tools.
+/// A client of the real resources and prompts that may use only some tools.
 class Limited {
  public:
   explicit Limited(const std::set<std::string>& tools)
@@ -45,7 +45,7 @@ class Limited {
     return found;
   }
 
-  std::atomic<int> asked{0};  // of the container
+  std::atomic<int> asked{0};  // requests to the container
 
  private:
   test::World m_world{[this](test::FakeAgent& agent, const wire::Frame& request) {
@@ -79,14 +79,14 @@ TEST_CASE("files are read as resources by those who may use file_read, processes
   }
 }
 
-TEST_CASE("resources: a path is completed for those who may use file_ls") {
+TEST_CASE("resources: completion of a path requires file_ls") {
   test::World world;
   for (const mcp::ResourceTemplate& known : tools::SandboxResources(world.sandbox).templates()) {
     CHECK(known.complete_tool == (known.name == "file" ? "file_ls" : ""));
   }
 }
 
-TEST_CASE("resources: completions need the tool that shows the same, and ask the container for nobody else") {
+TEST_CASE("resources: without the matching tool a completion asks the container nothing") {
   for (const auto& [tools, ref, name] : {std::tuple(std::set<std::string>{"file_read"}, k_file_template, "path"),
                                          std::tuple(std::set<std::string>{"file_ls"}, k_stdout_template, "processId"),
                                          std::tuple(std::set<std::string>{"file_ls"}, k_review_prompt, "processId")}) {
@@ -97,7 +97,7 @@ TEST_CASE("resources: completions need the tool that shows the same, and ask the
   }
 }
 
-TEST_CASE("resources: completions reach the container for those who may see the same") {
+TEST_CASE("resources: with the matching tool a completion asks the container") {
   for (const auto& [tools, ref, name] :
        {std::tuple(std::set<std::string>{"file_ls"}, k_file_template, "path"),
         std::tuple(std::set<std::string>{"check_process"}, k_stdout_template, "processId"),
@@ -109,7 +109,7 @@ TEST_CASE("resources: completions reach the container for those who may see the 
   }
 }
 
-TEST_CASE("resources: lists show what may be read") {
+TEST_CASE("resources: lists show only readable resources") {
   using Names = std::set<std::string>;
   Limited files({"file_read"});
   CHECK(files.listed("resources/list", "resources", "name") == Names{"container"});
@@ -119,7 +119,7 @@ TEST_CASE("resources: lists show what may be read") {
   CHECK(processes.listed("resources/templates/list", "resourceTemplates", "name") == Names{"stdout", "stderr"});
 }
 
-TEST_CASE("resources: one owner's subscriptions leave another's") {
+TEST_CASE("resources: one owner's subscriptions do not use up another's") {
   test::World world;
   mcp::Bulletin bulletin;
   tools::SandboxResources resources(world.sandbox);

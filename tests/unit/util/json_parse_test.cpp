@@ -180,7 +180,7 @@ std::string many(const std::string& value, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("json_parse: at least what a value takes is claimed") {
+TEST_CASE("json_parse: the claimed memory is at least what a value takes") {
   for (const char* value :
        {"0", "[]", "{}", "[0]", "[[0,1],[]]", R"({"":0})", R"({"a":{"b":[]}})", R"("")", R"("0123456789abcdef")",
         R"("a\u00e4\n and some more text than fits")", R"({"a key that is longer than fifteen bytes":null})"}) {
@@ -194,7 +194,7 @@ TEST_CASE("json_parse: at least what a value takes is claimed") {
   }
 }
 
-TEST_CASE("json_parse: small values end the parse at the limit, before they are made") {
+TEST_CASE("json_parse: the parse ends at the limit before more values are created") {
   constexpr std::size_t k_limit = 1'000'000;
   for (const char* value : {"[]", "{}", "[0]", R"({"":0})", R"("")", "0", R"("0123456789abcdef")"}) {
     CAPTURE(value);
@@ -205,7 +205,7 @@ TEST_CASE("json_parse: small values end the parse at the limit, before they are 
   }
 }
 
-TEST_CASE("json_parse: a long text takes its length once, with and without escapes") {
+TEST_CASE("json_parse: a long text is allocated once, with and without escapes") {
   std::string escaped;
   for (int i = 0; i < 100'000; ++i) {
     escaped += R"(a line of text that ends\n)";
@@ -220,7 +220,7 @@ TEST_CASE("json_parse: a long text takes its length once, with and without escap
   }
 }
 
-TEST_CASE("json_parse: a text or number that never ends is no JSON, however long") {
+TEST_CASE("json_parse: an unterminated text or number is not JSON") {
   for (const std::string& text : {'"' + std::string(1'000'000, 'x'), "\"" + std::string(999'999, '\\'),
                                   "-" + std::string(1'000'000, '1') + "x", std::string("\"\\")}) {
     CHECK(parse_json_text(text, k_deep_enough).problem == ParsedJson::Problem::not_json);

@@ -19,7 +19,7 @@ FileIdentity identity_of(const fs::path& path) {
   return {info.st_dev, info.st_ino};
 }
 
-/// A directory that is shared with a container, and one beside it that is not.
+/// A directory that is shared with a container, and another directory that is not.
 struct Shared {
   test::TemporaryDirectory world;
   fs::path shared = world / "shared";
@@ -34,7 +34,7 @@ struct Shared {
 
 }  // namespace
 
-TEST_CASE("path walk: reaches what the kernel reaches, through links and dots") {
+TEST_CASE("path walk: resolves links and dots like the kernel") {
   const Shared s;
   fs::create_symlink("sub", s.own / "relative");
   fs::create_symlink(s.own / "sub", s.own / "absolute");
@@ -51,7 +51,7 @@ TEST_CASE("path walk: reaches what the kernel reaches, through links and dots") 
   CHECK(PathWalk::to("/../..")->identity() == identity_of("/"));
 }
 
-TEST_CASE("path walk: what does not exist, or leads in a circle, is an error") {
+TEST_CASE("path walk: a missing file or a loop of links is an error") {
   const Shared s;
   std::ofstream(s.own / "file") << "x";
   fs::create_symlink("circle", s.own / "circle");
@@ -65,7 +65,7 @@ TEST_CASE("path walk: what does not exist, or leads in a circle, is an error") {
   CHECK_FALSE(PathWalk::to(std::string("/\0etc", 5)));
 }
 
-TEST_CASE("path walk: a link is reported by the directory that holds it") {
+TEST_CASE("path walk: a link inside a given directory is reported") {
   const Shared s;
   fs::create_symlink(s.own / "sub", s.shared / "planted");
   fs::create_symlink(s.shared / "sub", s.own / "into");
@@ -85,10 +85,10 @@ TEST_CASE("path walk: a link is reported by the directory that holds it") {
   CHECK(link(s.own / "twice", s.mounts()) == (s.shared / "planted").string());
   CHECK(link(s.world / "alias/planted", s.mounts()) == (s.shared / "planted").string());
   CHECK(link(s.shared / "sub/deep", s.mounts()) == (s.shared / "sub/deep").string());
-  // By identity: the mount may be known by another path.
+  // Compared by identity: the mount may have another path.
   CHECK(link(s.shared / "planted", {(s.world / "alias").string()}) == (s.shared / "planted").string());
   CHECK(link(s.shared / "planted", {s.own.string()}).empty());
-  // The link to a shared directory is not inside it.
+  // The link to a shared directory lies outside it.
   CHECK(link(s.world / "alias/sub", {(s.world / "alias").string()}).empty());
   CHECK(link(s.shared / "planted", {}).empty());
 }

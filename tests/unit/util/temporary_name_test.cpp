@@ -43,7 +43,7 @@ TEST_CASE("temporary names: new ones are recognised and differ") {
   }
 }
 
-TEST_CASE("orphans: an old temporary file without a lock is removed, and nothing else") {
+TEST_CASE("orphans: only old temporary files without a lock are removed") {
   const Leftovers left;
   left.put(k_name, k_old);
   const fs::path young = left.put(".dockbridge-1111111111111111.tmp", std::chrono::seconds(0));
@@ -65,19 +65,19 @@ TEST_CASE("orphans: an old temporary file without a lock is removed, and nothing
   }
 }
 
-TEST_CASE("orphans: a temporary file that is in use stays, however old it is") {
+TEST_CASE("orphans: a locked temporary file is kept, however old it is") {
   const Leftovers left;
   const fs::path path = left.put(k_name, k_old);
   Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   lock_temporary(file.get());
   left.sweep();
   CHECK(fs::exists(path));
-  file.reset();  // its process is gone
+  file.reset();  // its process has ended
   left.sweep();
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("orphans: a file of another user stays") {
+TEST_CASE("orphans: a file of another user is kept") {
   const Leftovers left;
   const fs::path path = left.put(k_name, k_old);
   if (::geteuid() != 0) {

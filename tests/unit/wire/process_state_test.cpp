@@ -139,7 +139,7 @@ TEST_CASE("a number that its field cannot hold is refused, not wrapped") {
   CHECK(refused(example_with("idleMs", -1)));
 }
 
-TEST_CASE("process state: a number out of its range is refused") {
+TEST_CASE("process state: a number out of range is refused") {
   constexpr std::uint64_t k_most = std::numeric_limits<std::uint64_t>::max();
   const auto over_time = static_cast<std::uint64_t>(wire::k_max_time_ms) + 1;
   const auto over_stream = wire::k_max_stream_bytes + 1;

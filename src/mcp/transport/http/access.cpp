@@ -14,7 +14,7 @@ constexpr seconds k_failure_window{60};
 constexpr std::size_t k_max_addresses = 10'000;
 constexpr std::string_view k_scheme = "bearer ";
 
-/// The secret in an Authorization header; nullopt if it is not of this scheme.
+/// The secret in an Authorization header; nullopt if the scheme is not Bearer.
 std::optional<std::string_view> bearer_of(std::string_view header) {
   const bool bearer = header.size() > k_scheme.size() &&
                       std::equal(k_scheme.begin(), k_scheme.end(), header.begin(),

@@ -14,9 +14,9 @@
 
 namespace dockbridge::mcp::http {
 
-/// Decides who gets in. A right token is always admitted: it is looked up before anything else, so that wrong ones from
+/// Authenticates requests. A valid token is always admitted. It is looked up before anything else, so wrong tokens from
 /// the same address, such as that of a proxy, cannot lock it out. Secrets are too long to be guessed, so throttling
-/// only bounds what wrong ones cost. Any thread may call.
+/// only limits the cost of wrong tokens. Any thread may call.
 ///
 /// This is the seam for other ways to prove who one is: an OAuth resource server would check the signature of a JWT
 /// where `admit` compares secrets, and fill the same `Caller`.
@@ -41,7 +41,7 @@ class Access {
     Clock::time_point since{};
   };
   [[nodiscard]] const Token* find(std::string_view secret) const;
-  /// Counts a wrong token; false if there were too many before it.
+  /// Counts a wrong token. False if the address has exceeded the limit.
   bool note_failure(const std::string& address, Clock::time_point now);
 
   const std::vector<Token> m_tokens;

@@ -246,7 +246,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     const auto deadline = Deadline::after(m_shared.limits.body_time);
     m_input.erase(0, m_taken);
     m_taken = 0;
-    m_input.reserve(length);  // growing by doubling would take twice as much
+    m_input.reserve(length);  // growing by doubling would need twice as much memory
     while (m_input.size() - m_taken < length) {
       if (read_more(std::min<std::size_t>(length - (m_input.size() - m_taken), 1 << 20), deadline) <= 0) {
         m_close = true;
@@ -255,7 +255,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     }
     std::string body;
     if (m_input.size() == length && length > k_flush_bytes) {
-      body.swap(m_input);  // without a copy
+      body.swap(m_input);  // avoids a copy
     } else {
       body.assign(m_input, 0, length);
       m_taken = length;

@@ -22,7 +22,8 @@ class Connection {
     Metrics& metrics;
     Log& log;
     std::atomic<bool>& stopping;
-    /// Called when a request's head is there and after its response. False at its beginning: the connection is to end.
+    /// Called after a request's head was received (`begins`), and after its response. If the first call returns false,
+    /// the connection is closed.
     std::function<bool(bool begins)> on_request = [](bool) { return true; };
   };
   Connection(Socket& socket, Shared shared);

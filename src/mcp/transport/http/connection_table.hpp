@@ -10,13 +10,14 @@
 
 namespace dockbridge::mcp::http {
 
-/// Decides which connections are kept. One that waits for the head of a request makes room for a new one, so that idle
-/// connections lock nobody out; one whose request is served is never closed. An unauthenticated client cannot make its
-/// connections look busy: a request counts from the end of its head until its response, and without a token that comes
-/// at once.
+/// Decides which connections are kept. A connection that waits for the head of a request can be evicted for a new one,
+/// so idle connections lock nobody out. A connection that serves a request is never evicted. An unauthenticated client
+/// cannot make its connections look busy: a request counts from the end of its head until its response, and a request
+/// without a token gets its response at once.
 ///
-/// Each address has a limit, so that one cannot displace another's connections. It is half of all rather than less, as
-/// all local clients and everything behind a reverse proxy share one address. Not safe to share between threads.
+/// Each address has a limit, so that one address cannot displace another's connections. The limit is half of all
+/// connections rather than less, because all local clients and all clients behind a reverse proxy share one address.
+/// Not thread-safe.
 class ConnectionTable {
  public:
   using Id = std::uint64_t;
@@ -26,13 +27,13 @@ class ConnectionTable {
 
   struct Admitted {
     Id id;
-    std::optional<Id> evicted{};  ///< to be closed; it is not in the table any more
+    std::optional<Id> evicted{};  ///< the caller closes this connection; it is no longer in the table
   };
-  /// nullopt if every connection that could make room is serving a request.
+  /// nullopt if every connection that could be evicted is serving a request.
   std::optional<Admitted> admit(const std::string& address, Clock::time_point now);
-  /// Drops the connection that has waited longest of the address with the most; nullopt if none waits.
+  /// Evicts the connection that has waited longest, from the address with the most connections; nullopt if none waits.
   std::optional<Id> evict();
-  /// False if the connection was evicted meanwhile.
+  /// False if the connection was evicted before.
   bool begin_request(Id id);
   void end_request(Id id, Clock::time_point now);
   void remove(Id id);
@@ -55,7 +56,7 @@ class ConnectionTable {
   std::map<std::string, std::size_t> m_by_address;  // only addresses with a connection
 };
 
-/// The address that a limit applies to: an IPv6 client has a whole /64 of addresses.
+/// The address that a limit applies to. An IPv6 client counts by its /64, because it controls all addresses in it.
 std::string address_group(const std::string& address);
 
 }  // namespace dockbridge::mcp::http

@@ -19,7 +19,8 @@ namespace dockbridge::mcp::http {
 struct Limits {
   std::size_t header_bytes = 32 * 1024;
   std::size_t body_bytes = 16 * 1024 * 1024;
-  /// Memory of all requests that are read or run at a time, half of it for each owner; at least two of the largest.
+  /// Memory limit for all requests that are being read or running. Each owner may use half of it. At least two of the
+  /// largest requests fit.
   std::size_t bodies_bytes = 256 * 1024 * 1024;
   milliseconds header_time{10'000};
   milliseconds body_time{60'000};
@@ -30,7 +31,7 @@ struct Limits {
   std::size_t connections_per_address = 512;
   std::size_t streams_per_owner = 256;
   std::size_t requests_per_owner = 256;  ///< that run at a time
-  std::size_t calls_per_owner = 256;     ///< likewise, also after their requests
+  std::size_t calls_per_owner = 256;     ///< running at the same time, including calls whose request has ended
   double rate_per_owner = 10'000;        ///< requests a second
   std::size_t sessions_per_owner = 100;
   milliseconds session_idle{3'600'000};

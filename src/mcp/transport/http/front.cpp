@@ -133,8 +133,8 @@ Response Front::serve_health(const Request& request) {
   if (request.method != "GET") {
     return refused(405, "only GET");
   }
-  // Anybody on this machine may look, and so may a page in a local browser or a client behind a proxy: none of them
-  // may make the server do anything.
+  // Without a token these paths only report. Any local process, a page in a local browser or a client behind a proxy
+  // can request them, and none of these may change anything.
   const auto caller = m_access.admit(request.header("Authorization"), request.client.address(), Clock::now());
   if (!caller && !is_loopback(request.client.address())) {
     return refused(caller.error().status, "a bearer token is needed");
@@ -266,7 +266,7 @@ Response Front::post_stateless(Turn& turn, json message) {
 Response Front::initialize(Turn& turn, json message) {
   turn.session = m_sessions.create(turn.caller);
   if (!turn.session) {
-    Response response = refused(503, "too many sessions of this token");
+    Response response = refused(503, "too many sessions for this token");
     response.headers.emplace_back("Retry-After", "60");
     return response;
   }

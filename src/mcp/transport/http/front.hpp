@@ -20,7 +20,7 @@ namespace dockbridge::mcp::http {
 /// What is told about the program as a whole; may block, within bounds.
 struct Health {
   std::function<json()> live;  ///< for /healthz
-  /// For /readyz. Without `may_start` it only looks: nothing is connected, started or created.
+  /// For /readyz. Without `may_start` it only reports: it does not connect to, start or create the container.
   std::function<Result<json>(bool may_start)> ready;
 };
 
@@ -47,9 +47,9 @@ class Front {
     Caller caller;
     std::shared_ptr<Conversation> conversation{};
     std::shared_ptr<Outbox> outbox{};
-    std::shared_ptr<Session> session{};              ///< handshake era
-    bool envelope_complete = true;                   ///< stateless
-    std::shared_ptr<MessageMemory::Claim> memory{};  ///< for its message
+    std::shared_ptr<Session> session{};              ///< only in the handshake era
+    bool envelope_complete = true;                   ///< only for stateless clients
+    std::shared_ptr<MessageMemory::Claim> memory{};  ///< memory of its message
   };
 
   std::optional<Response> refuse_at_the_door(const Request& request);

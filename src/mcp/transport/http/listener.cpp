@@ -21,7 +21,7 @@ namespace {
 constexpr int k_backlog = 1024;
 constexpr milliseconds k_tick{1000};
 constexpr milliseconds k_handshake_time{10'000};
-/// Threads of connections that are being closed to make room for others.
+/// Limit on the threads of evicted connections that are still closing.
 constexpr std::size_t k_closing = 64;
 
 std::string address_text(const sockaddr_storage& address) {
@@ -145,7 +145,7 @@ void Listener::take(Fd fd, std::string peer) {
   }
 }
 
-/// Ends the wait of a connection that was evicted; its thread does the rest. With the lock.
+/// Shuts down the socket of an evicted connection; its thread then ends. Requires the lock.
 void Listener::close_waiting(ConnectionTable::Id id) {
   m_metrics.count_refusal("evicted");
   if (const auto found = m_open.find(id); found != m_open.end()) {

@@ -22,8 +22,8 @@ struct Endpoint {
   std::string port;  ///< "0": any that is free
 };
 
-/// Takes connections and serves each on a thread of its own, up to limits. Beyond them connections that wait for a
-/// request make room; if all are serving one, a new connection is turned away with 503.
+/// Accepts connections and serves each on its own thread, up to limits. At a limit, a connection that waits for a
+/// request is evicted. If all connections are serving a request, a new one is refused with 503.
 class Listener {
  public:
   /// Called about once a second by the thread that accepts.

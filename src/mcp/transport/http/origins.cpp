@@ -12,7 +12,7 @@ namespace dockbridge::mcp::http {
 namespace {
 
 constexpr std::size_t k_longest_name = 253;
-constexpr std::string_view k_null = "null";  // the origin of a page without one
+constexpr std::string_view k_null = "null";  // the origin of a page without an origin of its own, such as a local file
 
 bool is_letter_or_digit(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -44,7 +44,7 @@ bool is_port(std::string_view text) {
          number <= 65535;
 }
 
-/// In the kernel's spelling, with brackets; nullopt if it is no IPv6 address.
+/// Canonical form of an IPv6 address, with brackets; nullopt if it is not an IPv6 address.
 std::optional<std::string> normal_ipv6(const std::string& text) {
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> normal{};
@@ -106,7 +106,7 @@ std::optional<std::string> parse_origin(std::string_view text) {
 Origins::Origins(const std::vector<std::string>& hosts, const std::vector<std::string>& origins)
     : m_hosts{"localhost", "127.0.0.1", "[::1]"} {
   for (const std::string& host : hosts) {
-    if (const auto address = normal_ipv6(host)) {  // as --http takes it
+    if (const auto address = normal_ipv6(host)) {  // without brackets, as for --http
       m_hosts.insert(*address);
     } else if (const auto authority = parse_authority(host)) {
       m_hosts.insert(authority->text());

@@ -8,29 +8,30 @@
 
 namespace dockbridge::mcp::http {
 
-/// A host and, if there is one, a port, in lower case: "localhost", "localhost:8080", "[::1]:8080".
+/// A host and an optional port, in lower case: "localhost", "localhost:8080", "[::1]:8080".
 struct Authority {
   std::string host;
-  std::string port{};  ///< 1 to 65535; empty: none
+  std::string port{};  ///< 1 to 65535; empty if none
 
   [[nodiscard]] std::string text() const { return port.empty() ? host : host + ":" + port; }
 };
 
-// Both are strict: what a lenient parser could read in another way is nullopt.
+// Both parsers are strict: they return nullopt for text that a lenient parser could read in another way.
 
-/// A Host header: a name, an IPv4 address or an IPv6 address in brackets, and a port. No user, no path.
+/// Parses a Host header: a name, an IPv4 address or an IPv6 address in brackets, and an optional port. No user, no
+/// path.
 std::optional<Authority> parse_authority(std::string_view text);
-/// An Origin header in its normal form, without a port that the scheme has anyway: "https://app.example". No user,
+/// Parses an Origin header into its normal form, without the scheme's default port: "https://app.example". No user,
 /// path, query or fragment.
 std::optional<std::string> parse_origin(std::string_view text);
 
-/// The names under which this server may be called and the pages that may call it: the local ones and those given.
+/// The Host names that this server accepts and the origins that may call it: local ones and configured ones.
 class Origins {
  public:
-  /// Hosts with or without a port; origins may also be "null". What is neither is never matched.
+  /// Hosts with or without a port; origins may also be "null". Invalid entries never match.
   Origins(const std::vector<std::string>& hosts, const std::vector<std::string>& origins);
   [[nodiscard]] bool allows_host(std::string_view host) const;
-  /// A page that one of the hosts serves over HTTP or HTTPS, or one of the origins.
+  /// Accepts an HTTP or HTTPS origin on one of the hosts, or one of the configured origins.
   [[nodiscard]] bool allows_origin(std::string_view origin) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t k_id_bytes = 16;
 constexpr std::size_t k_max_kept_streams = 64;
-/// A session without use for so long makes room for a new one of its owner if there are too many.
+/// A session that was idle for this time is ended if its owner needs room for a new one.
 constexpr seconds k_spare_after{60};
 
 }  // namespace

@@ -43,14 +43,13 @@ class Session {
   std::map<std::string, std::shared_ptr<Outbox>> m_streams;
 };
 
-/// The sessions of all clients: so many of each owner, each forgotten after a time without use. Owners do not share a
-/// limit, so none can use up another's; their number is that of the tokens. A session that is not the owner's does not
-/// exist for it.
+/// The sessions of all clients. Each owner has its own limit, so no owner can use up another's sessions. The number of
+/// owners is the number of tokens. Idle sessions expire. An owner cannot see sessions of other owners.
 class Sessions {
  public:
   Sessions(Hub& hub, const Limits& limits) : m_hub(hub), m_limits(limits) {}
 
-  /// nullptr if the owner has too many that are in use.
+  /// nullptr if the owner is at its limit and all its sessions are in use.
   std::shared_ptr<Session> create(Caller caller);
   std::shared_ptr<Session> find(const std::string& id, const std::string& owner);
   /// Ends it: its calls are left running in the container.

@@ -106,7 +106,7 @@ Response Front::exchange(Turn& turn, json message) {
     remember(turn.conversation);  // before it begins, so that it is not missed at the server's end
   }
   for (const auto& call : calls) {
-    // Calls outlive their requests, and a batch has many: they are counted by themselves.
+    // Calls outlive their requests, and a batch has many calls, so calls have their own quota.
     auto claim = m_calls.claim(turn.caller.owner);
     if (!claim || !m_pool.submit([memory = turn.memory, claim, call] { call->make(); })) {
       call->refuse();

@@ -41,7 +41,7 @@ tl::unexpected<Error> bad(const std::string& source, const std::string& problem)
               R"(It looks like {"tokens": [{"name": "ci", "token": "...", "tools": ["execute_command"]}]})");
 }
 
-/// nullopt if it is not JSON, or an object in it has a key twice: of two lists of tools only one would count.
+/// nullopt if the text is not JSON or an object repeats a key. A repeated "tools" would silently replace the first one.
 std::optional<json> parse_strictly(const std::string& text) {
   std::vector<std::set<std::string>> keys;
   bool repeated = false;
@@ -66,7 +66,7 @@ bool is_usable_secret(std::string_view secret) {
          std::all_of(secret.begin(), secret.end(), [](unsigned char c) { return c > 0x20 && c != 0x7F; });
 }
 
-/// How an entry is called in errors: by its name, or by its place if it has none.
+/// Name of an entry in errors: its own name, or its position if it has none.
 std::string title_of(const json& entry, std::size_t index) {
   const auto name = entry.is_object() ? entry.find("name") : entry.end();
   const bool named = entry.is_object() && name != entry.end() && name->is_string() && !name->empty();
@@ -102,7 +102,7 @@ Result<Token> parse_token(const json& entry, std::size_t index, const std::strin
     const bool names = tools->is_array() && !tools->empty() &&
                        std::all_of(tools->begin(), tools->end(), [](const json& tool) { return tool.is_string(); });
     if (!names) {
-      return wrong("needs 'tools' that is a list of at least one tool's name; without it all are allowed");
+      return wrong("needs 'tools' to be a non-empty list of tool names; leave it out to allow all");
     }
     token.tools = tools->get<std::set<std::string>>();
   }
@@ -121,7 +121,7 @@ Result<void> check_against(const std::vector<Token>& others, const Token& token,
       return bad(source, fmt::format("token '{}' has the same secret as '{}'", token.name, other.name));
     }
     if (other.name == token.name && (other.tools != token.tools || other.container != token.container)) {
-      return bad(source, fmt::format("token '{}' is there twice and allows different things", token.name));
+      return bad(source, fmt::format("token '{}' appears twice with different rights", token.name));
     }
   }
   return {};
@@ -143,7 +143,7 @@ Result<std::vector<Token>> parse_tokens(const std::string& text, const std::stri
   const auto parsed = parse_strictly(content);
   const auto list = parsed && parsed->is_object() ? parsed->find("tokens") : json::const_iterator();
   if (!parsed || !parsed->is_object() || list == parsed->end() || !list->is_array() || list->empty()) {
-    return bad(source, "not JSON with a list of 'tokens' and each key once");
+    return bad(source, "not JSON with a list of 'tokens', or a key is repeated");
   }
   for (const auto& [key, value] : parsed->items()) {
     if (key != "tokens") {
@@ -183,13 +183,13 @@ Result<std::vector<Token>> token_file_or_new(const std::string& path) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const Fd file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file && errno == EEXIST) {
-    return read_token_file(path);  // another server was faster
+    return read_token_file(path);  // another server created it first
   }
   const std::string secret = to_hex(random_bytes(k_secret_bytes));
   static_assert(2 * k_secret_bytes >= k_safe_secret_length);
   if (!file || !write_all(file.get(), secret + "\n")) {
     return fail("no_token_file", fmt::format("a token could not be stored in {}", path),
-                "Name a place that can be written with --token-file");
+                "Use --token-file with a path that can be written");
   }
   return std::vector<Token>{{"token", secret, {}, {}}};
 }

@@ -9,26 +9,26 @@
 
 namespace dockbridge::mcp::http {
 
-/// Secrets with fewer characters are accepted with a warning: they may be guessed.
+/// Shorter secrets are accepted with a warning, because they may be guessed.
 inline constexpr std::size_t k_safe_secret_length = 32;
 
-/// Who holds a token, and what it is good for.
+/// A bearer token and its rights.
 struct Token {
-  std::string name;  ///< the owner of everything that is made with it
+  std::string name;  ///< the owner of all sessions, processes and tasks created with it
   std::string secret;
-  std::optional<std::set<std::string>> tools{};  ///< none: all
-  std::string container{};                       ///< empty: the server's
+  std::optional<std::set<std::string>> tools{};  ///< nullopt means all tools
+  std::string container{};                       ///< empty means the server's container
 };
 
-// Errors name the entry that is wrong, never its secret.
+// Errors name the wrong entry, but never its secret.
 
-/// The text of a token file: one secret on a line of its own, or JSON such as
+/// Parses a token file: one secret on a line of its own, or JSON such as
 /// {"tokens": [{"name": "ci", "token": "…", "tools": ["execute_command"], "container": "mcp-container"}]}.
-/// Two entries may have the same name, for example while a secret is replaced, if they allow the same.
+/// Two entries may have the same name if they have the same rights, for example while a secret is replaced.
 Result<std::vector<Token>> parse_tokens(const std::string& text, const std::string& source);
-/// A regular file of this user or root that nobody else can read.
+/// Reads a token file. It must be a regular file that belongs to this user or root and that nobody else can read.
 Result<std::vector<Token>> read_token_file(const std::string& path);
-/// Makes a secret and stores it where only this user can read it; an existing file is read.
+/// Reads an existing file, or creates one with a new secret that only this user can read.
 Result<std::vector<Token>> token_file_or_new(const std::string& path);
 
 }  // namespace dockbridge::mcp::http

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t k_piece = 1024 * 1024;
 
-/// A file, and the copy of it that is under way.
+/// A file and a running copy of it.
 struct Copy {
   test::TemporaryDirectory world;
   fs::path path = world / "file";
@@ -40,7 +40,7 @@ struct Copy {
     received.clear();
     complete = false;
   }
-  /// One more piece; the error's code.
+  /// Receives the next piece; returns the error's code, or "" on success.
   std::string step() {
     const auto piece = download->next(k_piece);
     if (!piece) {
@@ -70,7 +70,7 @@ std::string pattern(std::size_t size, char seed = 0) {
 
 }  // namespace
 
-TEST_CASE("download: hands out every byte, and its revision") {
+TEST_CASE("download: returns every byte and the revision") {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, k_piece - 1, k_piece, k_piece + 1, 5 * k_piece + 7}) {
     CAPTURE(size);
     const std::string content = pattern(size);
@@ -82,7 +82,7 @@ TEST_CASE("download: hands out every byte, and its revision") {
   }
 }
 
-TEST_CASE("download: a file that is replaced stays the one that was opened") {
+TEST_CASE("download: a replaced file is still read from the opened one") {
   const std::string content = pattern(3 * k_piece);
   Copy copy(content);
   REQUIRE(copy.step().empty());
@@ -92,7 +92,7 @@ TEST_CASE("download: a file that is replaced stays the one that was opened") {
   CHECK(copy.received == content);
 }
 
-TEST_CASE("download: a file that is written to meanwhile is reported, wherever that is") {
+TEST_CASE("download: a write anywhere in the file during the copy is reported") {
   for (const std::size_t size : {std::size_t{1000}, 3 * k_piece}) {
     for (const std::size_t at : {std::size_t{0}, size - 1}) {
       CAPTURE(size);
@@ -105,7 +105,7 @@ TEST_CASE("download: a file that is written to meanwhile is reported, wherever t
       file.seekp(static_cast<std::streamoff>(at));
       file.put('!').flush();
       const std::string error = copy.finish();
-      // What was written before it was read is simply the content.
+      // A byte that was written before it was read is part of the copy.
       if (size > k_piece && at == size - 1) {
         CHECK(error.empty());
         CHECK(copy.received.back() == '!');
@@ -116,13 +116,13 @@ TEST_CASE("download: a file that is written to meanwhile is reported, wherever t
   }
 }
 
-TEST_CASE("download: a write through a mapping is reported too") {
+TEST_CASE("download: a write through a memory mapping is reported") {
   Copy copy(pattern(3 * k_piece));
   const Fd file(::open(copy.path.c_str(), O_RDWR | O_CLOEXEC));
   void* mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   REQUIRE(mapped != MAP_FAILED);
   auto* bytes = static_cast<volatile char*>(mapped);
-  bytes[0] = 'a';  // dirty from here on: later writes change no time stamp
+  bytes[0] = 'a';  // the page is dirty from here on, so later writes change no time stamp
   copy.begin();
   REQUIRE(copy.step().empty());
   bytes[0] = 'b';
@@ -130,7 +130,7 @@ TEST_CASE("download: a write through a mapping is reported too") {
   ::munmap(mapped, 4096);
 }
 
-TEST_CASE("download: a file that is truncated or rewritten meanwhile is reported") {
+TEST_CASE("download: a truncation or rewrite during the copy is reported") {
   for (const bool is_refilled : {false, true}) {
     for (const bool is_sparse : {false, true}) {
       CAPTURE(is_refilled);
@@ -152,7 +152,7 @@ TEST_CASE("download: a file that is truncated or rewritten meanwhile is reported
   }
 }
 
-TEST_CASE("download: bytes that are appended meanwhile are not part of it") {
+TEST_CASE("download: bytes appended during the copy are not part of it") {
   for (const std::size_t size : {std::size_t{1000}, 3 * k_piece}) {
     CAPTURE(size);
     const std::string content = pattern(size);
@@ -163,7 +163,7 @@ TEST_CASE("download: bytes that are appended meanwhile are not part of it") {
   }
 }
 
-TEST_CASE("download: holes are passed over, wherever they are") {
+TEST_CASE("download: holes are skipped, wherever they are") {
   Copy copy("");
   constexpr std::uint64_t k_size = 3'000'000'000;
   {
@@ -189,7 +189,7 @@ TEST_CASE("download: holes are passed over, wherever they are") {
   CHECK(sent < 1'000'000);
 }
 
-TEST_CASE("download: a pseudo file is handed out as it was when it was opened") {
+TEST_CASE("download: a pseudo file is returned as it was when opened") {
   for (const char* path : {"/proc/self/stat", "/proc/uptime", "/proc/cpuinfo"}) {
     CAPTURE(path);
     auto download = *Download::open(*FileSpace::open("")->find(path));

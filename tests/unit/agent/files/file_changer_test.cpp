@@ -119,7 +119,7 @@ TEST_CASE("an expected revision that is no revision is never opened") {
   }
 }
 
-TEST_CASE("file_edit: an expected revision that is stale rejects the edit and shows the difference") {
+TEST_CASE("file_edit: a stale expected revision rejects the edit and shows the diff") {
   ChangingWorld world;
   world.put("file", "one\ntwo\n");
   world.read("file");

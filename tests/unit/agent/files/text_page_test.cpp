@@ -317,7 +317,7 @@ TEST_CASE("a file that is truncated or grows after it was looked up is read as i
   CHECK(read_content(file, {})->page->text == "short\n");
 }
 
-TEST_CASE("text page: the lines of a large file are of the revision that is stated") {
+TEST_CASE("text page: the lines of a large file match the reported revision") {
   const World world;
   const std::string rest(17 * k_mib, '\n');
   const std::string before = std::string(10, 'a') + "\n" + rest;
@@ -350,7 +350,7 @@ TEST_CASE("text page: the lines of a large file are of the revision that is stat
   CHECK(stated > 0);
 }
 
-TEST_CASE("text page: a large file that is appended to all the time can be read") {
+TEST_CASE("text page: a large file can be read while it grows") {
   const World world;
   const std::string content = "first\n" + std::string(17 * k_mib, '\n');
   world.put(content);

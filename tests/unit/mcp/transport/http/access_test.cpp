@@ -18,7 +18,7 @@ TEST_CASE("access: without tokens everybody is local") {
   CHECK(access.admit(std::nullopt, "127.0.0.1", k_start)->owner == "local");
 }
 
-TEST_CASE("access: a right token is admitted whatever wrong ones came from its address") {
+TEST_CASE("access: wrong tokens from the same address do not block a valid token") {
   Access access({{"alice", k_secret}});
   for (int i = 0; i < 1000; ++i) {
     CHECK(access.admit("Bearer wrong-wrong-wrong", "10.0.0.1", k_start).error().status == (i < 10 ? 401 : 429));
@@ -54,7 +54,7 @@ TEST_CASE("access: a request without a bearer token is refused and not counted")
   CHECK(access.admit("Bearer wrong", "10.0.0.1", k_start).error().status == 401);
 }
 
-TEST_CASE("access: the scheme is read without regard to case, the secret exactly") {
+TEST_CASE("access: the scheme is case-insensitive, the secret is not") {
   Access access({{"alice", k_secret}});
   CHECK(access.admit("bEARER   " + k_secret, "10.0.0.1", k_start));
   CHECK_FALSE(access.admit("Bearer " + k_secret + "0", "10.0.0.1", k_start));

@@ -17,7 +17,7 @@ Clock::time_point at(int second) {
 
 }  // namespace
 
-TEST_CASE("connections: the one that has waited longest makes room for a new one") {
+TEST_CASE("connections: a new one evicts the one that has waited longest") {
   ConnectionTable table(3, 3);
   const auto first = table.admit("10.0.0.1", at(0));
   const auto second = table.admit("10.0.0.1", at(1));
@@ -48,7 +48,7 @@ TEST_CASE("connections: one that serves a request is never evicted") {
   CHECK(table.admit("10.0.0.2", at(4))->evicted == second->id);
 }
 
-TEST_CASE("connections: an address at its limit displaces only its own") {
+TEST_CASE("connections: an address at its limit evicts only its own") {
   ConnectionTable table(10, 2);
   const auto other = table.admit("10.0.0.2", at(0));
   const auto first = table.admit("10.0.0.1", at(1));
@@ -58,7 +58,7 @@ TEST_CASE("connections: an address at its limit displaces only its own") {
   CHECK(table.begin_request(other->id));
 }
 
-TEST_CASE("connections: when all are taken, the address with the most idle ones gives one up") {
+TEST_CASE("connections: at the total limit the address with the most loses an idle one") {
   ConnectionTable table(4, 3);
   const auto single = table.admit("10.0.0.2", at(0));
   const auto first = table.admit("10.0.0.1", at(1));
@@ -68,7 +68,7 @@ TEST_CASE("connections: when all are taken, the address with the most idle ones 
   CHECK(table.begin_request(single->id));
 }
 
-TEST_CASE("connections: what is removed leaves its room") {
+TEST_CASE("connections: a removed connection frees its place") {
   ConnectionTable table(1, 1);
   for (int i = 0; i < 5; ++i) {
     const auto admitted = table.admit("10.0.0.1", at(i));

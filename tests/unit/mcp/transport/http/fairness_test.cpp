@@ -1,4 +1,4 @@
-// What one client uses up is not missing to another.
+// Resource limits that protect clients from each other.
 
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ std::string call_with_values(const std::string& value, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("http: idle connections make room for a new one, the oldest first") {
+TEST_CASE("http: a new connection evicts the oldest idle one") {
   const Running server(limits([](http::Limits& l) { l.connections = 2; }));
   HttpConnection one = server.connect();
   CHECK(one.request("GET", "/healthz", {}).status == 200);
@@ -49,7 +49,7 @@ TEST_CASE("http: connections that never send a request lock nobody out") {
   std::vector<HttpConnection> idle;
   for (int i = 0; i < 50; ++i) {
     idle.push_back(server.connect());
-    idle.back().send("POST /mcp HTTP/1.1\r\nHost: local");  // half a head is no request
+    idle.back().send("POST /mcp HTTP/1.1\r\nHost: local");  // half a head is not a request
   }
   for (int i = 0; i < 20; ++i) {
     CHECK(server.list().status == 200);
@@ -57,7 +57,7 @@ TEST_CASE("http: connections that never send a request lock nobody out") {
   CHECK(idle.front().ended());
 }
 
-TEST_CASE("http: an address has so many connections that serve a request") {
+TEST_CASE("http: the connections of one address that serve requests are limited") {
   Running server(limits([](http::Limits& l) { l.connections_per_address = 2; }));
   std::vector<HttpConnection> busy;
   for (int i = 0; i < 2; ++i) {
@@ -76,7 +76,7 @@ TEST_CASE("http: an address has so many connections that serve a request") {
   CHECK(server.list().status == 200);
 }
 
-TEST_CASE("http: one owner's sessions leave another's") {
+TEST_CASE("http: one owner's sessions do not use up another's") {
   const Running server(limits([](http::Limits& l) { l.sessions_per_owner = 2; }),
                        {{"alice", k_secret}, {"bob", k_bobs_secret}});
   const std::string greeting = body("initialize", {{"protocolVersion", "2025-11-25"}});
@@ -88,7 +88,7 @@ TEST_CASE("http: one owner's sessions leave another's") {
   CHECK(server.post(with(plain_headers(), k_bob), greeting).status == 503);
 }
 
-TEST_CASE("http: calls count for their owner after their client has left") {
+TEST_CASE("http: calls count for their owner after the client disconnects") {
   Running server(limits([](http::Limits& l) { l.calls_per_owner = 2; }), {{"alice", k_secret}, {"bob", k_bobs_secret}});
   const HttpHeaders session =
       with(with(plain_headers(), k_alice), {"Mcp-Session-Id: " + server.initialize(k_alice, "2025-11-25")});
@@ -106,7 +106,7 @@ TEST_CASE("http: calls count for their owner after their client has left") {
   });
 }
 
-TEST_CASE("http: a message of many small values is refused before it takes its memory") {
+TEST_CASE("http: a message of many small values is refused before memory is allocated") {
   const Running server;
   for (const char* value : {"[]", "{}", "[0]", R"({"":0})", R"("")"}) {
     CAPTURE(value);
@@ -129,7 +129,7 @@ TEST_CASE("http: the values of a message count, not only its text") {
   CHECK(server.post(stateless_headers("tools/call", "echo"), call_with_values("[]", 1'000)).status == 200);
 }
 
-TEST_CASE("http: the largest message of one text is taken") {
+TEST_CASE("http: the largest message of one text is accepted") {
   const Running server(limits([](http::Limits& l) { l.bodies_bytes = 0; }));
   json meta = k_meta;
   meta["padding"] = "";
@@ -140,7 +140,7 @@ TEST_CASE("http: the largest message of one text is taken") {
   CHECK(text_of(server.post(stateless_headers("tools/call", "owner"), largest)) == "local");
 }
 
-TEST_CASE("http: capabilities that a session would keep are bounded") {
+TEST_CASE("http: the size of client capabilities is limited") {
   const Running server;
   const auto accepts = [&](std::size_t bytes) {
     const json capabilities = {{"experimental", {{"x", std::string(bytes, 'x')}}}};

@@ -133,7 +133,7 @@ TEST_CASE("origins: local and configured pages are served") {
   }
 }
 
-TEST_CASE("origins: what is configured and is neither host nor origin matches nothing") {
+TEST_CASE("origins: an invalid configured host or origin matches nothing") {
   const Origins origins({"localhost:x@evil.com", "*", ""}, {"*", "http://*", "http://localhost:x@evil.com", ""});
   for (const char* text : {"*", "evil.com", "localhost:x@evil.com", ""}) {
     CHECK_FALSE(origins.allows_host(text));

@@ -199,7 +199,7 @@ TEST_CASE("http: a head or a body that does not come in time is given up") {
   CHECK(server.list().status == 200);
 }
 
-TEST_CASE("http: while all connections serve a request, a new one gets 503 with Retry-After") {
+TEST_CASE("http: a new connection gets 503 with Retry-After while all are busy") {
   Running server(limits([](http::Limits& l) { l.connections = 2; }));
   HttpConnection one = server.connect();
   HttpConnection two = server.connect();

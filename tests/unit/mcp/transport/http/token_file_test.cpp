@@ -28,7 +28,7 @@ std::string write_file(const std::string& path, mode_t mode = 0600) {
   return path;
 }
 
-/// The error of a file with these entries.
+/// The error for a file with these entries.
 std::string complaint(const std::string& entries) {
   const auto tokens = parse_tokens(R"({"tokens": [)" + entries + "]}", "tokens.json");
   REQUIRE_FALSE(tokens);
@@ -43,7 +43,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("token_file: it holds one secret, or several with names") {
+TEST_CASE("token_file: accepts one secret, or several with names") {
   const auto one = parse_tokens("\n " + k_secret + " \n", "here");
   REQUIRE(one);
   CHECK(one->at(0).secret == k_secret);
@@ -59,7 +59,7 @@ TEST_CASE("token_file: it holds one secret, or several with names") {
   CHECK(several->at(1).name == "me");
 }
 
-TEST_CASE("token_file: an error says what is wrong and where, and never a secret") {
+TEST_CASE("token_file: an error names the problem and the entry, never a secret") {
   for (const char* text : {"", "short-secret", "two words of a secret", "{", R"({"tokens": []})", R"({"tokens": 5})",
                            R"({"tokens": [{"name": "ci"}]})", R"({"tokens": [{"name": "", "token": "short-secret"}]})",
                            R"({"tokens": [{"name": "x", "token": "0123456789abcdef-secret", "tools": "all"}]})",
@@ -83,7 +83,7 @@ TEST_CASE("token_file: an unknown key is an error, not an unlimited token") {
   CHECK(holds(outside.error().message, "unknown key 'tools'"));
 }
 
-TEST_CASE("token_file: a key that is there twice is an error") {
+TEST_CASE("token_file: a repeated key is an error") {
   complaint(R"({"name": "ci", "token": "0123456789abcdef-secret", "tools": ["file_read"], "tools": ["file_ls"]})");
   CHECK_FALSE(parse_tokens(R"({"tokens": [{"name": "a", "token": "0123456789abcdef"}], "tokens": []})", "here"));
 }
@@ -122,7 +122,7 @@ TEST_CASE("token_file: wrong types are errors that name the entry") {
   CHECK(holds(complaint(good + R"("fedcba9876543210-secret")"), "token number 2 is not an object"));
 }
 
-TEST_CASE("token_file: a token is made once, where only its owner can read it") {
+TEST_CASE("token_file: a token is created once, readable only by its owner") {
   const test::TemporaryDirectory directory;
   const std::string path = (directory / "new" / "token").string();
   const auto made = token_file_or_new(path);
@@ -153,7 +153,7 @@ TEST_CASE("token_file: any permission of group or others is refused") {
   CHECK(read_token_file(path));
 }
 
-TEST_CASE("token_file: a link, a FIFO, a directory and a device are refused at once") {
+TEST_CASE("token_file: a link, FIFO, directory or device is refused without blocking") {
   const test::TemporaryDirectory directory;
   const std::string file = write_file((directory / "file").string());
   const std::string link = (directory / "link").string();
@@ -184,7 +184,7 @@ TEST_CASE("token_file: a file of another user is refused") {
   CHECK(foreign.error().next_step == "chown 0 " + path);
 }
 
-TEST_CASE("token_file: one beyond the limit is refused") {
+TEST_CASE("token_file: a file beyond the size limit is refused") {
   const test::TemporaryDirectory directory;
   const std::string path = write_file((directory / "token").string());
   std::ofstream(path) << std::string(2'000'000, 'x');
