@@ -279,7 +279,7 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
       case Once::Entered::State::first: {
         ToolResult result = run(context);
         const bool ended = m_interruption->reason() == StopReason::none && !result.input_required;
-        if (result.effect_complete || (ended && !result.may_be_repeated)) {
+        if (result.effect_complete || ((ended || result.outcome_unknown) && !result.may_be_repeated)) {
           hub().once.finish(*entered.attempt, result, Clock::now());
         } else {
           hub().once.give_up(*entered.attempt);

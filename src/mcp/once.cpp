@@ -60,7 +60,9 @@ Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock:
   const std::lock_guard lock(m_mutex);
   Owner& own = owner_of(owner);
   const std::uint32_t now_s = seconds_at(now);
-  own.keys.expire(now_s - static_cast<std::uint32_t>(m_limits.lifetime.count()));
+  // Another thread may have set the epoch by a later clock reading.
+  const auto lifetime_s = static_cast<std::uint32_t>(m_limits.lifetime.count());
+  own.keys.expire(std::max(now_s, lifetime_s) - lifetime_s);
   if (const auto running = own.running.find(key); running != own.running.end()) {
     return {running->second->m_call == call ? State::running : State::conflict, running->second};
   }

@@ -84,6 +84,7 @@ ToolResult error_result(const Error& error) {
   result.text = "Error: " + error.message + (error.next_step.empty() ? "" : "\nNext step: " + error.next_step);
   result.structured = {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
   result.is_error = true;
+  result.outcome_unknown = error.outcome_unknown;
   return result;
 }
 

@@ -73,6 +73,8 @@ struct ToolResult {
   bool may_be_repeated = false;
   /// The effect has taken place, so the result is stored for the key even if the call was cancelled.
   bool effect_complete = false;
+  /// An error after which the effect may have taken place. Stored for the key, so that a repetition does nothing twice.
+  bool outcome_unknown = false;
   /// Reported to a repetition after the rest of the result was dropped. At most 58 bytes, such as "revision 3f2a".
   std::string outcome{};
 };

@@ -29,6 +29,8 @@ constexpr std::size_t k_most_message_bytes = 24 * 1024;
 constexpr std::size_t k_longest_code = 40;
 /// The largest backlog of requests towards an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
+/// Small requests are written together, up to this size.
+constexpr std::size_t k_max_batch_bytes = 16 * 1024;
 
 Error lost(const std::string& why) {
   return {"connection_lost", "the connection to the agent in the container was lost: " + why,
@@ -214,18 +216,18 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail("too_long", "this is too long to be handed to the agent in the container at once",
                 "Write it to a file with file_write, and use that in a command");
   }
-  if (m_queued.size() + body.size() > k_max_queued) {
+  if (m_queued_bytes + body.size() > k_max_queued) {
     return fail("agent_busy", "too many requests wait for the agent in the container",
                 "Try again in a moment; send less at once");
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
-  const std::string frame = wire::encode(head, body);
+  std::string frame = wire::encode(head, body);
   if (frame.size() - body.size() > wire::k_max_head_bytes) {
     return fail("too_long", "an argument is too long for the agent in the container",
                 "Only a command, its environment, and input may be longer than some 60 KB");
   }
-  m_queued += frame;
+  enqueue({id, false, std::move(frame)});
   Mailbox& mailbox = m_mailboxes[id];
   if (m_turn_taken) {
     wake();
@@ -252,13 +254,63 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
-  if (given_up && !m_broken) {
-    // Send the cancellation right behind the request: an agent that has not started the request then drops it.
-    m_queued += wire::encode({{"op", "cancel"}, {"id", m_next_id++}, {"request", id}});
-    m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
+  if (given_up && remove_from_queue(id)) {
+    result.error().outcome_unknown = false;
+  } else if (given_up && !m_broken) {
+    const std::uint64_t own_id = m_next_id++;
+    enqueue({own_id, true, wire::encode({{"op", "cancel"}, {"id", own_id}, {"request", id}})});
+    send_or_wake(lock);
   }
   pass_turn();
   return result;
+}
+
+void Connection::post(json head) {
+  Lock lock(m_mutex);
+  if (m_broken) {
+    return;
+  }
+  const std::uint64_t id = m_next_id++;
+  head["id"] = id;
+  enqueue({id, false, wire::encode(head)});
+  send_or_wake(lock);
+  pass_turn();
+}
+
+void Connection::send_or_wake(Lock& lock) {
+  m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
+}
+
+/// A cancellation precedes the requests that wait, so that it reaches the agent soon after what it cancels.
+void Connection::enqueue(QueuedFrame frame) {
+  m_queued_bytes += frame.bytes.size();
+  frame.is_cancellation ? m_queue.push_front(std::move(frame)) : m_queue.push_back(std::move(frame));
+}
+
+/// False if the request is not in the queue any more: a part of it may have been sent.
+bool Connection::remove_from_queue(std::uint64_t id) {
+  const auto found =
+      std::find_if(m_queue.begin(), m_queue.end(), [&](const QueuedFrame& frame) { return frame.id == id; });
+  if (found == m_queue.end()) {
+    return false;
+  }
+  m_queued_bytes -= found->bytes.size();
+  m_queue.erase(found);
+  return true;
+}
+
+/// Cancellations join a frame that is being written, so that both arrive together.
+void Connection::fill_writing() {
+  const auto has_room = [&](const QueuedFrame& next) {
+    return m_writing.empty() || next.is_cancellation ||
+           (m_written == 0 && m_writing.size() + next.bytes.size() <= k_max_batch_bytes);
+  };
+  while (!m_queue.empty() && has_room(m_queue.front())) {
+    std::string bytes = std::move(m_queue.front().bytes);
+    m_queue.pop_front();
+    m_queued_bytes -= bytes.size();
+    m_writing.empty() ? m_writing.swap(bytes) : static_cast<void>(m_writing.append(bytes));
+  }
 }
 
 /// What has to be done when nobody waits: keep the session alive, and notice its end.
@@ -267,7 +319,7 @@ void Connection::idle() {
   while (!m_closing && !m_broken) {
     while (!m_turn_taken && !m_broken) {
       take_turn(lock, milliseconds(0));
-      if (m_queued.empty() || !m_writing.empty()) {
+      if (m_queue.empty() || !m_writing.empty()) {
         break;  // a ping goes out at once, unless the agent takes nothing
       }
     }
@@ -279,11 +331,8 @@ void Connection::idle() {
 /// One round of input and output, without the lock meanwhile.
 void Connection::take_turn(Lock& lock, milliseconds at_most) {
   m_turn_taken = true;
-  // One piece after the other, so that what waits is counted in m_queued and bounded there.
-  if (m_writing.empty()) {
-    m_writing.swap(m_queued);
-  }
-  const bool more_to_write = !m_queued.empty();
+  fill_writing();
+  const bool more_to_write = !m_queue.empty();
   lock.unlock();
   Result<Exchanged> exchanged;
   try {
@@ -409,7 +458,8 @@ void Connection::ping_if_due() {
   const auto silence = Clock::now() - m_last_heard;
   const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
   if (due && !m_unanswered_ping && !m_broken) {
-    m_queued += wire::encode({{"op", "ping"}, {"id", m_next_id++}});
+    const std::uint64_t id = m_next_id++;
+    enqueue({id, false, wire::encode({{"op", "ping"}, {"id", id}})});
     m_unanswered_ping = Clock::now();
   }
 }
@@ -418,7 +468,7 @@ void Connection::break_off(const Error& error) {
   m_broken = error;
   for (auto& [id, mailbox] : m_mailboxes) {
     if (!mailbox.answer) {
-      mailbox.answer = fail_unknown(error);
+      mailbox.answer = remove_from_queue(id) ? fail(error) : fail_unknown(error);
       mailbox.changed.notify_all();
     }
   }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,15 +50,23 @@ class Connection {
   /// Looks, without waiting, whether the stream has ended meanwhile.
   [[nodiscard]] bool alive();
 
-  /// Sends a request and waits for its reply. Errors other than the agent's own: `connection_lost`, `cancelled` (by
-  /// `stop`), `agent_silent` (the agent did not answer a ping), `timed_out`. If the request was sent, their outcome is
-  /// unknown. A request that is given up is cancelled; the agent drops it if it has not started it.
+  /// Sends a request and waits for its reply. Errors beside the agent's own: `connection_lost`, `cancelled` (by
+  /// `stop`), `agent_silent` (the agent did not even answer a ping), `timed_out`. Their outcome is unknown if any part
+  /// of the request was sent. A request that is given up is withdrawn: unsent it stays unsent, and behind a sent one
+  /// goes a cancellation, so that the agent drops it if it has not started it.
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
+  /// Sends a request without waiting. Its reply is dropped.
+  void post(nlohmann::json head);
 
  private:
   struct Mailbox {
     std::optional<Result<wire::Frame>> answer;
     std::condition_variable_any changed;
+  };
+  struct QueuedFrame {
+    std::uint64_t id = 0;
+    bool is_cancellation = false;
+    std::string bytes;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -66,6 +75,10 @@ class Connection {
   Result<void> go_direct(const SharedDirectory& shared, Deadline deadline);
   void idle();
   void take_turn(Lock& lock, milliseconds at_most);
+  void send_or_wake(Lock& lock);
+  void fill_writing();
+  void enqueue(QueuedFrame frame);
+  bool remove_from_queue(std::uint64_t id);
   struct Exchanged {
     bool wrote_part = false;  ///< some of a long request went out, and some has yet to
   };
@@ -90,7 +103,8 @@ class Connection {
 
   std::mutex m_mutex;  // guards everything below
   bool m_turn_taken = false;
-  std::string m_queued;
+  std::deque<QueuedFrame> m_queue;  // no byte of these is sent yet
+  std::size_t m_queued_bytes = 0;
   std::map<std::uint64_t, Mailbox> m_mailboxes;
   std::uint64_t m_next_id = 1;
   Clock::time_point m_last_heard;

@@ -42,7 +42,6 @@ Result<Files::Download> Files::open_download(const std::string& path, const Call
   }
   const auto answer = ask(std::move(head), {}, k_patience, Repeat::once, limit);
   if (!answer) {
-    download.finish_after(answer.error());
     return fail(answer.error());
   }
   try {
@@ -99,14 +98,7 @@ Files::Download::Download(Download&& other) noexcept
 Files::Download::~Download() {
   if (!m_token.empty()) {
     // If this request is lost, the agent closes the file when the connection ends.
-    (void)m_files->ask({{"op", "file.abandon"}, {"staging", m_token}}, {}, k_patience, Repeat::never, {});
-  }
-}
-
-void Files::Download::finish_after(const Error& error) {
-  // If the reply was not received, the file may still be open. After any other error it is closed.
-  if (error.code != "cancelled" && error.code != "timed_out") {
-    m_token.clear();
+    m_files->m_sandbox.post({{"op", "file.abandon"}, {"staging", m_token}});
   }
 }
 
@@ -117,12 +109,10 @@ Result<std::optional<Files::Download::Piece>> Files::Download::next(const CallLi
   auto answer = m_files->ask({{"op", "file.next"}, {"staging", m_token}, {"max", k_piece_bytes}}, {}, k_patience,
                              Repeat::never, limit);
   if (!answer) {
-    finish_after(answer.error());
     return fail(answer.error());
   }
   auto piece = checked_piece(std::move(*answer));
   if (!piece) {
-    m_token.clear();
     return m_files->m_sandbox.drop_session(piece.error());
   }
   return std::move(*piece);

@@ -222,17 +222,22 @@ Result<ChangedFile> Files::change(const ChangeRequest& request, json head, std::
   auto changed = answer ? believed(understood(*answer, changed_file_from)) : fail(answer.error());
   if (changed) {
     m_revisions.remember(request.owner, request.path, changed->revision);
-  } else if (changed.error().outcome_unknown) {
-    const std::string path = printable_line(request.path, k_max_shown_path);
-    const std::string before =
-        request.expected_revision ? *request.expected_revision : m_revisions.find(request.owner, request.path);
-    return fail(changed.error().with_effect(
-        fmt::format("the change to {} may have been made, or may still be made", path),
-        before.empty() ? "Read the file to check"
-                       : fmt::format("Read the file to check; its revision before the change was {}",
-                                     printable_line(before, k_max_shown_revision))));
+  } else if (changed.error().outcome_unknown || changed.error().code == "worker_gone") {
+    Error error = changed.error();
+    error.outcome_unknown = true;
+    return fail(error.with_effect(fmt::format("the change to {} may have been made, or may still be made",
+                                              printable_line(request.path, k_max_shown_path)),
+                                  "Read the file to check" + revision_hint(request)));
   }
   return changed;
+}
+
+std::string Files::revision_hint(const ChangeRequest& request) {
+  if (request.expected_revision) {
+    return "; its revision before the change was " + printable_line(*request.expected_revision, k_max_shown_revision);
+  }
+  const std::string seen = m_revisions.find(request.owner, request.path);
+  return seen.empty() ? "" : "; the last revision you saw was " + printable_line(seen, k_max_shown_revision);
 }
 
 json Files::write_head(const ChangeRequest& request, const NewContent& content) const {
@@ -341,31 +346,33 @@ Files::Upload::Upload(Upload&& other) noexcept
 
 Files::Upload::~Upload() {
   if (!m_token.empty() && !m_first) {
-    // If it does not get there, what was sent goes with its connection.
-    (void)m_files->ask({{"op", "file.abandon"}, {"staging", m_token}}, {}, k_patience, Repeat::never, {});
+    // If this request is lost, the agent drops the content when the connection ends.
+    m_files->m_sandbox.post({{"op", "file.abandon"}, {"staging", m_token}});
   }
 }
 
 Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limit) {
-  if (limit.stop().stop_requested()) {
-    return fail("cancelled", "the call was cancelled");
-  }
   const bool first = std::exchange(m_first, false);
-  // Wait for the reply to a piece that was sent. A worker that has it cannot be made to drop the collected content.
   const auto answer = m_files->ask({{"op", "file.stage"}, {"staging", m_token}, {"path", m_path}, {"first", first}},
-                                   bytes, k_patience, Repeat::never, limit.without_stop());
-  if (!answer) {
-    m_token.clear();  // it is over on the other side too
-    return fail(answer.error());
+                                   bytes, k_patience, Repeat::never, limit);
+  if (answer) {
+    return {};
   }
-  return {};
+  Error error = answer.error();
+  error.message += "; the file was not changed";
+  error.outcome_unknown = false;
+  return fail(std::move(error));
 }
 
 Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const NewContent& content,
                                           const CallLimit& limit) {
   json head = m_files->write_head(request, content);
-  head["staging"] = std::exchange(m_token, "");
-  return m_files->change(request, std::move(head), {}, limit);
+  head["staging"] = m_token;
+  auto changed = m_files->change(request, std::move(head), {}, limit);
+  if (changed) {
+    m_token.clear();
+  }
+  return changed;
 }
 
 }  // namespace dockbridge::sandbox

@@ -255,7 +255,6 @@ class Files {
     friend class Files;
     explicit Download(Files& files) : m_files(&files) {}
     Result<Piece> checked_piece(wire::Frame frame);
-    void finish_after(const Error& error);
     Files* m_files;
     std::string m_token{};  ///< empty when the copy is over
     std::uint64_t m_size = 0;
@@ -275,6 +274,8 @@ class Files {
                           const CallLimit& limit);
   nlohmann::json change_head(const char* operation, const ChangeRequest& request) const;
   nlohmann::json write_head(const ChangeRequest& request, const NewContent& content) const;
+  /// Tells how to recognize the file as it was before a change.
+  std::string revision_hint(const ChangeRequest& request);
   Result<ChangedFile> change(const ChangeRequest& request, nlohmann::json head, std::string_view body,
                              const CallLimit& limit);
   /// An answer that cannot be understood ends the connection.

@@ -126,8 +126,24 @@ Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds 
   return current ? call(*current, std::move(head), body, patience, limit) : fail(current.error());
 }
 
+void Sandbox::post(json head) {
+  std::shared_ptr<Connection> connection;
+  {
+    const std::lock_guard lock(m_mutex);
+    connection = m_session ? m_session->connection : nullptr;
+  }
+  if (connection) {
+    connection->post(std::move(head));
+  }
+}
+
 Result<wire::Frame> Sandbox::call(const Session& current, json head, std::string_view body, milliseconds patience,
                                   const CallLimit& limit) {
+  if (limit.is_over()) {
+    return limit.stop().stop_requested()
+               ? fail("cancelled", "the call was cancelled")
+               : fail("timed_out", "the call ran out of time before the request was sent", "Call again");
+  }
   auto answer = current.connection->call(std::move(head), body, limit.deadline_within(patience), limit.stop());
   if (answer || (answer.error().code != "connection_lost" && answer.error().code != "agent_silent")) {
     return answer;

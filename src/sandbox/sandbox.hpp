@@ -146,6 +146,8 @@ class Sandbox {
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
 
   [[nodiscard]] Files& files() { return m_files; }
+  /// Sends a request over the current connection without waiting for a reply. Does nothing if there is no connection.
+  void post(nlohmann::json head);
   /// A request in the words of docs/agent-protocol.md. Not repeated after a loss.
   Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, const CallLimit& limit);
   /// The agent is not to be believed any more: the next call starts another.

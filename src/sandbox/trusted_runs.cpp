@@ -1,13 +1,11 @@
 #include "sandbox/trusted_runs.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
-#include "util/fd.hpp"
 #include "util/file.hpp"
 #include "util/path_walk.hpp"
 #include "util/trusted_file.hpp"
@@ -31,14 +29,27 @@ std::string first_line(const ContainerRun& run) {
   return run.started_at + "\n";
 }
 
+bool is_record_name(const std::string& name) {
+  return name.find(".agent-") != std::string::npos;
+}
+
+/// Only in a directory that the container cannot redirect.
 void remove_old_records(const std::string& directory) {
   const auto oldest = fs::file_time_type::clock::now() - k_max_record_age;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    if (entry.is_regular_file(ignored) && entry.last_write_time(ignored) < oldest) {
+    if (is_record_name(entry.path().filename()) && entry.is_regular_file(ignored) &&
+        entry.last_write_time(ignored) < oldest) {
       fs::remove(entry.path(), ignored);
     }
   }
+}
+
+/// The directory, if neither it nor a link on the way to it lies where the container can write.
+std::optional<PathWalk> safe_walk(const std::string& directory, const ContainerRun& run) {
+  auto walk = PathWalk::to(directory);
+  return walk && walk->is_directory() && !walk->depends_on(run.writable_mounts) ? std::optional(std::move(*walk))
+                                                                                : std::nullopt;
 }
 
 }  // namespace
@@ -48,13 +59,11 @@ std::optional<std::string> TrustedRuns::find(const ContainerRun& run, const std:
   if (m_directory.empty() || !name) {
     return std::nullopt;
   }
-  const std::string path = m_directory + "/" + *name;
-  const auto walk = PathWalk::to(path);
-  if (!walk || walk->depends_on(run.writable_mounts)) {
+  if (!safe_walk(m_directory, run)) {
     return std::nullopt;
   }
   const auto record = read_trusted_file(
-      path,
+      m_directory + "/" + *name,
       {.what = "record", .code = "io_error", .forbidden_mode = S_IWGRP | S_IWOTH, .max_bytes = k_max_record_bytes});
   if (!record || !*record || !(*record)->starts_with(first_line(run))) {
     return std::nullopt;
@@ -68,13 +77,18 @@ void TrustedRuns::add(const ContainerRun& run, const std::string& path) const {
     return;
   }
   std::error_code failed;
-  fs::create_directories(m_directory, failed);
-  const Fd directory(::open(m_directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) {
+  fs::path existing = m_directory;
+  while (!fs::exists(existing, failed) && existing.has_relative_path()) {
+    existing = existing.parent_path();
+  }
+  if (!safe_walk(existing, run)) {
     return;
   }
-  remove_old_records(m_directory);
-  (void)replace_file_at(directory.get(), *name, first_line(run) + path);
+  fs::create_directories(m_directory, failed);
+  if (const auto walk = safe_walk(m_directory, run)) {
+    remove_old_records(m_directory);
+    (void)replace_file_at(walk->fd().get(), *name, first_line(run) + path);
+  }
 }
 
 }  // namespace dockbridge::sandbox

@@ -27,6 +27,8 @@ constexpr std::int64_t k_largest_columns = 500;
 constexpr std::int64_t k_largest_rows = 200;
 constexpr wire::TerminalSize k_usual_terminal{80, 24};
 constexpr milliseconds k_cancel_grace{2000};
+/// Less than a server that stops waits for its calls.
+constexpr milliseconds k_detach_patience{250};
 
 constexpr const char* k_description =
     "Run a shell command in the container and get its output and exit code. The command is a bash script (sh where the "
@@ -219,22 +221,30 @@ ToolResult tell(const Snapshot& snapshot, const View& view, std::string_view ret
   return result;
 }
 
-/// The client or the server goes away: the process stays, and whoever still listens is told where to find it.
-ToolResult tell_detached(const std::string& process) {
-  ToolResult result;
-  result.text = fmt::format(
-      "The server is stopping; the command goes on. Process ID: {}\nUse check_process with this "
-      "id after a restart.",
-      process);
-  result.structured = {{"processId", process}, {"status", "running"}, {"returned", "detached"}};
-  return result;
-}
-
 /// Reports an error after which the process exists or may exist; `effect` says which.
 ToolResult tell_lost_sight(const Error& error, const std::string& process, std::string_view effect) {
   const std::string check = fmt::format("check_process {} shows whether it ran and what it printed", process);
   ToolResult result = mcp::error_result(error.with_effect(fmt::format("{} as process {}", effect, process), check));
   result.structured["processId"] = process;
+  return result;
+}
+
+/// The server stops while the call waits. The process keeps running, and the reply says where to find it. A start whose
+/// reply did not arrive is looked up first, because a stuck container may not have received it.
+ToolResult tell_detached(const ToolCall& call, const std::string& process) {
+  const auto found = call.sandbox.wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
+  if (!found && found.error().code == "no_such_process") {
+    return mcp::error_result({"cancelled", "The server is stopping; the command was not started", "Call again"});
+  }
+  if (!found) {
+    return tell_lost_sight(found.error(), process, "the server is stopping; the command may have been started");
+  }
+  ToolResult result;
+  result.text = fmt::format(
+      "The server is stopping; the command keeps running. Process ID: {}\nUse check_process with this id after a "
+      "restart.",
+      process);
+  result.structured = {{"processId", process}, {"status", "running"}, {"returned", "detached"}};
   return result;
 }
 
@@ -257,7 +267,7 @@ ToolResult run_and_tell(const ToolCall& call) {
     (void)call.sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
   if (left_alone && interruption.reason() == StopReason::detached) {
-    return tell_detached(*id);
+    return tell_detached(call, *id);
   }
   if (!snapshot) {
     return snapshot.error().outcome_unknown
@@ -266,7 +276,7 @@ ToolResult run_and_tell(const ToolCall& call) {
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
   if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
-    return tell_detached(*id);
+    return tell_detached(call, *id);
   }
   return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background))
               : tell_lost_sight(view.error(), *id, "the command was started");

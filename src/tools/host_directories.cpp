@@ -28,6 +28,10 @@ Error host_error(const std::string& path, int number) {
     return {"outside_host_path", fmt::format("Not in a directory of --allow-host-path: {}", shown(path)),
             "Use a path in one of them, or add a directory with --allow-host-path"};
   }
+  if (number == ELOOP) {
+    return {"unsafe_host_path", fmt::format("Symbolic link on the host is not followed: {}", shown(path)),
+            "Use a path without symbolic links below the directory of --allow-host-path"};
+  }
   return {"host_file", fmt::format("{} on the host: {}", std::strerror(number), shown(path)),
           "Check the path on the host"};
 }
@@ -64,7 +68,7 @@ Result<HostPlace> HostDirectories::place(const std::string& path, const Writable
     // The check only reports the replacement. The descriptor always refers to the directory that was allowed.
     if (const auto now = PathWalk::to(m_paths[i]); !now || now->identity() != walk.identity()) {
       return fail("host_path_changed", fmt::format("Directory was replaced after dockbridge started: {}", shown(base)),
-                  "Restart dockbridge to allow the new directory");
+                  "Check the directory, then restart dockbridge to allow it");
     }
     const auto mounts = walk.has_links() ? writable_mounts() : Result<std::vector<std::string>>();
     if (!mounts) {

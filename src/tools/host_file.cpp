@@ -27,7 +27,7 @@ Error exists(const std::string& path) {
 }  // namespace
 
 Result<Fd> open_host_file(const HostPlace& place, const std::string& path) {
-  const Fd handle = open_confined(place.directory, place.way, O_PATH);
+  const Fd handle = open_confined(place.directory, place.way, O_PATH, Links::none);
   struct stat info {};
   if (!handle || ::fstat(handle.get(), &info) != 0) {
     return fail(host_error(path, errno));
@@ -47,7 +47,7 @@ Result<HostFile> HostFile::create(const HostPlace& place, const std::string& pat
   file.m_overwrite = overwrite;
   file.m_name = slash == std::string::npos ? place.way : place.way.substr(slash + 1);
   file.m_directory = open_confined(place.directory, slash == std::string::npos ? "." : place.way.substr(0, slash),
-                                   O_RDONLY | O_DIRECTORY);
+                                   O_RDONLY | O_DIRECTORY, Links::none);
   if (!file.m_directory) {
     return fail(host_error(path, errno));
   }

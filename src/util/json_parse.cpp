@@ -24,6 +24,8 @@ constexpr std::uint32_t k_after_surrogates = 0xE000;
 constexpr std::size_t k_claim_bytes = 16UL * 1024;
 /// Shorter numbers are copied without being counted, because the copy is freed before the next value.
 constexpr std::size_t k_long_number = 4096;
+/// An escape stands for one character, which UTF-8 writes in at most so many bytes.
+constexpr std::size_t k_max_escape_bytes = 4;
 
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -209,12 +211,14 @@ class Parser {
 
   /// Reserves memory once for each long text, so that it never grows by copying.
   bool make_room_for_text(std::string& text, std::size_t plain) {
-    if (text.size() + plain <= text.capacity()) {
+    const bool is_last = plain < m_rest.size() && m_rest[plain] == '"';
+    const std::size_t escape = is_last ? 0 : k_max_escape_bytes;
+    if (text.size() + plain + escape <= text.capacity()) {
       return true;
     }
-    const bool is_last = plain < m_rest.size() && m_rest[plain] == '"';
     // A string object grows from its 15 inline bytes to 30.
-    const std::size_t capacity = std::max<std::size_t>(text.size() + (is_last ? plain : raw_text_length()), 30);
+    const std::size_t capacity =
+        std::max<std::size_t>(text.size() + (is_last ? plain : raw_text_length() + escape), 30);
     if (!allocate(string_heap_bytes(capacity))) {
       return false;
     }

@@ -401,3 +401,22 @@ TEST_CASE("when the process that works on a file dies, the call says so and the 
   CHECK(error_of(c.server.receive_answer(id)["result"])["code"] == "worker_gone");
   CHECK(fields_of(c.server.call("file_read", arguments))["content"] == "hello\n");
 }
+
+TEST_CASE("file_write: a cancelled upload leaves neither its worker nor its temporary file") {
+  Connected c;
+  const std::string content(20'000'000, 'x');  // sent in pieces
+  REQUIRE(c.server.call("file_write", {{"filePath", "/app/a"}, {"content", content}})["isError"] == false);
+  const auto workers = c.container.pids_of("dockbridge-file");
+  for (const int pid : workers) {
+    REQUIRE(::kill(pid, SIGSTOP) == 0);
+  }
+  const int id = c.server.start_call("file_write", {{"filePath", "/app/b"}, {"content", content}});
+  CHECK(c.server.stays_silent(milliseconds(500)));
+  c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  CHECK(c.server.stays_silent(milliseconds(500)));
+  for (const int pid : workers) {
+    REQUIRE(::kill(pid, SIGCONT) == 0);
+  }
+  eventually("the temporary file is gone", [&] { return c.container.sh("ls -A /app") == "a"; });
+  CHECK(c.container.pids_of("dockbridge-file").size() <= 2);
+}

@@ -85,6 +85,21 @@ TEST_CASE("host paths: a link that was planted before the start is rejected") {
   CHECK(host.number_of_secrets() == 1);
 }
 
+TEST_CASE("host paths: no link below an allowed directory is followed") {
+  // The allowed directory contains the workspace, so the container can make links below it.
+  const Host host;
+  Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.world.path().string()});
+  (void)files.sh("ln -s ../secrets/key /app/link && ln -s ../secrets /app/directory && echo mine > /app/file");
+  CHECK(error_code(upload(files.server, host.workspace / "link", "stolen")) == "unsafe_host_path");
+  CHECK(error_code(upload(files.server, host.workspace / "directory/key", "stolen")) == "unsafe_host_path");
+  CHECK(error_code(download(files.server, "file", host.workspace / "directory/planted")) == "unsafe_host_path");
+  CHECK(error_code(download(files.server, "file", host.workspace / "directory/key", true)) == "unsafe_host_path");
+  CHECK(host.number_of_secrets() == 1);
+  CHECK(content_of(host.secrets / "key") == "secret");
+  CHECK(files.sh("ls /app/stolen 2>/dev/null || echo none") == "none");
+  CHECK(done(upload(files.server, host.secrets / "key", "copy")));
+}
+
 TEST_CASE("host paths: a container that keeps swapping the directory reaches no other file") {
   const Host host;
   Files files(host.mount(), "dockbridge-test:slim", {"--allow-host-path", host.data.string()});

@@ -88,6 +88,52 @@ TEST_CASE("outcome: a call that fails with container_paused is never carried out
   }
 }
 
+TEST_CASE("outcome: a long request that was not sent in time is never sent") {
+  for (const bool direct : {true, false}) {
+    CAPTURE(direct);
+    Files c({"--init"}, "dockbridge-test:slim",
+            direct ? std::vector<std::string>{} : std::vector<std::string>{"--no-direct-line"});
+    c.server.execute("true");
+    const std::string content(3'000'000, 'x');
+    std::vector<std::string> unsent;
+    {
+      const Pause pause(c.container.name());
+      std::vector<int> calls;
+      for (int i = 0; i < 3; ++i) {
+        calls.push_back(
+            c.server.start_call("file_write", {{"filePath", fmt::format("/app/{}", i)}, {"content", content}}));
+      }
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        const json result = c.server.receive_answer(calls[i])["result"];
+        CHECK(error_of(result)["code"] == "container_paused");
+        if (!says(result, "may have been made")) {
+          unsent.push_back(std::to_string(i));
+        }
+      }
+    }
+    CHECK(unsent.size() == 2);
+    c.server.execute("true");
+    for (const std::string& name : unsent) {
+      CHECK(c.container.sh("ls /app/" + name + " 2>/dev/null || echo none") == "none");
+    }
+  }
+}
+
+TEST_CASE("outcome: a server that stops does not report a lost command as running") {
+  Connected c;
+  c.server.execute("true");
+  {
+    const Pause pause(c.container.name());
+    const int call = c.server.start_call("execute_command", {{"command", "touch /app/ran"}});
+    CHECK(c.server.stays_silent(milliseconds(300)));
+    c.server.signal(SIGTERM);
+    const json result = c.server.receive_answer(call)["result"];
+    CAPTURE(result.dump());
+    CHECK(result["isError"] == true);
+    CHECK(says(result, "the command may have been started as process"));
+  }
+}
+
 TEST_CASE("outcome: an edit that fails with container_paused names the old revision") {
   Files c;
   REQUIRE(done(c.tools.write("/app/a.txt", "one\n")));
@@ -97,7 +143,7 @@ TEST_CASE("outcome: an edit that fails with container_paused names the old revis
     const json result = c.tools.edit("/app/a.txt", "one", "two");
     CHECK(error_code(result) == "container_paused");
     CHECK(says(result, "the change to /app/a.txt may have been made, or may still be made"));
-    CHECK(says(result, "its revision before the change was " + revision));
+    CHECK(says(result, "the last revision you saw was " + revision));
   }
   CHECK(fields_of(c.tools.read("/app/a.txt"))["revision"] == revision);
 }

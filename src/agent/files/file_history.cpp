@@ -112,9 +112,9 @@ std::string FileHistory::new_change_id() {
 Result<void> FileHistory::append(const char* log, const std::string& line) const {
   constexpr int k_flags = O_RDWR | O_CREAT | O_APPEND;
   Fd file = open_regular_at(m_state_fd, log, k_flags);
-  if (!file && (errno == EINVAL || errno == ELOOP)) {
-    // Another process replaced the log by a FIFO or a link. Without a log every change would fail, so it is created
-    // again.
+  if (!file && (errno == EINVAL || errno == ELOOP || errno == ENXIO)) {
+    // Another process replaced the log by a FIFO, a socket or a link. Without a log every change would fail, so it is
+    // created again.
     ::unlinkat(m_state_fd, log, 0);
     file = open_regular_at(m_state_fd, log, k_flags);
   }

@@ -74,7 +74,9 @@ bool FileWorkers::may_start(const wire::Frame& frame) const {
 }
 
 void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
-  if (may_start(frame)) {
+  if (frame.head.at("op") == "file.abandon") {
+    abandon(request, frame);
+  } else if (may_start(frame)) {
     start(request, frame);
   } else if (m_waiting_bytes + frame.body.size() > k_most_waiting_bytes) {
     refuse(request, "agent_busy", "too many requests about files wait already", "Try again in a moment");
@@ -82,6 +84,21 @@ void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
     m_waiting_bytes += frame.body.size();
     m_waiting.push_back({request, frame});
   }
+}
+
+/// A worker that is busy cannot be asked. It is dropped when it has finished, and then removes what it collected.
+void FileWorkers::abandon(std::uint64_t request, const wire::Frame& frame) {
+  const std::string staging = staging_of(frame);
+  const auto worker = std::find_if(m_workers.begin(), m_workers.end(),
+                                   [&](const Worker& it) { return !staging.empty() && it.staging == staging; });
+  if (worker != m_workers.end() && !worker->request) {
+    start(request, frame);
+    return;
+  }
+  if (worker != m_workers.end()) {
+    worker->is_abandoned = true;
+  }
+  m_answer({{{"id", request}}, ""});
 }
 
 void FileWorkers::start_waiting() {
@@ -199,7 +216,7 @@ void FileWorkers::finish(Position worker, const wire::Frame& frame) {
   }
   const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
                                   [](const Worker& it) { return !it.request && it.staging.empty(); });
-  if (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle) {
+  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle)) {
     drop(worker);  // it ends when it sees that nobody is there any more
   }
   start_waiting();

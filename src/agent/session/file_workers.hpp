@@ -42,7 +42,8 @@ class FileWorkers {
     std::optional<std::uint64_t> request{};
     bool searches = false;
     bool is_killable = false;
-    std::string staging{};  ///< token of the upload or copy that this worker is reserved for; empty if none
+    std::string staging{};      ///< token of the upload or copy that this worker is reserved for; empty if none
+    bool is_abandoned = false;  ///< its upload or copy was given up while it worked on a request
   };
   struct Waiting {
     std::uint64_t request;
@@ -53,6 +54,7 @@ class FileWorkers {
   [[nodiscard]] bool may_start(const wire::Frame& frame) const;
   void start(std::uint64_t request, const wire::Frame& frame);
   void start_waiting();
+  void abandon(std::uint64_t request, const wire::Frame& frame);
   Position find_for(const wire::Frame& frame);
   Position launch();
   void write_to(Position worker);

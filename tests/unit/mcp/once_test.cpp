@@ -51,6 +51,7 @@ class Desk {
 
   int edits = 0;
   bool cancels_itself = false;
+  std::optional<Error> error;
 
  private:
   Inbox m_inbox;
@@ -60,6 +61,9 @@ class Desk {
                           ++edits;
                           if (std::exchange(cancels_itself, false)) {
                             conversation->cancel_calls();
+                          }
+                          if (error) {
+                            return error_result(*error);
                           }
                           ToolResult result = result_of(arguments["bytes"]);
                           result.effect_complete = true;
@@ -93,6 +97,13 @@ TEST_CASE("once: a key is kept for an hour after its call ended") {
   once.finish(*began.attempt, result_of(10), ended);
   CHECK(make(once, "alice", "slow", ended + seconds(3600)).state == State::finished);
   CHECK(make(once, "alice", "slow", ended + seconds(3601)).state == State::first);
+}
+
+TEST_CASE("once: a clock reading from before the first call forgets no key") {
+  Once once;
+  make(once, "alice", "k", k_start + seconds(1));
+  make(once, "alice", "other", k_start);
+  CHECK(make(once, "alice", "k", k_start + seconds(1)).state == State::finished);
 }
 
 TEST_CASE("once: results are dropped before keys, and the outcome stays") {
@@ -191,6 +202,20 @@ TEST_CASE("call: a completed change counts as done even if the call was cancelle
   CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
   CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
   CHECK(desk.edits == 1);
+}
+
+TEST_CASE("call: a cancelled change with an unknown outcome is not made again") {
+  for (const bool is_unknown : {true, false}) {
+    CAPTURE(is_unknown);
+    Desk desk;
+    desk.cancels_itself = true;
+    desk.error = Error{"timed_out", "no reply", "", is_unknown};
+    desk.send("edit", "k", {{"bytes", 1}});
+    CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
+    desk.error.reset();
+    CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == is_unknown);
+    CHECK(desk.edits == (is_unknown ? 1 : 2));
+  }
 }
 
 TEST_CASE("call: a key beyond the owner's limit is refused and the call is not made") {

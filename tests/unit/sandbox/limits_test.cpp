@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sandbox/answer_fields.hpp"
+#include "support/program.hpp"
 #include "tools/output.hpp"
 #include "tools/toolbox.hpp"
 #include "unit/sandbox/world.hpp"
@@ -159,16 +160,48 @@ TEST_CASE("check_process: a call to a slow agent can be cancelled") {
 }
 
 TEST_CASE("sandbox: every request ends at the deadline of its call") {
-  const CallLimit over({}, Deadline::after(milliseconds(0)));
+  const auto brief = [] { return CallLimit({}, Deadline::after(milliseconds(50))); };
   World silent([](FakeAgent&, const wire::Frame&) {});
-  CHECK(code_of(silent.sandbox.read(k_process, sandbox::Stream::out, 0, 1, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.grep(k_process, {}, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.screen(k_process, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.list("local", 1, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.signal(k_process, 1, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.files().read({.path = "/a", .owner = "o"}, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.files().whole("/a", "o", 1, over)) == "timed_out");
-  CHECK(code_of(silent.sandbox.files().undo({"/a", "o", {}}, "", over)) == "timed_out");
+  CHECK(code_of(silent.sandbox.read(k_process, sandbox::Stream::out, 0, 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.grep(k_process, {}, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.screen(k_process, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.list("local", 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.signal(k_process, 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.files().read({.path = "/a", .owner = "o"}, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.files().whole("/a", "o", 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.files().undo({"/a", "o", {}}, "", brief())) == "timed_out");
+}
+
+TEST_CASE("sandbox: a call that is out of time sends no request") {
+  World world;
+  REQUIRE(world.sandbox.hello());
+  const CallLimit over({}, Deadline::after(milliseconds(0)));
+  const auto ended = world.sandbox.signal(k_process, 1, over);
+  CHECK(code_of(ended) == "timed_out");
+  CHECK_FALSE(ended.error().outcome_unknown);
+  CHECK(world.container.count("signal") == 0);
+}
+
+TEST_CASE("files: a transfer that is given up is abandoned, without waiting for the agent") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    if (request.head.at("op") == "ping") {
+      agent.answer(request);
+    }
+  });
+  const auto began = Clock::now();
+  const CallLimit brief({}, Deadline::after(milliseconds(50)));
+  SUBCASE("an upload") {
+    auto upload = world.sandbox.files().upload("/a");
+    const auto sent = upload.append("bytes", brief);
+    CHECK(code_of(sent) == "timed_out");
+    CHECK_FALSE(sent.error().outcome_unknown);
+    CHECK(sent.error().message.ends_with("the file was not changed"));
+  }
+  SUBCASE("a download") {
+    CHECK(code_of(world.sandbox.files().whole("/a", "o", 1, brief)) == "timed_out");
+  }
+  CHECK(Clock::now() - began < k_soon);
+  eventually("the agent is told", [&] { return world.container.count("file.abandon") == 1; });
 }
 
 TEST_CASE("files: forged fields in the reply to a read are a violation") {

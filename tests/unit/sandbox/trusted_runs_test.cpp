@@ -86,6 +86,29 @@ TEST_CASE("trusted runs: a month-old record is removed when another is added") {
   CHECK(runs.find(run_of("bb"), k_agent));
 }
 
+TEST_CASE("trusted runs: nothing is written or removed where the container can redirect it") {
+  const TemporaryDirectory home;
+  fs::create_directories(home / "mount");
+  fs::create_directory(home / "elsewhere");
+  const std::string old = home / "elsewhere/old.agent-1";
+  std::ofstream(old) << "x";
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(31 * 24));
+  ContainerRun shared = run_of();
+  shared.writable_mounts = {home / "mount"};
+  std::string directory = home / "mount/trusted-runs";
+  SUBCASE("a link to another directory") {
+    fs::create_directory_symlink(home / "elsewhere", directory);
+  }
+  SUBCASE("a link above the directory") {
+    fs::create_directory_symlink(home / "elsewhere", home / "mount/state");
+    directory = home / "mount/state/trusted-runs";
+  }
+  SUBCASE("no directory yet") {}
+  TrustedRuns(directory).add(shared, k_path);
+  CHECK(fs::exists(old));
+  CHECK(std::distance(fs::directory_iterator(home / "elsewhere"), {}) == 1);
+}
+
 TEST_CASE("trusted runs: nothing is recorded without a usable directory or container id") {
   const TemporaryDirectory home;
   std::ofstream(home / "file") << "x";

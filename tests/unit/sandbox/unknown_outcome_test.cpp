@@ -66,6 +66,15 @@ TEST_CASE("sandbox: an agent's error has a known outcome, unless the command may
   CHECK(unknown_after("io_error"));
 }
 
+TEST_CASE("files: a worker that died leaves the outcome of a change unknown") {
+  World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "worker_gone"); });
+  const auto written = world.sandbox.files().write({"/app/a", "o", {}}, {.bytes = "x"}, {});
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == "worker_gone");
+  CHECK(written.error().outcome_unknown);
+  CHECK(written.error().message.find("the change to /app/a may have been made") != std::string::npos);
+}
+
 TEST_CASE("sandbox: a malformed reply leaves the outcome unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"process", 1}}); });
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});

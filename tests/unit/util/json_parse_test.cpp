@@ -207,15 +207,18 @@ TEST_CASE("json_parse: the parse ends at the limit before more values are create
 
 TEST_CASE("json_parse: a long text is allocated once, with and without escapes") {
   std::string escaped;
+  std::string only_escapes;
   for (int i = 0; i < 100'000; ++i) {
     escaped += R"(a line of text that ends\n)";
+    only_escapes += R"(\n\n\u00e4\u20ac\ud83d\ude00)";
   }
-  for (const std::string& content : {std::string(3'000'000, 'x'), escaped, R"(\")" + std::string(3'000'000, 'x'),
-                                     std::string(3'000'000, 'x') + R"(\\)"}) {
+  for (const std::string& content : {std::string(3'000'000, 'x'), escaped, only_escapes,
+                                     R"(\")" + std::string(3'000'000, 'x'), std::string(3'000'000, 'x') + R"(\\)"}) {
     const std::string text = R"({"content": ")" + content + R"("})";
     const Counted counted = parse_counted(text, text.size() + 1000);
     REQUIRE(counted.parsed.problem == ParsedJson::Problem::none);
     CHECK(counted.claimed <= text.size() + 17 * 1024);
+    CHECK(counted.claimed >= json_heap_bytes(counted.parsed.value));
     CHECK(counted.parsed.value == json::parse(text));
   }
 }

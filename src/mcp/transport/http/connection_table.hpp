@@ -12,11 +12,11 @@ namespace dockbridge::mcp::http {
 
 /// Decides which connections are kept. A connection that waits for the head of a request can be evicted for a new one,
 /// so idle connections lock nobody out. A connection that serves a request is never evicted. An unauthenticated client
-/// cannot make its connections look busy: a request counts from the end of its head until its response, and a request
-/// without a token gets its response at once.
+/// cannot keep its connections busy: a request counts from the end of its head until its response, and a request
+/// without a token gets its response at once. The exceptions, /healthz and /readyz, are few at a time.
 ///
-/// Each address has a limit, so that one address cannot displace another's connections. The limit is half of all
-/// connections rather than less, because all local clients and all clients behind a reverse proxy share one address.
+/// Each address has a limit, so that one address cannot take all connections. The limit is two thirds of them
+/// rather than less, because all local clients and all clients behind a reverse proxy share one address.
 /// Not thread-safe.
 class ConnectionTable {
  public:

@@ -27,11 +27,14 @@ struct Limits {
   milliseconds idle_time{75'000};   ///< between two requests
   milliseconds write_time{30'000};  ///< for a client that does not read
   milliseconds keep_alive{15'000};  ///< between two signs of life on a stream of events
-  std::size_t connections = 1024;
-  std::size_t connections_per_address = 512;
+  std::size_t connections = 1536;
+  std::size_t connections_per_address = 1024;
+  /// Streams and requests of one owner take at most half of an address's connections, so that other owners at the same
+  /// address are served.
   std::size_t streams_per_owner = 256;
   std::size_t requests_per_owner = 256;  ///< that run at a time
   std::size_t calls_per_owner = 256;     ///< running at the same time, including calls whose request has ended
+  std::size_t health_requests = 8;       ///< running at the same time, from clients without a token
   double rate_per_owner = 10'000;        ///< requests a second
   std::size_t sessions_per_owner = 100;
   milliseconds session_idle{3'600'000};

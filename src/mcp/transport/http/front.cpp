@@ -87,6 +87,7 @@ Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins 
       m_requests(limits.requests_per_owner),
       m_streams(limits.streams_per_owner),
       m_calls(limits.calls_per_owner),
+      m_health_requests(limits.health_requests),
       m_rate(limits.rate_per_owner),
       m_bodies(joint_bodies(limits), joint_bodies(limits) / 2) {}
 
@@ -140,6 +141,11 @@ Response Front::serve_health(const Request& request) {
     return refused(caller.error().status, "a bearer token is needed");
   }
   const bool has_token = caller && !m_access.open();
+  // These paths wait for the agent or the engine. Many such requests would take the connections of other clients.
+  const auto claim = has_token ? nullptr : m_health_requests.claim("");
+  if (!has_token && !claim) {
+    return too_many("health requests");
+  }
   Response response;
   if (request.path == "/metrics") {
     response.content_type = "text/plain; version=0.0.4";

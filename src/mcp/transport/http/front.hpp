@@ -80,6 +80,7 @@ class Front {
   Quota m_requests;
   Quota m_streams;
   Quota m_calls;
+  Quota m_health_requests;
   Rate m_rate;
   MessageMemory m_bodies;
   std::atomic<bool> m_stopping{false};

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <future>
 #include <vector>
 
 #include "support/program.hpp"
@@ -74,6 +76,43 @@ TEST_CASE("http: the connections of one address that serve requests are limited"
     CHECK(connection.receive().status == 200);
   }
   CHECK(server.list().status == 200);
+}
+
+TEST_CASE("http: one owner leaves half of an address's connections to others") {
+  const http::Limits limits;
+  CHECK(limits.streams_per_owner + limits.requests_per_owner <= limits.connections_per_address / 2);
+  CHECK(limits.connections_per_address < limits.connections);
+}
+
+TEST_CASE("http: health requests without a token are few at a time") {
+  std::promise<void> answered;
+  const auto engine = answered.get_future().share();
+  std::atomic<int> waiting = 0;
+  HttpSettings settings;
+  settings.health.ready = [&](bool has_token) -> Result<json> {
+    if (!has_token) {
+      ++waiting;
+      engine.wait();
+    }
+    return json{{"status", "ok"}};
+  };
+  const Running server(limits([](http::Limits& l) { l.health_requests = 2; }), {{"alice", k_secret}}, settings);
+  std::vector<HttpConnection> slow;
+  for (int i = 0; i < 2; ++i) {
+    slow.push_back(server.connect());
+    slow.back().send_request("GET", "/readyz", {}, "");
+  }
+  eventually("both wait for the engine", [&] { return waiting == 2; });
+  const HttpAnswer refused = server.connect().request("GET", "/readyz", {});
+  CHECK(refused.status == 429);
+  CHECK(refused.header("Retry-After") == "1");
+  CHECK(server.connect().request("GET", "/readyz", k_alice).status == 200);
+  CHECK(server.list(k_alice).status == 200);
+  answered.set_value();
+  for (HttpConnection& connection : slow) {
+    CHECK(connection.receive().status == 200);
+  }
+  CHECK(server.connect().request("GET", "/readyz", {}).status == 200);
 }
 
 TEST_CASE("http: one owner's sessions do not use up another's") {

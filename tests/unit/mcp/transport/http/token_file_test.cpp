@@ -90,7 +90,7 @@ TEST_CASE("token_file: a repeated key is an error") {
 
 TEST_CASE("token_file: one name with different rights, or one secret twice, is an error") {
   const std::string first = R"({"name": "ci", "token": "0123456789abcdef-secret", "tools": ["file_read"]},)";
-  CHECK(holds(complaint(first + R"({"name": "ci", "token": "fedcba9876543210-secret"})"), "token 'ci' is there twice"));
+  CHECK(holds(complaint(first + R"({"name": "ci", "token": "fedcba9876543210-secret"})"), "token 'ci' appears twice"));
   CHECK(
       holds(complaint(first + R"({"name": "ci", "token": "fedcba9876543210-secret", "tools": ["file_ls"]})"), "'ci'"));
   const std::string same = complaint(first + R"({"name": "me", "token": "0123456789abcdef-secret"})");
