@@ -26,27 +26,6 @@ Error changed(const std::string& path) {
           "Copy it again when nothing writes to it"};
 }
 
-/// Returns fewer bytes than `size` only at the end of the file.
-Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path) {
-  std::string bytes(size, '\0');
-  std::size_t filled = 0;
-  while (filled < size) {
-    const ssize_t got = ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0 && errno != EAGAIN) {
-      return fail(file_error(path, errno));
-    }
-    if (got <= 0) {
-      break;
-    }
-    filled += static_cast<std::size_t>(got);
-  }
-  bytes.resize(filled);
-  return bytes;
-}
-
 void feed_zeros(RevisionHash& hash, std::uint64_t count) {
   static const std::string k_zeros(k_chunk_bytes, '\0');
   while (count > 0) {

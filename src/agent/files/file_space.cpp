@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -82,6 +83,26 @@ Error file_error(const std::string& path, int number) {
       return {"io_error", fmt::format("'{}': {}", name, std::strerror(number)),
               "Look at it with a command, for example stat"};
   }
+}
+
+Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path) {
+  std::string bytes(size, '\0');
+  std::size_t filled = 0;
+  while (filled < size) {
+    const ssize_t got = ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0 && errno != EAGAIN) {
+      return fail(file_error(path, errno));
+    }
+    if (got <= 0) {
+      break;
+    }
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
 }
 
 Result<Fd> ResolvedFile::open_for_reading() const {

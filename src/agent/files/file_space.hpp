@@ -11,6 +11,8 @@ namespace dockbridge::agent {
 
 /// An errno value about a file, as an error that says what to do.
 Error file_error(const std::string& path, int number);
+/// Reads `size` bytes from `offset` on; fewer at the end of the file or of a pseudo file. `path` is for the error.
+Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path);
 
 /// A file that is there. `handle` is of the kind O_PATH: nothing was opened that could block or have an effect.
 struct ResolvedFile {

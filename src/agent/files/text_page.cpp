@@ -1,10 +1,8 @@
 #include "agent/files/text_page.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
@@ -100,27 +98,6 @@ std::uint64_t lines_to_skip(std::int64_t offset, std::uint64_t total) {
   }
   const auto from_end = static_cast<std::uint64_t>(-offset);
   return total > from_end ? total - from_end : 0;
-}
-
-/// At most `size` bytes from `offset` on, fewer at the end of the file or of what a pseudo file has to say.
-Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path) {
-  std::string bytes(size, '\0');
-  std::size_t filled = 0;
-  while (filled < size) {
-    const ssize_t got = ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0 && errno != EAGAIN) {
-      return fail(file_error(path, errno));
-    }
-    if (got <= 0) {
-      break;
-    }
-    filled += static_cast<std::size_t>(got);
-  }
-  bytes.resize(filled);
-  return bytes;
 }
 
 void decode_whole(FileContent& content, const PageRequest& request) {
