@@ -62,12 +62,11 @@ class ProcessCensus {
   [[nodiscard]] std::optional<Count> take() const {
     Count count;
     for (const std::string& owner : m_owners) {
-      const auto list =
-          m_sandbox.is_connected() ? std::optional(m_sandbox.list(owner, k_most_counted, {})) : std::nullopt;
-      if (!list || !*list) {
+      const auto list = m_sandbox.list(owner, k_most_counted, {}, sandbox::Connect::never);
+      if (!list) {
         return std::nullopt;
       }
-      for (const wire::ProcessState& state : (*list)->processes) {
+      for (const wire::ProcessState& state : list->processes) {
         ++count[std::string(wire::name_of(state.phase))];
       }
     }
@@ -90,9 +89,8 @@ std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& ce
   text += fmt::format("dockbridge_agent_reconnects_total {}\n", sandbox.reconnections());
   text += mcp::metric_head("dockbridge_agent_round_trip_seconds", "gauge",
                            "How long the agent took to answer a ping just now.");
-  const auto took = sandbox.is_connected() ? std::optional(sandbox.round_trip()) : std::nullopt;
-  if (took && *took) {
-    text += fmt::format("dockbridge_agent_round_trip_seconds {}\n", std::chrono::duration<double>(**took).count());
+  if (const auto took = sandbox.round_trip()) {
+    text += fmt::format("dockbridge_agent_round_trip_seconds {}\n", std::chrono::duration<double>(*took).count());
   }
   return text;
 }

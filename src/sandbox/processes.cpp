@@ -284,8 +284,9 @@ Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& 
   return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
 }
 
-Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most, const CallLimit& limit) {
-  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, limit);
+Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most, const CallLimit& limit,
+                                  Connect may_connect) {
+  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, limit, may_connect);
   if (!answer) {
     return fail(answer.error());
   }

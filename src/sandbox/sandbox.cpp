@@ -55,10 +55,13 @@ Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
       m_files(*this, m_settings.file_root),
       m_launcher(m_channel, m_settings.workdir, m_settings.retention, TrustedRuns(m_settings.trusted_runs_directory)) {}
 
-Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop) {
+Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop, Connect may_connect) {
   std::unique_lock lock(m_mutex);
   if (m_session && m_session->connection->alive()) {
     return *m_session;
+  }
+  if (may_connect == Connect::never) {
+    return fail("connection_lost", "there is no connection to the container");
   }
   if (const auto attempt = m_attempt) {
     m_attempt_ended.wait(lock, stop, [&] { return attempt->has_value(); });
@@ -121,8 +124,9 @@ Error Sandbox::explain(const Session& session, const Error& error) {
   return reason;
 }
 
-Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds patience, const CallLimit& limit) {
-  const auto current = session(limit.stop());
+Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds patience, const CallLimit& limit,
+                                 Connect may_connect) {
+  const auto current = session(limit.stop(), may_connect);
   return current ? call(*current, std::move(head), body, patience, limit) : fail(current.error());
 }
 
@@ -236,7 +240,7 @@ std::uint64_t Sandbox::reconnections() {
 
 Result<Clock::duration> Sandbox::round_trip() {
   const auto began = Clock::now();
-  const auto pong = ask({{"op", "ping"}}, {}, k_inspect_patience, {});
+  const auto pong = ask({{"op", "ping"}}, {}, k_inspect_patience, {}, Connect::never);
   return pong ? Result<Clock::duration>(Clock::now() - began) : fail(pong.error());
 }
 

@@ -117,6 +117,9 @@ struct ProcessList {
   std::uint64_t left_out = 0;
 };
 
+/// Whether a request may connect to the container, and so start it.
+enum class Connect { if_needed, never };
+
 /// The host's view of one container. Connects when it is first used, reconnects after a loss, and starts nothing
 /// twice. Any thread may call; calls run side by side. Every wait is bounded.
 class Sandbox {
@@ -134,13 +137,11 @@ class Sandbox {
   Result<Hello> hello(const std::stop_token& stop = {});
   /// The host directories that the container can write to. Connects if need be.
   Result<std::vector<std::string>> writable_mounts(const std::stop_token& stop);
-  /// Looks only, and makes no connection.
-  [[nodiscard]] bool is_connected() { return present_hello().has_value(); }
   /// The greeting of the current connection; nullopt if there is no connection. Does not connect.
   [[nodiscard]] std::optional<Hello> present_hello();
   /// How many connections have taken the place of one that was lost.
   [[nodiscard]] std::uint64_t reconnections();
-  /// The time that the agent takes to answer nothing.
+  /// Round-trip time of a ping to the agent. Does not connect.
   Result<Clock::duration> round_trip();
   [[nodiscard]] const std::string& workdir() const { return m_settings.workdir; }
   [[nodiscard]] std::string container_name() const { return m_channel.container_name(); }
@@ -149,7 +150,8 @@ class Sandbox {
   /// Sends a request over the current connection without waiting for a reply. Does nothing if there is no connection.
   void post(nlohmann::json head);
   /// A request in the words of docs/agent-protocol.md. Not repeated after a loss.
-  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, const CallLimit& limit);
+  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, const CallLimit& limit,
+                          Connect may_connect = Connect::if_needed);
   /// The agent is not to be believed any more: the next call starts another.
   tl::unexpected<Error> drop_session(Error error);
 
@@ -163,7 +165,8 @@ class Sandbox {
                            const CallLimit& limit);
   Result<GrepResult> grep(const std::string& process, const GrepRequest& request, const CallLimit& limit);
   /// The newest of an owner's processes, at most so many.
-  Result<ProcessList> list(const std::string& owner, std::size_t most, const CallLimit& limit);
+  Result<ProcessList> list(const std::string& owner, std::size_t most, const CallLimit& limit,
+                           Connect may_connect = Connect::if_needed);
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
                            std::optional<Once> once = {}, const CallLimit& limit = {});
@@ -187,7 +190,7 @@ class Sandbox {
   };
 
   /// A live connection, made if there is none. One caller makes it; those who come meanwhile share what becomes of it.
-  Result<Session> session(const std::stop_token& stop = {});
+  Result<Session> session(const std::stop_token& stop, Connect may_connect = Connect::if_needed);
   Result<Session> connect(bool again);
   Result<wire::Frame> call(const Session& current, nlohmann::json head, std::string_view body, milliseconds patience,
                            const CallLimit& limit);

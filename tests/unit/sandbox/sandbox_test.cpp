@@ -18,6 +18,15 @@ using sandbox::Condition;
 using sandbox::Sandbox;
 using sandbox::Stream;
 
+TEST_CASE("sandbox: a request that may not connect finds no connection, and makes none") {
+  World world;
+  CHECK(code_of(world.sandbox.round_trip()) == "connection_lost");
+  CHECK(code_of(world.sandbox.list("local", 10, {}, sandbox::Connect::never)) == "connection_lost");
+  CHECK(world.container.prepared() == 0);
+  REQUIRE(world.sandbox.hello());
+  CHECK(world.sandbox.round_trip());
+}
+
 TEST_CASE("a sandbox connects when it is first used and not before") {
   World world;
   CHECK(world.sandbox.container_name() == "box");
