@@ -1,6 +1,7 @@
 #include "docker/tar.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -209,6 +210,54 @@ TEST_CASE("tar reader: only the very same content counts as expected") {
       CHECK(member.has_expected_content == (member.name == "same" || member.name == "again"));
     }
   }
+}
+
+namespace {
+
+/// The header of a file, changed to another type and with a new checksum.
+std::string header_of(std::size_t size, char type, std::string_view size_field = {}) {
+  std::string header = make_tar({{"a", 0644, std::string(size, 'n')}}).substr(0, 512);
+  header[156] = type;
+  header.replace(124, size_field.size(), size_field);
+  header.replace(148, 8, "        ");
+  unsigned sum = 0;
+  for (const char c : header) {
+    sum += static_cast<unsigned char>(c);
+  }
+  const std::string digits = fmt::format("{:06o}", sum);
+  return header.replace(148, digits.size(), digits).replace(154, 1, 1, '\0');
+}
+
+}  // namespace
+
+TEST_CASE("tar reader: only a file has the expected content") {
+  const auto members = members_of(system_tar({"--format=pax"}), 512, "");
+  REQUIRE(members.size() == 4);
+  for (const TarMember& member : members) {
+    CAPTURE(member.name);
+    CHECK_FALSE(member.has_expected_content);
+  }
+}
+
+TEST_CASE("tar reader: a link has no content, whatever its size") {
+  const auto members = members_of(header_of(700, '1') + make_tar({{"b", 0644, "x"}}), 512, "x");
+  REQUIRE(members.size() == 2);
+  CHECK(members[0].type == '1');
+  CHECK(members[1].name == "b");
+}
+
+TEST_CASE("tar reader: sizes beyond the limits are an error") {
+  const std::string huge("\x80\0\0\0\x20\0\0\0\0\0\0\0", 12);  // 2 to the power of 61
+  for (const std::string& header : {header_of(64 * 1024 + 1, 'L'), header_of(0, '0', huge)}) {
+    TarReader reader("content");
+    reader.feed(header);
+    const auto member = reader.next();
+    REQUIRE_FALSE(member);
+    CHECK(member.error().code == "engine_error");
+  }
+  TarReader reader("content");
+  reader.feed(header_of(64 * 1024, 'L'));
+  CHECK(reader.next());
 }
 
 TEST_CASE("tar reader: bytes that are no archive are an error") {

@@ -52,23 +52,32 @@ class Desk {
   int edits = 0;
   bool cancels_itself = false;
   std::optional<Error> error;
+  bool asks_first = false;
 
  private:
   Inbox m_inbox;
   int m_id = 0;
   Log m_log{-1, LogLevel::off, LogFormat::text};
-  const Server m_server{{"test", "Test", "1", ""}, {{tool("edit", [this](const json& arguments, const CallContext&) {
-                          ++edits;
-                          if (std::exchange(cancels_itself, false)) {
-                            conversation->cancel_calls();
-                          }
-                          if (error) {
-                            return error_result(*error);
-                          }
-                          ToolResult result = result_of(arguments["bytes"]);
-                          result.effect_complete = true;
-                          return result;
-                        })}}};
+  const Server m_server{{"test", "Test", "1", ""},
+                        {{tool("edit",
+                               [this](const json& arguments, const CallContext&) {
+                                 ++edits;
+                                 if (std::exchange(cancels_itself, false)) {
+                                   conversation->cancel_calls();
+                                 }
+                                 if (error) {
+                                   return error_result(*error);
+                                 }
+                                 if (std::exchange(asks_first, false)) {
+                                   ToolResult question;
+                                   question.input_required = InputRequired{};
+                                   return question;
+                                 }
+                                 ToolResult result = result_of(arguments["bytes"]);
+                                 result.effect_complete = true;
+                                 return result;
+                               }),
+                          tool("other", [](const json&, const CallContext&) { return result_of(1); })}}};
 
  public:
   Hub hub{m_server, m_log};
@@ -104,6 +113,11 @@ TEST_CASE("once: a clock reading from before the first call forgets no key") {
   make(once, "alice", "k", k_start + seconds(1));
   make(once, "alice", "other", k_start);
   CHECK(make(once, "alice", "k", k_start + seconds(1)).state == State::finished);
+
+  Once later;
+  make(later, "alice", "k", k_start + std::chrono::hours(3));
+  make(later, "alice", "other", k_start);  // further back than a key is kept
+  CHECK(make(later, "alice", "k", k_start + std::chrono::hours(3)).state == State::finished);
 }
 
 TEST_CASE("once: results are dropped before keys, and the outcome stays") {
@@ -129,14 +143,14 @@ TEST_CASE("once: a result beyond the owner's limit displaces no other") {
 }
 
 TEST_CASE("once: the owner with the most result bytes loses its oldest result first") {
-  Once once({.result_bytes = 100'000, .result_bytes_per_owner = 80'000});
+  Once once({.result_bytes = 60'000, .result_bytes_per_owner = 50'000});  // two results for alice, or alice and bob
   make(once, "bob", "b", k_start, 20'000);
-  for (int i = 0; i < 10; ++i) {
-    make(once, "alice", fmt::format("a{}", i), k_start, 20'000);
-  }
+  make(once, "alice", "a0", k_start, 20'000);
+  CHECK(make(once, "alice", "a0", k_start).state == State::finished);
+  make(once, "alice", "a1", k_start, 20'000);
   CHECK(make(once, "bob", "b", k_start).state == State::finished);
-  CHECK(make(once, "alice", "a9", k_start).state == State::finished);
-  CHECK(make(once, "alice", "a5", k_start).state == State::forgotten);
+  CHECK(make(once, "alice", "a0", k_start).state == State::forgotten);
+  CHECK(make(once, "alice", "a1", k_start).state == State::finished);
 }
 
 TEST_CASE("once: a full table refuses new keys of only its owner, until some expire") {
@@ -171,6 +185,39 @@ TEST_CASE("once: the outcome of an error is its code") {
   const auto again = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
   CHECK(again.outcome.is_error());
   CHECK(again.outcome.text() == "no_match");
+}
+
+TEST_CASE("once: the outcome of a protocol error is an error") {
+  ToolResult result;
+  result.protocol_error = ProtocolError{};
+  CHECK(OnceOutcome(result).is_error());
+  CHECK(OnceOutcome(result).text() == "protocol_error");
+}
+
+TEST_CASE("once: an expired key leaves no result behind") {
+  OnceKeys keys(100'000);
+  keys.put({'1'}, {.finished_s = 1}, std::make_shared<const ToolResult>(result_of(1000)));
+  keys.put({'2'}, {.finished_s = 3}, std::make_shared<const ToolResult>(result_of(1)));
+  const std::size_t both = keys.result_bytes();
+  keys.expire(2);
+  CHECK(keys.size() == 1);
+  CHECK(keys.result_bytes() + 1000 <= both);
+  CHECK_FALSE(keys.result({'1'}));
+  CHECK(keys.result({'2'}));
+}
+
+TEST_CASE("once: every part of a result counts towards the limit") {
+  const std::string large(60'000, 'x');
+  ToolResult structured = result_of(1);
+  structured.structured = {{"value", large}};
+  ToolResult blocks = result_of(1);
+  blocks.more_content = {{{"type", "text"}, {"text", large}}};
+  for (const ToolResult& result : {result_of(large.size()), structured, blocks}) {
+    OnceKeys keys(50'000);
+    keys.put({'k'}, {}, std::make_shared<const ToolResult>(result));
+    CHECK(keys.size() == 1);
+    CHECK_FALSE(keys.result({'k'}));
+  }
 }
 
 TEST_CASE("once: a key without its result takes about 150 bytes") {
@@ -226,4 +273,26 @@ TEST_CASE("call: a key beyond the owner's limit is refused and the call is not m
   }
   CHECK(desk.call("edit", "new", {{"bytes", 1}})["structuredContent"]["error"]["code"] == "too_many_keys");
   CHECK(desk.edits == 0);
+}
+
+TEST_CASE("call: a key of more than 200 bytes is refused and the call is not made") {
+  Desk desk;
+  CHECK(desk.call("edit", std::string(200, 'k'), {{"bytes", 1}})["isError"] == false);
+  const json refused = desk.call("edit", std::string(201, 'k'), {{"bytes", 1}});
+  CHECK(refused["structuredContent"]["error"]["code"] == "bad_idempotency_key");
+  CHECK(desk.edits == 1);
+}
+
+TEST_CASE("call: the key of one tool's call is a conflict for another tool") {
+  Desk desk;
+  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
+  CHECK(desk.call("other", "k", {{"bytes", 1}})["structuredContent"]["error"]["code"] == "idempotency_conflict");
+}
+
+TEST_CASE("call: a question to the client does not use up the key") {
+  Desk desk;
+  desk.asks_first = true;
+  desk.call("edit", "k", {{"bytes", 1}});
+  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
+  CHECK(desk.edits == 2);
 }

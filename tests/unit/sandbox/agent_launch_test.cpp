@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sandbox/agent_image.hpp"
+#include "sandbox/trusted_runs.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/sandbox/world.hpp"
 
@@ -109,6 +111,32 @@ TEST_CASE("launcher: other servers start an agent without examining it again") {
   restarted.container.set_run({"0123456789abcdef", "2026-01-02T00:00:00Z"});
   CHECK(restarted.sandbox.hello());
   CHECK(restarted.container.examined() == 1);
+}
+
+TEST_CASE("launcher: a record of any other path than the agent's places is ignored") {
+  const TemporaryDirectory state;
+  sandbox::Sandbox::Settings settings;
+  settings.trusted_runs_directory = state / "trusted-runs";
+  const std::string elsewhere = "/tmp/" + sandbox::agent_file_name();
+  sandbox::TrustedRuns(settings.trusted_runs_directory).add({"0123456789abcdef", "2026-01-01T00:00:00Z"}, elsewhere);
+  World world(behave_well, settings);
+  CHECK(world.sandbox.hello());
+  CHECK(world.container.examined() == 1);
+  REQUIRE(world.container.started().size() == 1);
+  CHECK(world.container.started().front() != elsewhere);
+}
+
+TEST_CASE("launcher: an agent that is recorded but missing is placed again") {
+  const TemporaryDirectory state;
+  sandbox::Sandbox::Settings settings;
+  settings.trusted_runs_directory = state / "trusted-runs";
+  World first(behave_well, settings);
+  CHECK(first.sandbox.hello());
+
+  World second(behave_well, settings);
+  second.container.set_usable_bases({"/"});
+  CHECK(second.sandbox.hello());
+  CHECK(second.container.placed().size() == 1);
 }
 
 TEST_CASE("launcher: without owners only what was put below / just now is started") {

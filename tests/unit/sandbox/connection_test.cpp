@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -75,6 +76,59 @@ class Deaf : public sandbox::ByteStream {
   std::atomic<int>& m_writes;
   std::string m_greeting = greeting(hello_head());
 };
+
+/// What the agent at the end of a `Narrow` stream does, and what it has taken at once.
+struct Narrow {
+  enum class Mode { one_byte, one_byte_per_turn, all, broken };
+
+  std::atomic<Mode> mode = Mode::one_byte;
+  std::atomic<int> writes = 0;
+
+  std::vector<std::string> taken() {
+    const std::lock_guard lock(m_mutex);
+    return m_taken;
+  }
+  Result<std::size_t> take(std::string_view bytes) {
+    const std::lock_guard lock(m_mutex);
+    const int before = writes++;
+    const Mode now = mode;
+    if (now == Mode::broken) {
+      return fail("stream_ended", "the stream ended");
+    }
+    if (now == Mode::all) {
+      m_taken.emplace_back(bytes);
+      return bytes.size();
+    }
+    return now == Mode::one_byte ? (before == 0 ? 1 : 0) : (before % 2 == 0 ? 1 : 0);
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::vector<std::string> m_taken;
+};
+
+/// A stream on which the agent greets and takes as much as the test says.
+class NarrowStream : public sandbox::ByteStream {
+ public:
+  explicit NarrowStream(Narrow& narrow) : m_narrow(narrow) {}
+  [[nodiscard]] int read_fd() const override { return -1; }
+  [[nodiscard]] int write_fd() const override { return -1; }
+  Result<std::size_t> read(std::span<char> buffer) override {
+    return std::exchange(m_greeting, {}).copy(buffer.data(), buffer.size());
+  }
+  Result<std::size_t> write(std::string_view bytes) override { return m_narrow.take(bytes); }
+  [[nodiscard]] std::string complaint() override { return {}; }
+
+ private:
+  Narrow& m_narrow;
+  std::string m_greeting = greeting(hello_head());
+};
+
+std::unique_ptr<Connection> connect(Narrow& narrow) {
+  auto opened = Connection::open(std::make_unique<NarrowStream>(narrow), Deadline::after(k_patience));
+  REQUIRE(opened);
+  return std::move(*opened);
+}
 
 }  // namespace
 
@@ -324,7 +378,9 @@ TEST_CASE("a call that is told to stop does so while it waits, and no other with
   const auto first_request = c.next_request();
   const auto second_request = c.next_request();
   source.request_stop();
-  CHECK(error_of(stopped).code == "cancelled");
+  const Error error = error_of(stopped);
+  CHECK(error.code == "cancelled");
+  CHECK(error.outcome_unknown);
   CHECK(c.connection->alive());
   c.agent.answer(first_request);
   c.agent.answer(second_request);
@@ -342,7 +398,9 @@ TEST_CASE("a call that is told to stop before it begins does not wait") {
 TEST_CASE("an agent that does not even answer a ping is silent, long before the call's own deadline") {
   Connected c;
   auto call = c.call({{"op", "wait"}});
-  CHECK(error_of(call).code == "agent_silent");
+  const Error error = error_of(call);
+  CHECK(error.code == "agent_silent");
+  CHECK(error.outcome_unknown);
   auto request = c.next_request();
   CHECK(request.head["op"] == "wait");
   const auto cancellation = c.next_request();
@@ -417,4 +475,51 @@ TEST_CASE("a connection whose agent takes nothing can be let go of, also when so
   }
   CHECK(writes > before);  // by the thread that looks after a connection when nobody calls
   connection->reset();
+}
+
+TEST_CASE("connection: a cancellation goes out with its request, before others that wait") {
+  Narrow narrow;
+  const auto connection = connect(narrow);
+  std::stop_source source;
+  auto stopped = std::async(std::launch::async, [&] {
+    return connection->call({{"op", "first"}}, {}, Deadline::after(k_patience), source.get_token());
+  });
+  const auto deadline = Deadline::after(k_patience);
+  while (narrow.writes == 0 && !deadline.passed()) {
+    std::this_thread::yield();
+  }
+  connection->post({{"op", "second"}});
+  source.request_stop();
+  CHECK(error_of(stopped).code == "cancelled");
+  narrow.mode = Narrow::Mode::all;
+  while (narrow.taken().size() < 2 && !deadline.passed()) {
+    connection->alive();
+  }
+  const auto taken = narrow.taken();
+  REQUIRE(taken.size() == 2);
+  CHECK(taken[0].find("first") != std::string::npos);
+  CHECK(taken[0].find("cancel") != std::string::npos);
+  CHECK(taken[1].find("second") != std::string::npos);
+}
+
+TEST_CASE("connection: a request unsent when the stream broke has a known outcome") {
+  Narrow narrow;
+  const auto connection = connect(narrow);
+  const auto begun = connection->call({{"op", "first"}}, {}, Deadline::after(milliseconds(10)), {});
+  REQUIRE_FALSE(begun);
+  CHECK(begun.error().outcome_unknown);
+  narrow.mode = Narrow::Mode::broken;
+  const auto unsent = connection->call({{"op", "second"}}, {}, Deadline::after(k_patience), {});
+  REQUIRE_FALSE(unsent);
+  CHECK(unsent.error().code == "connection_lost");
+  CHECK_FALSE(unsent.error().outcome_unknown);
+}
+
+TEST_CASE("connection: an agent that takes a request slowly is not silent") {
+  Narrow narrow;
+  narrow.mode = Narrow::Mode::one_byte_per_turn;
+  const auto connection = connect(narrow);
+  const auto late = connection->call({{"op", "start"}}, "a body", Deadline::after(milliseconds(4500)), {});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == "timed_out");
 }

@@ -204,6 +204,45 @@ TEST_CASE("files: a transfer that is given up is abandoned, without waiting for 
   eventually("the agent is told", [&] { return world.container.count("file.abandon") == 1; });
 }
 
+TEST_CASE("files: a transfer that is complete or never began is not abandoned") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    const std::string op = request.head.at("op");
+    if (op == "file.write") {
+      agent.answer(request, change_answer(), "abc\n");
+    } else if (op == "file.open") {
+      agent.answer(request, {{"size", 3}, {"mode", 0644}, {"kind", "text"}});
+    } else if (op == "file.next") {
+      agent.answer(request, {{"offset", 0}, {"checked", 3}, {"revision", std::string(32, 'a')}}, "abc");
+    } else {
+      agent.answer(request);
+    }
+  });
+  sandbox::Files& files = world.sandbox.files();
+  REQUIRE(world.sandbox.hello());
+  SUBCASE("an upload") {
+    auto upload = files.upload("/a");
+    REQUIRE(upload.append("abc\n", {}));
+    REQUIRE(upload.finish({"/a", "o", {}}, {}, {}));
+  }
+  SUBCASE("an upload of nothing") {
+    const auto upload = files.upload("/a");
+  }
+  SUBCASE("a download") {
+    CHECK(files.whole("/a", "o", 10, {})->bytes == "abc");
+  }
+  (void)world.sandbox.signal(k_process, 1, CallLimit());  // answered after all that was sent before
+  CHECK(world.container.count("signal") == 1);
+  CHECK(world.container.count("file.abandon") == 0);
+}
+
+TEST_CASE("files: a change is made even if its call was stopped") {
+  std::stop_source source;
+  source.request_stop();
+  CHECK(answered(change_answer(), "abc\n", [&](sandbox::Files& files) {
+    return files.write({"/a", "o", {}}, {"abc\n"}, source.get_token());
+  }));
+}
+
 TEST_CASE("files: forged fields in the reply to a read are a violation") {
   REQUIRE(read_with(read_answer()));
   const json huge = ~std::uint64_t{0};

@@ -86,6 +86,27 @@ TEST_CASE("trusted runs: a month-old record is removed when another is added") {
   CHECK(runs.find(run_of("bb"), k_agent));
 }
 
+TEST_CASE("trusted runs: old files that are no records are kept") {
+  const TemporaryDirectory home;
+  std::ofstream(home / "notes") << "x";
+  fs::create_directory(home / "directory.agent-1");
+  for (const char* name : {"notes", "directory.agent-1"}) {
+    fs::last_write_time(home / name, fs::file_time_type::clock::now() - std::chrono::hours(31 * 24));
+  }
+  TrustedRuns(home.path()).add(run_of(), k_path);
+  CHECK(fs::exists(home / "notes"));
+  CHECK(fs::exists(home / "directory.agent-1"));
+}
+
+TEST_CASE("trusted runs: nothing is recorded in a mount that had to be created") {
+  const TemporaryDirectory home;
+  const TrustedRuns runs(home / "mount/trusted-runs");
+  ContainerRun shared = run_of();
+  shared.writable_mounts = {home / "mount"};
+  runs.add(shared, k_path);
+  CHECK_FALSE(runs.find(run_of(), k_agent));
+}
+
 TEST_CASE("trusted runs: nothing is written or removed where the container can redirect it") {
   const TemporaryDirectory home;
   fs::create_directories(home / "mount");

@@ -212,8 +212,9 @@ TEST_CASE("json_parse: a long text is allocated once, with and without escapes")
     escaped += R"(a line of text that ends\n)";
     only_escapes += R"(\n\n\u00e4\u20ac\ud83d\ude00)";
   }
-  for (const std::string& content : {std::string(3'000'000, 'x'), escaped, only_escapes,
-                                     R"(\")" + std::string(3'000'000, 'x'), std::string(3'000'000, 'x') + R"(\\)"}) {
+  for (const std::string& content :
+       {std::string(3'000'000, 'x'), escaped, only_escapes, R"(\")" + std::string(3'000'000, 'x'),
+        std::string(3'000'000, 'x') + R"(\\)", std::string(3'000'000, 'x') + R"(\n\n)"}) {
     const std::string text = R"({"content": ")" + content + R"("})";
     const Counted counted = parse_counted(text, text.size() + 1000);
     REQUIRE(counted.parsed.problem == ParsedJson::Problem::none);

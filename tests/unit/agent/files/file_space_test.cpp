@@ -314,6 +314,42 @@ TEST_CASE("file space: at most 40 absolute links are followed, none out of the r
   }
 }
 
+TEST_CASE("file space: nothing is above the root that an absolute link leads to") {
+  const Confined confined;
+  fs::create_directory(confined.root / "sub");
+  fs::create_symlink(confined.root, confined.root / "sub" / "top");
+  fs::create_symlink(confined.root / "file", confined.root / "leaf");
+  const FileSpace space = confined.space();
+  CHECK(space.find(confined.at("sub/top/file")));
+  CHECK(code_of(space.find(confined.at("sub/top/.."))) == "outside_root");
+  CHECK(code_of(space.find(confined.at("sub/top/../file"))) == "outside_root");
+  CHECK(code_of(space.place_for(confined.at("leaf/below"), true)) == "not_a_directory");
+}
+
+TEST_CASE("file space: a directory moved out of the root takes no '..' with it") {
+  const Confined confined;
+  const FileSpace space = confined.space();
+  fs::create_directories(confined.root / "dir" / "sub");
+  fs::create_directory(confined.secret / "sub");
+  put(confined.root / "dir" / "key", "harmless");
+  fs::create_symlink(confined.root / "dir", confined.root / "link");
+  const std::jthread attacker([&](const std::stop_token& stop) {
+    const std::string inside = confined.at("dir/sub");
+    const std::string outside = (confined.secret / "sub").string();
+    while (!stop.stop_requested()) {
+      ::renameat2(AT_FDCWD, inside.c_str(), AT_FDCWD, outside.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  int found_inside = 0;
+  for (int round = 0; round < 20'000 || (found_inside == 0 && round < 2'000'000); ++round) {
+    if (const auto found = space.find(confined.at("link/sub/../key"))) {
+      REQUIRE(found->path == confined.at("dir/key"));
+      ++found_inside;
+    }
+  }
+  CHECK(found_inside > 0);
+}
+
 TEST_CASE("file space: swapped absolute links never lead out of the root") {
   const Confined confined;
   const FileSpace space = confined.space();

@@ -68,6 +68,31 @@ TEST_CASE("connections: at the total limit the address with the most loses an id
   CHECK(table.begin_request(single->id));
 }
 
+TEST_CASE("connections: an address at its limit takes no idle one of another address") {
+  ConnectionTable table(10, 2);
+  const auto busy = table.admit("10.0.0.1", at(0));
+  const auto idle = table.admit("10.0.0.1", at(1));
+  table.admit("10.0.0.2", at(0));
+  table.admit("10.0.0.2", at(0));
+  CHECK(table.begin_request(busy->id));
+  const auto next = table.admit("10.0.0.1", at(2));
+  REQUIRE(next);
+  CHECK(next->evicted == idle->id);
+  CHECK(table.begin_request(next->id));
+  CHECK_FALSE(table.admit("10.0.0.1", at(3)));
+}
+
+TEST_CASE("connections: at the total limit only idle ones count for an address") {
+  ConnectionTable table(4, 3);
+  const auto idle = table.admit("10.0.0.2", at(0));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(table.begin_request(table.admit("10.0.0.1", at(1))->id));
+  }
+  const auto next = table.admit("10.0.0.3", at(2));
+  REQUIRE(next);
+  CHECK(next->evicted == idle->id);
+}
+
 TEST_CASE("connections: a removed connection frees its place") {
   ConnectionTable table(1, 1);
   for (int i = 0; i < 5; ++i) {
@@ -83,6 +108,7 @@ TEST_CASE("connections: a removed connection frees its place") {
 
 TEST_CASE("connections: an IPv6 client counts by its /64") {
   CHECK(address_group("2001:db8::1") == address_group("2001:db8::ffff:1"));
+  CHECK(address_group("2001:db8::1") == address_group("2001:db8::ffff:0:0:1"));
   CHECK(address_group("2001:db8::1") != address_group("2001:db8:0:1::1"));
   CHECK(address_group("10.0.0.1") != address_group("10.0.0.2"));
   CHECK(address_group("::ffff:10.0.0.1") != address_group("::ffff:10.0.0.2"));

@@ -92,7 +92,7 @@ TEST_CASE("http: health requests without a token are few at a time") {
   settings.health.ready = [&](bool has_token) -> Result<json> {
     if (!has_token) {
       ++waiting;
-      engine.wait();
+      engine.wait_for(seconds(20));
     }
     return json{{"status", "ok"}};
   };
@@ -113,6 +113,46 @@ TEST_CASE("http: health requests without a token are few at a time") {
     CHECK(connection.receive().status == 200);
   }
   CHECK(server.connect().request("GET", "/readyz", {}).status == 200);
+}
+
+TEST_CASE("http: health requests with a token leave room for those without") {
+  std::promise<void> answered;
+  const auto engine = answered.get_future().share();
+  std::atomic<int> waiting = 0;
+  HttpSettings settings;
+  settings.health.ready = [&](bool has_token) -> Result<json> {
+    if (has_token) {
+      ++waiting;
+      engine.wait_for(seconds(20));
+    }
+    return json{{"status", "ok"}};
+  };
+  const Running server(limits([](http::Limits& l) { l.health_requests = 1; }), {{"alice", k_secret}}, settings);
+  HttpConnection slow = server.connect();
+  slow.send_request("GET", "/readyz", k_alice, "");
+  eventually("it waits for the engine", [&] { return waiting == 1; });
+  CHECK(server.connect().request("GET", "/readyz", {}).status == 200);
+  answered.set_value();
+  CHECK(slow.receive().status == 200);
+}
+
+TEST_CASE("http: without any tokens health requests are few at a time too") {
+  std::promise<void> answered;
+  const auto engine = answered.get_future().share();
+  std::atomic<int> waiting = 0;
+  HttpSettings settings;
+  settings.health.ready = [&](bool) -> Result<json> {
+    ++waiting;
+    engine.wait_for(seconds(20));
+    return json{{"status", "ok"}};
+  };
+  const Running server(limits([](http::Limits& l) { l.health_requests = 1; }), {}, settings);
+  HttpConnection slow = server.connect();
+  slow.send_request("GET", "/readyz", {}, "");
+  eventually("it waits for the engine", [&] { return waiting == 1; });
+  CHECK(server.connect().request("GET", "/readyz", {}).status == 429);
+  answered.set_value();
+  CHECK(slow.receive().status == 200);
 }
 
 TEST_CASE("http: one owner's sessions do not use up another's") {

@@ -141,3 +141,23 @@ TEST_CASE("origins: an invalid configured host or origin matches nothing") {
     CHECK_FALSE(origins.allows_origin(text));
   }
 }
+
+TEST_CASE("origins: a malformed authority or origin is not parsed, even to be configured") {
+  for (const std::string& text : {std::string("user@localhost"), std::string(254, 'a'), std::string("[::1\0x]", 7),
+                                  std::string("[::1]x80"), std::string("[::1]@80")}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_authority(text));
+  }
+  CHECK(parse_authority(std::string(253, 'a')));
+  for (const char* text : {"ht tp://localhost", "1http://localhost", "://localhost", "*://localhost"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_origin(text));
+  }
+}
+
+TEST_CASE("origins: only the default port of the scheme is left out") {
+  CHECK(parse_origin("http://localhost:80") == "http://localhost");
+  CHECK(parse_origin("https://localhost:443") == "https://localhost");
+  CHECK(parse_origin("http://localhost:443") == "http://localhost:443");
+  CHECK(parse_origin("https://localhost:80") == "https://localhost:80");
+}
