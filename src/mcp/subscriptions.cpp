@@ -70,7 +70,8 @@ std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*pe
   const auto uri = text_param(request.params, "uri");
   auto watch = uri && may_read(*uri) ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
   if (!watch) {
-    reply.error(k_invalid_params, "no resource with this 'uri' can be watched, or the limit of subscriptions is reached");
+    reply.error(k_invalid_params,
+                "no resource with this 'uri' can be watched, or the limit of subscriptions is reached");
     return nullptr;
   }
   bool room = true;

@@ -183,7 +183,7 @@ void Sandbox::explain_loss(wire::ProcessState& state) {
 }
 
 Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std::stop_token& stop) {
-  const auto current = session(stop);
+  auto current = session(stop);
   if (!current) {
     return fail(current.error());
   }
