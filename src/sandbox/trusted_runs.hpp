@@ -8,7 +8,7 @@
 namespace dockbridge::sandbox {
 
 /// Container runs whose agent passed an examination, recorded on the host. A later server starts that agent without
-/// examining it again, which saves about 100 ms. A missing or unreadable record costs an examination and nothing else.
+/// examining it again, which saves about 50 ms. A missing or unreadable record costs an examination and nothing else.
 ///
 /// One file per container and agent version. A record is ignored if another user, or the container itself, could have
 /// written it.
