@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 using sandbox::Trust;
 using Verdict = Trust::Verdict;
 
-/// Bytes of an archive to read past in search of the next directory: about what another request costs.
+/// Bytes of an archive to skip in search of the next directory. Reading them costs about as much as another request.
 constexpr std::size_t k_max_passed_bytes = 8 * 1024 * 1024;
 constexpr const char* k_absent = "No such file or directory";
 /// Sorts before the agent's name.
 constexpr const char* k_probe_name = ".owner";
-/// Neither root nor, with another uid in the same archive, the one that an engine puts in place of all of them.
+/// Not root. An archive that has another uid beside this one reports real owners.
 constexpr std::uint64_t k_probe_uid = 1;
 constexpr unsigned k_write_by_others = 022;
 constexpr unsigned k_execute_by_all = 0111;
@@ -32,8 +32,8 @@ bool is_at_or_below(const std::string& path, const std::string& directory) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-/// Walks from "/" down to the owner probe and the file. Each archive is read for as long as it has the next step of the
-/// way early on.
+/// Examines the directories from "/" down, then the owner probe and the file. One archive serves for several steps if
+/// they come early in it.
 class Examination {
  public:
   Examination(const sandbox::ContainerRun& run, const fs::path& path, std::string_view content)
@@ -80,7 +80,7 @@ class Examination {
     return more ? read : fail(more.error());
   }
 
-  /// False when the archive is of no more use.
+  /// False if the rest of the archive is not needed.
   Result<bool> examine_members(TarReader& reader, const fs::path& top) {
     while (!m_verdict) {
       auto member = reader.next();
@@ -94,7 +94,7 @@ class Examination {
       if (name == next_step()) {
         examine(std::move(**member));
       } else if (next_step() == top || name > next_step()) {
-        return false;  // names come in order, those in a directory right after it
+        return false;  // names are sorted, and a directory precedes its entries
       }
     }
     return false;
@@ -118,7 +118,7 @@ class Examination {
 
   [[nodiscard]] bool is_foreign(const TarMember& member) const { return member.uid != 0 && member.uid != m_run.uid; }
 
-  /// A directory on the way, from the given one on, that belongs to somebody else.
+  /// The first directory, from the given step on, that belongs to another user.
   [[nodiscard]] std::optional<Trust> foreign_directory(std::size_t first) const {
     for (std::size_t i = first; i < std::min(m_members.size(), m_steps.size() - 2); ++i) {
       if (is_foreign(m_members[i])) {
@@ -128,7 +128,7 @@ class Examination {
     return std::nullopt;
   }
 
-  /// Without the probe it is not known whether owners are real. "/" is not judged by its own: see `examine_file`.
+  /// Without the probe it is unknown whether owners are real. The owner of "/" is not checked: see `examine_file`.
   [[nodiscard]] Trust verdict_if_absent() const {
     return foreign_directory(1).value_or(Trust{Verdict::replaceable, k_absent});
   }
@@ -177,8 +177,8 @@ Result<Trust> examine_file(Engine& engine, const sandbox::ContainerRun& run, con
   if (!absent) {
     return fail(absent.error());
   }
-  // Nothing is put below a directory that others can change. Only "/" is not examined first, which saves an archive in
-  // every new container: whoever can change "/" has all of it anyway.
+  // Nothing is placed below a directory that others can change. "/" is the exception, which saves an archive in every
+  // new container: a user who can change "/" controls the whole container anyway.
   if (*absent && fs::path(path).parent_path().parent_path() == "/") {
     return Trust{Verdict::replaceable, k_absent};
   }

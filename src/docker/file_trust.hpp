@@ -11,12 +11,12 @@
 
 namespace dockbridge::docker {
 
-/// A file to put beside the one at `path`, by which `examine_file` sees whether the engine's archives show real owners.
-/// Podman's do not: there everything belongs to the container's user.
+/// A file to place beside the one at `path`. It shows `examine_file` whether the engine's archives report real owners.
+/// Podman's do not: they report the container's user as the owner of every file.
 TarEntry owner_probe(const std::string& path);
 
-/// `sandbox::Channel::examine` by means of archives that the engine makes of the container's files. Symbolic links are
-/// not followed. What is beneath a mount that the engine does not show is unsafe, whatever the archive says.
+/// Implements `sandbox::Channel::examine` with archives of the container's files that the engine makes. Symbolic links
+/// are not followed. A path beneath a mount that the engine does not show is unsafe, whatever the archive says.
 Result<sandbox::Trust> examine_file(Engine& engine, const sandbox::ContainerRun& run, const std::string& path,
                                     std::string_view content, Deadline deadline);
 

@@ -16,8 +16,7 @@ namespace {
 constexpr int k_max_attempts = 6;
 constexpr milliseconds k_pause_after_failed_place{100};
 
-/// Only a program that did not start is a reason to look for it elsewhere; an agent that started and failed is an
-/// answer.
+/// Only a program that did not start is looked for elsewhere. The error of an agent that started is final.
 bool may_be_missing(const Error& error) {
   return error.code == "agent_failed" || error.code == "exec_failed";
 }
@@ -50,8 +49,7 @@ struct AgentLauncher::Place {
 };
 
 std::vector<AgentLauncher::Place> AgentLauncher::places() const {
-  // The first is directly below "/", and early in the order of its names: one archive of "/" begins with all that has
-  // to be examined.
+  // The first is directly below "/" and sorts early, so one archive of "/" begins with everything to be examined.
   return {Place{"/", ".dockbridge/", "var/lib/dockbridge/state/"}, Place{"/var/lib/dockbridge", "", "state/"},
           Place{m_workdir, ".dockbridge-agent/", ""}};
 }
@@ -100,8 +98,8 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place,
     if (!trust) {
       return trust.error().code == "engine_error" ? not_placed(trust.error().message) : fail(trust.error());
     }
-    // Without owners, only what was put there by this server is started, and only in a folder that is made with it:
-    // that belongs to root then. Whoever owns "/" has the whole container anyway.
+    // Without owners, only an agent that this server has placed is started, and only in a folder that is created with
+    // it, which then belongs to root. A user who owns "/" controls the whole container anyway.
     const bool lacks_owners = trust->verdict == Trust::Verdict::unattributed;
     if (trust->verdict == Trust::Verdict::unsafe || (lacks_owners && place.base != "/")) {
       return not_placed(trust->reason);

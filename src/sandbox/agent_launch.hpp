@@ -16,10 +16,10 @@ namespace dockbridge::sandbox {
 
 /// Starts the agent in a running container and connects to it. The agent is put there first if it is absent.
 ///
-/// A user of the container with fewer privileges than the agent's must not be able to have a program of theirs started
-/// in its place. So before the first start in a run of the container, the agent's file and every directory above it are
-/// examined from outside. A path that passes stays good for the rest of the run, as only root or the agent's own user
-/// can change it; other servers learn of it by `TrustedRuns`. Used by one thread at a time.
+/// A less privileged user of the container must not be able to have another program started in the agent's place. So
+/// before the first start in a run of the container, the agent's file and every directory above it are examined through
+/// the engine. A path that passes stays trusted for the rest of the run, because only root or the agent's own user can
+/// change it. `TrustedRuns` tells other servers. Used by one thread at a time.
 class AgentLauncher {
  public:
   /// `workdir` is the last resort, for containers whose root file system is read-only.

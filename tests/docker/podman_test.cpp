@@ -187,7 +187,7 @@ TEST_CASE("podman: the agent belongs to root in a container without root") {
   }
 }
 
-TEST_CASE("podman: an agent that another user can replace is put in anew") {
+TEST_CASE("podman: an agent that another user can replace is placed again") {
   // Podman reports every file as the container user's, so this cannot be seen from outside.
   const Podman podman;
   for (const Via via : {Via::api, Via::command}) {

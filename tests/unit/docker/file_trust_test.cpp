@@ -90,7 +90,7 @@ TEST_CASE("file trust: one archive of / is enough for the agent") {
   }
 }
 
-TEST_CASE("file trust: the agent's owner, mode, type and content have to be right") {
+TEST_CASE("file trust: the agent's owner, mode, type and content must be right") {
   World world;
   const auto verdict = [&](Item agent) {
     agent.name = ".dockbridge/agent-1";
@@ -108,7 +108,7 @@ TEST_CASE("file trust: the agent's owner, mode, type and content have to be righ
   CHECK(verdict({"", 0755, 0, "", '2'}) == Verdict::replaceable);
 }
 
-TEST_CASE("file trust: every directory on the path has to be closed to others") {
+TEST_CASE("file trust: every directory on the path must be closed to others") {
   World world;
   const auto examine = [&](const Item& top, const Item& folder) {
     world.engine.archives["//"] =
@@ -129,7 +129,7 @@ TEST_CASE("file trust: every directory on the path has to be closed to others") 
   CHECK(examine({"/"}, {".dockbridge/", 0777, 0, "", '2'}).verdict == Verdict::unsafe);
 }
 
-TEST_CASE("file trust: the user that the agent runs as is trusted, nobody else") {
+TEST_CASE("file trust: only root and the user that the agent runs as are trusted") {
   World world;
   world.engine.archives["//"] = archive_of(
       {{"/"}, {".dockbridge/", 0755, 1000}, probe_in(".dockbridge"), {".dockbridge/agent-1", 0755, 1000, k_agent}});
@@ -165,7 +165,7 @@ TEST_CASE("file trust: an engine that reports one owner for everything is notice
   CHECK(world.examine(k_path).verdict == Verdict::replaceable);  // no probe
 }
 
-TEST_CASE("file trust: a step that is not early in an archive has one of its own") {
+TEST_CASE("file trust: a directory late in an archive is read from an archive of its own") {
   World world;
   const Item much{"app/.cache", 0644, 0, std::string(9'000'000, 'c')};
   world.engine.archives["//"] = archive_of({{"/"}, {"bin/"}});
@@ -206,7 +206,7 @@ TEST_CASE("file trust: nothing beneath a mount that archives do not show is exam
   }
 }
 
-TEST_CASE("file trust: an absent file is replaceable only where others cannot change the way to it") {
+TEST_CASE("file trust: an absent file is replaceable only in directories closed to others") {
   World world;
   const auto examine = [&](const std::string& path) {
     const auto trust = examine_file(world.engine, world.run, path, k_agent, Deadline::after(seconds(10)));

@@ -10,7 +10,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("an agent that is in none of its places is put into the first that takes it") {
+TEST_CASE("launcher: an absent agent is placed in the first directory that accepts it") {
   World world;
   std::string path;
   SUBCASE("a folder of its own") {
@@ -31,7 +31,7 @@ TEST_CASE("an agent that is in none of its places is put into the first that tak
   CHECK(world.container.started() == world.container.placed());
 }
 
-TEST_CASE("an agent that fits nowhere is an error that names every place and the way out") {
+TEST_CASE("launcher: an agent that cannot be placed is an error naming every directory") {
   World world;
   world.container.set_usable_bases({});
   const auto hello = world.sandbox.hello();
@@ -45,7 +45,7 @@ TEST_CASE("an agent that fits nowhere is an error that names every place and the
   CHECK(world.container.started().empty());
 }
 
-TEST_CASE("launcher: what another user can replace is neither started nor overwritten") {
+TEST_CASE("launcher: a file that another user can replace is neither started nor overwritten") {
   World world;
   world.container.set_unsafe({"/.dockbridge", "/var"});
   CHECK(world.sandbox.hello());
@@ -76,7 +76,7 @@ TEST_CASE("launcher: a file that is not the agent is replaced before anything is
   CHECK(never.container.started().empty());
 }
 
-TEST_CASE("launcher: a placement that fails for a moment is tried again") {
+TEST_CASE("launcher: a placement that fails is retried") {
   World world;
   world.container.set_usable_bases({"/", "/app"});
   world.container.set_failing_places(3);
@@ -139,7 +139,7 @@ TEST_CASE("launcher: an agent that is recorded but missing is placed again") {
   CHECK(second.container.placed().size() == 1);
 }
 
-TEST_CASE("launcher: without owners only what was put below / just now is started") {
+TEST_CASE("launcher: without owners only an agent placed just now below / is started") {
   World world;
   world.container.set_ownerless();
   SUBCASE("the agent is there") {}
@@ -190,7 +190,7 @@ TEST_CASE("launcher: an engine that cannot examine is an error, and nothing is s
   CHECK(world.container.started().empty());
 }
 
-TEST_CASE("an agent that starts and gives up is not put anywhere else") {
+TEST_CASE("launcher: an agent that starts and reports an error is not placed elsewhere") {
   World world;
   world.container.set_greeting(
       greeting({{"fatal", {{"code", "no_state_directory"}, {"message", "nowhere"}, {"nextStep", "Mount one"}}}}));
