@@ -107,24 +107,29 @@ TEST_CASE("a file on the host is replaced only on request, and in one step") {
   CHECK(t.is_tidy());
 }
 
-TEST_CASE("nothing on the host is reached but what is in the directories that were allowed") {
+TEST_CASE("file transfer: only files in allowed host directories are reached") {
   const Transfers t;
   (void)t.files.sh("echo planted > /app/file");
   fs::create_symlink("../outside", t.allowed / "out");
   fs::create_symlink("../outside/secret", t.allowed / "link");
   fs::create_symlink("/etc/passwd", t.allowed / "passwd");
   const std::string allowed = t.allowed.string();
-  for (const std::string& path : {allowed + "/link", allowed + "/out/secret", allowed + "/../outside/secret",
-                                  allowed + "/passwd", (t.outside / "secret").string(), std::string("/etc/passwd"),
-                                  allowed + "x/secret", allowed, std::string("relative"), std::string("../x")}) {
+  for (const std::string& path :
+       {allowed + "/../outside/secret", (t.outside / "secret").string(), std::string("/etc/passwd"),
+        allowed + "x/secret", allowed, std::string("relative"), std::string("../x")}) {
     CAPTURE(path);
     CHECK(error_code(t.upload(path, "stolen")) == "outside_host_path");
   }
-  for (const std::string& path : {allowed + "/out/planted", allowed + "/../outside/planted",
-                                  (t.outside / "planted").string(), std::string("/tmp/dockbridge-planted")}) {
+  for (const std::string& path : {allowed + "/link", allowed + "/out/secret", allowed + "/passwd"}) {
+    CAPTURE(path);
+    CHECK(error_code(t.upload(path, "stolen")) == "unsafe_host_path");
+  }
+  for (const std::string& path :
+       {allowed + "/../outside/planted", (t.outside / "planted").string(), std::string("/tmp/dockbridge-planted")}) {
     CAPTURE(path);
     CHECK(error_code(t.download("file", path, true)) == "outside_host_path");
   }
+  CHECK(error_code(t.download("file", allowed + "/out/planted", true)) == "unsafe_host_path");
   REQUIRE(::mkfifo((t.allowed / "pipe").c_str(), 0600) == 0);
   fs::create_directory(t.allowed / "dir");
   const std::string with_nul = allowed + std::string("/x\0y", 4);
