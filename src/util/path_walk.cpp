@@ -26,6 +26,7 @@ struct Step {
 
 std::vector<FileIdentity> identities_of(const std::vector<Step>& steps) {
   std::vector<FileIdentity> identities;
+  identities.reserve(steps.size());
   for (const Step& step : steps) {
     identities.push_back(step.identity);
   }
