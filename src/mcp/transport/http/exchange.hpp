@@ -33,9 +33,11 @@ struct Limits {
   /// address are served.
   std::size_t streams_per_owner = 256;
   std::size_t requests_per_owner = 256;  ///< that run at a time
-  std::size_t calls_per_owner = 256;     ///< running at the same time, including calls whose request has ended
-  std::size_t health_requests = 8;       ///< running at the same time, from clients without a token
-  double rate_per_owner = 10'000;        ///< requests a second
+  /// Running at the same time, including calls whose request has ended. More than requests, because a call counts until
+  /// a moment after its reply.
+  std::size_t calls_per_owner = 384;
+  std::size_t health_requests = 8;  ///< running at the same time, from clients without a token
+  double rate_per_owner = 10'000;   ///< requests a second
   std::size_t sessions_per_owner = 100;
   milliseconds session_idle{3'600'000};
 };

@@ -81,6 +81,7 @@ TEST_CASE("http: one owner leaves half of an address's connections to others") {
   const http::Limits limits;
   CHECK(limits.streams_per_owner + limits.requests_per_owner <= limits.connections_per_address / 2);
   CHECK(limits.connections_per_address < limits.connections);
+  CHECK(limits.calls_per_owner > limits.requests_per_owner);
 }
 
 TEST_CASE("http: health requests without a token are few at a time") {
