@@ -61,6 +61,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
+  src/sandbox/outgoing_queue.cpp
   src/sandbox/processes.cpp
   src/sandbox/files.cpp
   src/sandbox/input.cpp

@@ -29,8 +29,6 @@ constexpr std::size_t k_most_message_bytes = 24 * 1024;
 constexpr std::size_t k_longest_code = 40;
 /// The largest backlog of requests towards an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
-/// Small requests are written together, up to this size.
-constexpr std::size_t k_max_batch_bytes = 16 * 1024;
 
 Error lost(const std::string& why) {
   return {"connection_lost", "the connection to the agent in the container was lost: " + why,
@@ -216,7 +214,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail("too_long", "this is too long to be handed to the agent in the container at once",
                 "Write it to a file with file_write, and use that in a command");
   }
-  if (m_queued_bytes + body.size() > k_max_queued) {
+  if (m_queue.bytes() + body.size() > k_max_queued) {
     return fail("agent_busy", "too many requests wait for the agent in the container",
                 "Try again in a moment; send less at once");
   }
@@ -227,7 +225,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail("too_long", "an argument is too long for the agent in the container",
                 "Only a command, its environment, and input may be longer than some 60 KB");
   }
-  enqueue({id, false, std::move(frame)});
+  m_queue.push(id, std::move(frame));
   Mailbox& mailbox = m_mailboxes[id];
   if (m_turn_taken) {
     wake();
@@ -254,11 +252,11 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
-  if (given_up && remove_from_queue(id)) {
+  if (given_up && m_queue.remove(id)) {
     result.error().outcome_unknown = false;
   } else if (given_up && !m_broken) {
     const std::uint64_t own_id = m_next_id++;
-    enqueue({own_id, true, wire::encode({{"op", "cancel"}, {"id", own_id}, {"request", id}})});
+    m_queue.push_cancellation(own_id, wire::encode({{"op", "cancel"}, {"id", own_id}, {"request", id}}));
     send_or_wake(lock);
   }
   pass_turn();
@@ -272,7 +270,7 @@ void Connection::post(json head) {
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
-  enqueue({id, false, wire::encode(head)});
+  m_queue.push(id, wire::encode(head));
   send_or_wake(lock);
   pass_turn();
 }
@@ -281,39 +279,7 @@ void Connection::send_or_wake(Lock& lock) {
   m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
 }
 
-/// A cancellation precedes the requests that wait, so that it reaches the agent soon after what it cancels.
-void Connection::enqueue(QueuedFrame frame) {
-  m_queued_bytes += frame.bytes.size();
-  frame.is_cancellation ? m_queue.push_front(std::move(frame)) : m_queue.push_back(std::move(frame));
-}
-
-/// False if the request is not in the queue any more: a part of it may have been sent.
-bool Connection::remove_from_queue(std::uint64_t id) {
-  const auto found =
-      std::find_if(m_queue.begin(), m_queue.end(), [&](const QueuedFrame& frame) { return frame.id == id; });
-  if (found == m_queue.end()) {
-    return false;
-  }
-  m_queued_bytes -= found->bytes.size();
-  m_queue.erase(found);
-  return true;
-}
-
-/// Cancellations join a frame that is being written, so that both arrive together.
-void Connection::fill_writing() {
-  const auto has_room = [&](const QueuedFrame& next) {
-    return m_writing.empty() || next.is_cancellation ||
-           (m_written == 0 && m_writing.size() + next.bytes.size() <= k_max_batch_bytes);
-  };
-  while (!m_queue.empty() && has_room(m_queue.front())) {
-    std::string bytes = std::move(m_queue.front().bytes);
-    m_queue.pop_front();
-    m_queued_bytes -= bytes.size();
-    m_writing.empty() ? m_writing.swap(bytes) : static_cast<void>(m_writing.append(bytes));
-  }
-}
-
-/// What has to be done when nobody waits: keep the session alive, and notice its end.
+/// Keeps the session alive while no call waits, and notices its end.
 void Connection::idle() {
   Lock lock(m_mutex);
   while (!m_closing && !m_broken) {
@@ -331,7 +297,7 @@ void Connection::idle() {
 /// One round of input and output, without the lock meanwhile.
 void Connection::take_turn(Lock& lock, milliseconds at_most) {
   m_turn_taken = true;
-  fill_writing();
+  m_queue.move_to(m_writing, m_written);
   const bool more_to_write = !m_queue.empty();
   lock.unlock();
   Result<Exchanged> exchanged;
@@ -459,7 +425,7 @@ void Connection::ping_if_due() {
   const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
   if (due && !m_unanswered_ping && !m_broken) {
     const std::uint64_t id = m_next_id++;
-    enqueue({id, false, wire::encode({{"op", "ping"}, {"id", id}})});
+    m_queue.push(id, wire::encode({{"op", "ping"}, {"id", id}}));
     m_unanswered_ping = Clock::now();
   }
 }
@@ -468,7 +434,7 @@ void Connection::break_off(const Error& error) {
   m_broken = error;
   for (auto& [id, mailbox] : m_mailboxes) {
     if (!mailbox.answer) {
-      mailbox.answer = remove_from_queue(id) ? fail(error) : fail_unknown(error);
+      mailbox.answer = m_queue.remove(id) ? fail(error) : fail_unknown(error);
       mailbox.changed.notify_all();
     }
   }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "sandbox/channel.hpp"
+#include "sandbox/outgoing_queue.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 #include "util/fd.hpp"
@@ -63,11 +63,6 @@ class Connection {
     std::optional<Result<wire::Frame>> answer;
     std::condition_variable_any changed;
   };
-  struct QueuedFrame {
-    std::uint64_t id = 0;
-    bool is_cancellation = false;
-    std::string bytes;
-  };
   using Lock = std::unique_lock<std::mutex>;
 
   explicit Connection(std::unique_ptr<ByteStream> stream);
@@ -76,9 +71,6 @@ class Connection {
   void idle();
   void take_turn(Lock& lock, milliseconds at_most);
   void send_or_wake(Lock& lock);
-  void fill_writing();
-  void enqueue(QueuedFrame frame);
-  bool remove_from_queue(std::uint64_t id);
   struct Exchanged {
     bool wrote_part = false;  ///< some of a long request went out, and some has yet to
   };
@@ -103,8 +95,7 @@ class Connection {
 
   std::mutex m_mutex;  // guards everything below
   bool m_turn_taken = false;
-  std::deque<QueuedFrame> m_queue;  // no byte of these is sent yet
-  std::size_t m_queued_bytes = 0;
+  OutgoingQueue m_queue;
   std::map<std::uint64_t, Mailbox> m_mailboxes;
   std::uint64_t m_next_id = 1;
   Clock::time_point m_last_heard;
