@@ -9,6 +9,7 @@
 
 #include "support/full.hpp"
 #include "support/http.hpp"
+#include "support/http_port.hpp"
 #include "support/memory.hpp"
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
@@ -25,17 +26,6 @@ const std::vector<std::string> k_offline = {"--docker-host", "unix:///nonexisten
 std::vector<std::string> offline(std::vector<std::string> more) {
   more.insert(more.end(), k_offline.begin(), k_offline.end());
   return more;
-}
-
-int port_of(Server& server) {
-  int port = 0;
-  eventually("it listens", [&] {
-    const std::string log = server.log();
-    const std::size_t found = log.find("url=http://127.0.0.1:");
-    port = found == std::string::npos ? 0 : std::stoi(log.substr(found + 21));
-    return port != 0;
-  });
-  return port;
 }
 
 HttpHeaders stateless(const std::string& method, const std::string& token) {
@@ -76,12 +66,12 @@ void allow_descriptors(rlim_t wanted) {
 
 TEST_CASE("http: a short token causes a warning with its name at start") {
   Server short_one(offline({}), {{"DOCKBRIDGE_TOKEN", "0123456789abcdef-secret"}});
-  CHECK(status_of_list(port_of(short_one), "0123456789abcdef-secret") == 200);
+  CHECK(status_of_list(http_port_of(short_one), "0123456789abcdef-secret") == 200);
   CHECK(short_one.log().find("fewer than 32 characters") != std::string::npos);
   CHECK(short_one.log().find("token=token") != std::string::npos);
   CHECK(short_one.log().find("-secret") == std::string::npos);
   Server long_one(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  CHECK(status_of_list(port_of(long_one), k_secret) == 200);
+  CHECK(status_of_list(http_port_of(long_one), k_secret) == 200);
   CHECK(long_one.log().find("fewer than 32 characters") == std::string::npos);
 }
 
@@ -141,7 +131,7 @@ TEST_CASE("http: an invalid --allow-origin or --allow-host stops the start") {
 
 TEST_CASE("http: an origin that only starts with a local name is refused") {
   Server server(offline({"--no-token"}));
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Origin: http://localhost:x@evil.com"}).status == 403);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Host: localhost:x@evil.com"}).status == 403);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Origin: http://localhost:3000"}).status == 200);
@@ -149,7 +139,7 @@ TEST_CASE("http: an origin that only starts with a local name is refused") {
 
 TEST_CASE("http: wrong tokens do not lock out the right one") {
   Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   for (int i = 0; i < 30; ++i) {
     CHECK(status_of_list(port, "0123456789abcdef-wrong") == (i < 10 ? 401 : 429));
   }
@@ -158,7 +148,7 @@ TEST_CASE("http: wrong tokens do not lock out the right one") {
 
 TEST_CASE("http: 1,100 idle connections lock nobody out") {
   Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   allow_descriptors(1500);
   std::vector<HttpConnection> idle;
   for (int i = 0; i < 1100; ++i) {
@@ -171,7 +161,7 @@ TEST_CASE("http: 1,100 idle connections lock nobody out") {
 
 TEST_CASE("http: 16 MiB of nested JSON use less than 100 MiB of memory") {
   Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   CHECK(status_of_list(port, k_secret) == 200);
   const std::size_t before = peak_memory(server.pid());
   for (const std::string value : {"[],", "{},", "[[]],", R"({"":0},)"}) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "support/http.hpp"
+#include "support/http_port.hpp"
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -14,18 +15,6 @@ using namespace dockbridge::test;
 namespace {
 
 const std::string k_secret = "0123456789abcdef-secret";
-
-/// The port that the server says it listens on.
-int port_of(Server& server) {
-  int port = 0;
-  eventually("it listens", [&] {
-    const std::string log = server.log();
-    const std::size_t found = log.find("url=http://127.0.0.1:");
-    port = found == std::string::npos ? 0 : std::stoi(log.substr(found + 21));
-    return port != 0;
-  });
-  return port;
-}
 
 std::vector<std::string> offline(std::vector<std::string> more) {
   more.insert(more.end(), {"--docker-host", "unix:///nonexistent/docker.sock", "--http", "127.0.0.1:0"});
@@ -42,7 +31,7 @@ HttpAnswer initialize(int port, const std::string& token) {
 
 TEST_CASE("HTTP and stdio are served at once, and the end of stdin ends only stdio") {
   Server server(offline({"--stdio"}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   server.initialize();
   CHECK(initialize(port, k_secret).status == 200);
   CHECK(initialize(port, "0123456789abcdef-wrong").status == 401);
@@ -58,7 +47,7 @@ TEST_CASE("a token is made at the first start; its file is told, the token is no
   const TemporaryDirectory home;
   const std::string path = (home / "dockbridge" / "token").string();
   Server server(offline({}), {{"XDG_CONFIG_HOME", home.path().string()}});
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   std::string secret;
   std::getline(std::ifstream(path), secret);
   CHECK(secret.size() == 64);
@@ -96,7 +85,7 @@ TEST_CASE("a token for another container is refused at the start") {
 
 TEST_CASE("tools, prompts and resources are listed without an engine, and readiness says that there is none") {
   Server server(offline({"--no-token"}));
-  const int port = port_of(server);
+  const int port = http_port_of(server);
   for (const char* method : {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}) {
     const json body = {{"jsonrpc", "2.0"},
                        {"id", 1},

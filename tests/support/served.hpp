@@ -8,6 +8,7 @@
 
 #include "support/connected.hpp"
 #include "support/http.hpp"
+#include "support/http_port.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace dockbridge::test {
@@ -18,14 +19,7 @@ inline const std::string k_bob = "0123456789abcdef0123456789abcdef-bob";
 /// An HTTP server with two owners, and its container.
 class Served {
  public:
-  Served() {
-    eventually("it listens", [&] {
-      const std::string log = server.log();
-      const std::size_t found = log.find("url=http://127.0.0.1:");
-      m_port = found == std::string::npos ? 0 : std::stoi(log.substr(found + 21));
-      return m_port != 0;
-    });
-  }
+  Served() { m_port = http_port_of(server); }
 
   void send_call(HttpConnection& connection, const std::string& token, const std::string& tool, json arguments,
                  const json& more_meta = json::object()) const {
