@@ -43,7 +43,7 @@ OnceMark once_mark(const std::string& owner, const std::string& key, const std::
   return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
 }
 
-/// Seconds since the epoch of this object. They take half the space of a time point.
+/// Seconds since `m_epoch`. A 32-bit number takes half the space of a time point.
 std::uint32_t Once::seconds_at(Clock::time_point now) {
   m_epoch = m_epoch.value_or(now - m_limits.lifetime);
   return static_cast<std::uint32_t>(std::chrono::duration_cast<seconds>(std::max(now, *m_epoch) - *m_epoch).count());
