@@ -359,8 +359,10 @@ Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limi
     return {};
   }
   Error error = answer.error();
-  error.message += "; the file was not changed";
-  error.outcome_unknown = false;
+  if (error.outcome_unknown) {  // of this piece; the file itself changes only at the end
+    error.message += "; the file was not changed";
+    error.outcome_unknown = false;
+  }
   return fail(std::move(error));
 }
 

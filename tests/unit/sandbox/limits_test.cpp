@@ -182,6 +182,13 @@ TEST_CASE("sandbox: a call that is out of time sends no request") {
   CHECK(world.container.count("signal") == 0);
 }
 
+TEST_CASE("files: the agent's own error to a piece of an upload is passed on as it is") {
+  World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "disk_full"); });
+  const auto sent = world.sandbox.files().upload("/a").append("bytes", {});
+  CHECK(code_of(sent) == "disk_full");
+  CHECK(sent.error().message.find("the file was not changed") == std::string::npos);
+}
+
 TEST_CASE("files: a transfer that is given up is abandoned, without waiting for the agent") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     if (request.head.at("op") == "ping") {
