@@ -135,6 +135,8 @@ CallContext Call::context() {
     }
   }
   context.seal = &hub().seal;
+  context.client = is_stateless(m_peer.revision) ? "owner " + context.owner : m_conversation->m_session;
+  context.client_name = m_peer.client_name;
   return context;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "mcp/call.hpp"
 #include "util/json_memory.hpp"
@@ -16,6 +17,12 @@ constexpr std::size_t k_max_batch = 100;
 constexpr milliseconds k_client_patience{600'000};
 constexpr std::size_t k_max_capabilities_bytes = 64UL * 1024;
 constexpr std::size_t k_max_uri_bytes = 16UL * 1024;
+constexpr std::size_t k_max_client_name = 100;
+
+std::string next_session() {
+  static std::atomic<std::uint64_t> counter{0};
+  return fmt::format("session {}", ++counter);
+}
 
 }  // namespace
 
@@ -26,6 +33,11 @@ json meta_field(const json& params, const char* name) {
   }
   const auto field = meta->find(name);
   return field == meta->end() ? json(nullptr) : *field;
+}
+
+std::string name_of_client(const json& client_info) {
+  const auto name = client_info.is_object() ? text_param(client_info, "name") : std::nullopt;
+  return printable_line(name.value_or(""), k_max_client_name);
 }
 
 bool usable_capabilities(const json& capabilities) {
@@ -53,6 +65,7 @@ Conversation::Conversation(Hub& hub, Caller caller, std::shared_ptr<ReplySink> s
     : m_hub(hub),
       m_server(hub.server),
       m_caller(std::move(caller)),
+      m_session(next_session()),
       m_standing(std::move(standing)),
       m_log_from(hub.server.info().unasked_log) {}
 
@@ -149,7 +162,7 @@ std::shared_ptr<Call> Conversation::handle_request(Request request, Reply reply)
   Peer peer;
   {
     const std::lock_guard lock(m_mutex);
-    peer = {m_negotiated.value_or(k_newest_handshake), m_capabilities, m_log_from};
+    peer = {m_negotiated.value_or(k_newest_handshake), m_capabilities, m_log_from, m_client_name};
   }
   return handle(request, peer, std::move(reply));
 }
@@ -171,7 +184,7 @@ std::optional<Peer> Conversation::stateless_peer(const Request& request, const j
                                               k_meta_capabilities, k_max_capabilities_bytes / 1024));
     return std::nullopt;
   }
-  Peer peer{Revision::v2026_07_28, *capabilities, {}};
+  Peer peer{Revision::v2026_07_28, *capabilities, {}, name_of_client(meta_field(request.params, k_meta_client_info))};
   if (const json level = meta_field(request.params, k_meta_log_level); level.is_string()) {
     peer.log_from = log_severity(level.get<std::string>());
   }

@@ -32,12 +32,15 @@ struct Peer {
   Revision revision = k_newest_handshake;
   json capabilities = json::object();
   std::optional<LogSeverity> log_from{};
+  std::string client_name{};  ///< such as "claude-code"; empty if the client did not say
 
   [[nodiscard]] bool follows_tasks() const;
 };
 
 /// Whether a client's capabilities can be stored: an object of at most 64 KiB.
 bool usable_capabilities(const json& capabilities);
+/// The name in an implementation's description (`clientInfo`), cut to 100 characters; empty if absent.
+std::string name_of_client(const json& client_info);
 /// `params._meta[name]`, null if absent.
 json meta_field(const json& params, const char* name);
 /// `params[name]` if it is there and a string.
@@ -139,11 +142,13 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   Hub& m_hub;
   const Server& m_server;
   const Caller m_caller;
+  const std::string m_session;  // unique among the conversations of this process
   const std::shared_ptr<ReplySink> m_standing;
 
   mutable std::mutex m_mutex;  // guards everything below
   std::optional<Revision> m_negotiated;
   json m_capabilities = json::object();
+  std::string m_client_name;
   std::optional<LogSeverity> m_log_from;
   std::map<json, std::shared_ptr<Interruption>> m_calls;  // not answered yet
   std::set<Interruption*> m_running;                      // calls that may still use this object

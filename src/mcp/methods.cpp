@@ -74,6 +74,9 @@ std::shared_ptr<Call> Conversation::initialize(Request& request, const Peer& /*p
     if (capabilities != request.params.end() && capabilities->is_object()) {
       m_capabilities = *capabilities;
     }
+    if (const auto client = request.params.find("clientInfo"); client != request.params.end()) {
+      m_client_name = name_of_client(*client);
+    }
     m_ticket.swap(ticket);
   }
   reply.result(m_server.initialize_result(revision));

@@ -24,11 +24,16 @@ constexpr bool is_stateless(Revision revision) {
 
 inline constexpr const char* k_meta_version = "io.modelcontextprotocol/protocolVersion";
 inline constexpr const char* k_meta_capabilities = "io.modelcontextprotocol/clientCapabilities";
+inline constexpr const char* k_meta_client_info = "io.modelcontextprotocol/clientInfo";
 inline constexpr const char* k_meta_server_info = "io.modelcontextprotocol/serverInfo";
 inline constexpr const char* k_meta_log_level = "io.modelcontextprotocol/logLevel";
 inline constexpr const char* k_meta_subscription = "io.modelcontextprotocol/subscriptionId";
 inline constexpr const char* k_meta_related_task = "io.modelcontextprotocol/related-task";
 inline constexpr const char* k_meta_idempotency_key = "dockbridge/idempotencyKey";
+/// In a request: true asks for structuredContent, or for output schemas in tools/list.
+inline constexpr const char* k_meta_structured = "dockbridge/structured";
+/// In a tool result: facts for programs, in a few hundred bytes.
+inline constexpr const char* k_meta_result = "dockbridge/result";
 inline constexpr const char* k_tasks_extension = "io.modelcontextprotocol/tasks";
 
 /// Echoes a handshake revision that is known; anything else gets the newest of them.
