@@ -34,8 +34,7 @@ std::string outcome_of(const ToolResult& result, StopReason reason) {
   if (!result.is_error) {
     return "ok";
   }
-  const auto error = result.structured.find("error");
-  return error == result.structured.end() ? "error" : error->value("code", "error");
+  return result.facts.is_object() ? result.facts.value("error", "error") : "error";
 }
 
 /// The reply to a repeated call whose result is no longer stored.
@@ -137,6 +136,9 @@ CallContext Call::context() {
   context.seal = &hub().seal;
   context.client = is_stateless(m_peer.revision) ? "owner " + context.owner : m_conversation->m_session;
   context.client_name = m_peer.client_name;
+  if (const Caller& caller = m_conversation->m_caller; caller.tools) {
+    context.may_use = [&caller](const std::string& tool) { return caller.may_use(tool); };
+  }
   return context;
 }
 
@@ -314,7 +316,8 @@ void ToolCall::answer(ToolResult result) {
     return;
   }
   m_tool_failed = result.is_error;
-  finish(server().call_result(std::move(result), m_peer.revision));
+  finish(server().call_result(std::move(result), m_peer.revision,
+                              requested_representation(m_request.params, server().info().representation)));
 }
 
 void PlainCall::make() {

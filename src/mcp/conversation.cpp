@@ -35,6 +35,11 @@ json meta_field(const json& params, const char* name) {
   return field == meta->end() ? json(nullptr) : *field;
 }
 
+Representation requested_representation(const json& params, Representation usual) {
+  const json asked = meta_field(params, k_meta_structured);
+  return asked.is_boolean() ? (asked.get<bool>() ? Representation::structured : Representation::text) : usual;
+}
+
 std::string name_of_client(const json& client_info) {
   const auto name = client_info.is_object() ? text_param(client_info, "name") : std::nullopt;
   return printable_line(name.value_or(""), k_max_client_name);

@@ -43,6 +43,8 @@ bool usable_capabilities(const json& capabilities);
 std::string name_of_client(const json& client_info);
 /// `params._meta[name]`, null if absent.
 json meta_field(const json& params, const char* name);
+/// The representation that a request asks for in its `_meta`, else `usual`.
+Representation requested_representation(const json& params, Representation usual);
 /// `params[name]` if it is there and a string.
 std::optional<std::string> text_param(const json& params, const char* name);
 

@@ -111,12 +111,13 @@ std::shared_ptr<Call> Conversation::set_log_level(Request& request, const Peer& 
 
 std::shared_ptr<Call> Conversation::list_tools(Request& request, const Peer& peer, Reply reply) {
   const json cursor = cursor_of(request);
+  const Representation representation = requested_representation(request.params, m_server.info().representation);
   if (!m_caller.tools && cursor.is_null()) {
-    reply.result(m_server.tools_list_text(peer.revision));
+    reply.result(m_server.tools_list_text(peer.revision, representation));
     return nullptr;
   }
   const auto visible = [&](const std::string& tool) { return m_caller.may_use(tool); };
-  answer_list(reply, m_server.tools_list_result(peer.revision, cursor,
+  answer_list(reply, m_server.tools_list_result(peer.revision, representation, cursor,
                                                 m_caller.tools ? Server::Visible(visible) : Server::Visible()));
   return nullptr;
 }

@@ -13,7 +13,8 @@ constexpr std::size_t k_result_overhead = 256;
 
 std::size_t bytes_of(const ToolResult& result) {
   std::size_t bytes = sizeof result + k_result_overhead + string_heap_bytes(result.text.capacity()) +
-                      string_heap_bytes(result.subject.capacity()) + json_heap_bytes(result.structured);
+                      string_heap_bytes(result.subject.capacity()) + json_heap_bytes(result.structured) +
+                      json_heap_bytes(result.facts);
   for (const json& block : result.more_content) {
     bytes += k_json_value_bytes + json_heap_bytes(block);
   }

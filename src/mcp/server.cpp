@@ -15,19 +15,41 @@ namespace {
 constexpr int k_list_ttl_ms = 300'000;
 constexpr std::size_t k_page_size = 100;
 
-json tool_entry(const Tool& tool, Revision revision) {
+/// Only what differs from the defaults of the specification: every byte of the list is paid for by each conversation.
+json annotations_of(const Tool& tool, Revision revision) {
+  const ToolAnnotations& known = tool.annotations;
+  json annotations = json::object();
+  if (revision < Revision::v2025_06_18) {
+    annotations["title"] = tool.title;  // later revisions have it beside the name
+  }
+  if (known.read_only) {
+    annotations["readOnlyHint"] = true;
+  } else if (!known.destructive) {
+    annotations["destructiveHint"] = false;
+  }
+  if (!known.read_only && known.idempotent) {
+    annotations["idempotentHint"] = true;
+  }
+  if (!known.open_world) {
+    annotations["openWorldHint"] = false;
+  }
+  return annotations;
+}
+
+json tool_entry(const Tool& tool, Revision revision, Representation representation) {
   json entry = {{"name", tool.name}, {"description", tool.description}, {"inputSchema", tool.input_schema}};
   if (revision >= Revision::v2025_03_26) {
-    entry["annotations"] = {{"title", tool.title},
-                            {"readOnlyHint", tool.annotations.read_only},
-                            {"destructiveHint", tool.annotations.destructive},
-                            {"idempotentHint", tool.annotations.idempotent},
-                            {"openWorldHint", tool.annotations.open_world}};
+    if (json annotations = annotations_of(tool, revision); !annotations.empty()) {
+      entry["annotations"] = std::move(annotations);
+    }
   }
   if (revision >= Revision::v2025_06_18) {
     entry["title"] = tool.title;
-    if (!tool.output_schema.is_null()) {
+    if (!tool.output_schema.is_null() && representation == Representation::structured) {
       entry["outputSchema"] = tool.output_schema;
+    }
+    if (!tool.meta.is_null()) {
+      entry["_meta"] = tool.meta;
     }
   }
   if (revision == Revision::v2025_11_25 && tool.task_support != TaskSupport::forbidden) {
@@ -81,20 +103,24 @@ Revision negotiate(const json& requested) {
 
 ToolResult error_result(const Error& error) {
   ToolResult result;
-  result.text = "Error: " + error.message + (error.next_step.empty() ? "" : "\nNext step: " + error.next_step);
+  result.text = "Error: " + error.message + (error.next_step.empty() ? "" : "\n" + error.next_step);
   result.structured = {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
+  result.facts = {{"error", error.code}};
   result.is_error = true;
   result.outcome_unknown = error.outcome_unknown;
   return result;
 }
 
 Server::Server(ServerInfo info, Offer offer) : m_info(std::move(info)), m_offer(std::move(offer)) {
-  for (std::size_t i = 0; i < m_tool_entries.size(); ++i) {
-    m_tool_entries.at(i) = json::array();
-    for (const Tool& tool : m_offer.tools) {
-      m_tool_entries.at(i).push_back(tool_entry(tool, static_cast<Revision>(i)));
+  for (std::size_t i = 0; i < m_tool_lists.size(); ++i) {
+    const auto revision = static_cast<Revision>(i);
+    for (const Representation representation : {Representation::text, Representation::structured}) {
+      ToolList& list = m_tool_lists.at(i).at(static_cast<std::size_t>(representation));
+      for (const Tool& tool : m_offer.tools) {
+        list.entries.push_back(tool_entry(tool, revision, representation));
+      }
+      list.text = with_known_text(dump(*tools_list_result(revision, representation)));
     }
-    m_tool_lists.at(i) = with_known_text(dump(*tools_list_result(static_cast<Revision>(i))));
   }
 }
 
@@ -186,8 +212,13 @@ Result<json> Server::list(const char* key, json entries, const json& cursor, Rev
   return finished(std::move(result), revision);
 }
 
-Result<json> Server::tools_list_result(Revision revision, const json& cursor, const Visible& visible) const {
-  const json& all = m_tool_entries.at(static_cast<std::size_t>(revision));
+const Server::ToolList& Server::tool_list(Revision revision, Representation representation) const {
+  return m_tool_lists.at(static_cast<std::size_t>(revision)).at(static_cast<std::size_t>(representation));
+}
+
+Result<json> Server::tools_list_result(Revision revision, Representation representation, const json& cursor,
+                                       const Visible& visible) const {
+  const json& all = tool_list(revision, representation).entries;
   if (!visible) {
     return list("tools", all, cursor, revision);
   }
@@ -200,8 +231,8 @@ Result<json> Server::tools_list_result(Revision revision, const json& cursor, co
   return list("tools", std::move(entries), cursor, revision, /*filtered=*/true);
 }
 
-const json& Server::tools_list_text(Revision revision) const {
-  return m_tool_lists.at(static_cast<std::size_t>(revision));
+const json& Server::tools_list_text(Revision revision, Representation representation) const {
+  return tool_list(revision, representation).text;
 }
 
 Result<json> Server::prompts_list_result(Revision revision, const json& cursor) const {
@@ -244,7 +275,7 @@ Result<json> Server::templates_list_result(Revision revision, const json& cursor
   return list("resourceTemplates", std::move(entries), cursor, revision, visible != nullptr);
 }
 
-json Server::call_result(ToolResult result, Revision revision) const {
+json Server::call_result(ToolResult result, Revision revision, Representation representation) const {
   if (result.input_required) {
     json message = {{"inputRequests", std::move(result.input_required->requests)}};
     if (!result.input_required->state.empty()) {
@@ -262,8 +293,12 @@ json Server::call_result(ToolResult result, Revision revision) const {
   for (json& block : result.more_content) {
     content.push_back(std::move(block));
   }
-  if (revision >= Revision::v2025_06_18 && !result.structured.is_null()) {
+  if (representation == Representation::structured && revision >= Revision::v2025_06_18 &&
+      !result.structured.is_null()) {
     message["structuredContent"] = std::move(result.structured);
+  }
+  if (!result.facts.is_null()) {
+    message["_meta"][k_meta_result] = std::move(result.facts);
   }
   return finished(std::move(message), revision);
 }
@@ -272,7 +307,7 @@ json Server::prompt_result(const Prompt& prompt, PromptResult result, Revision r
   if (result.input_required) {
     ToolResult asking;
     asking.input_required = std::move(result.input_required);
-    return call_result(std::move(asking), revision);
+    return call_result(std::move(asking), revision, Representation::text);
   }
   return finished({{"description", prompt.description}, {"messages", std::move(result.messages)}}, revision);
 }

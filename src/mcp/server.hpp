@@ -20,6 +20,8 @@ struct ServerInfo {
   std::string instructions;
   std::string icon{};            ///< a URI of an SVG; empty: none
   bool announces_lists = false;  ///< its lists may change while it runs
+  /// Used for requests that do not ask for another.
+  Representation representation = Representation::structured;
   /// What handshake clients are sent to log before they say from which severity on; none: nothing.
   std::optional<LogSeverity> unasked_log{};
 };
@@ -50,16 +52,16 @@ class Server {
   [[nodiscard]] json initialize_result(Revision revision) const;
   [[nodiscard]] json discover_result() const;
   // Each list from `cursor` on, which is null at first; an error for a cursor that was not given out here.
-  [[nodiscard]] Result<json> tools_list_result(Revision revision, const json& cursor = nullptr,
-                                               const Visible& visible = {}) const;
+  [[nodiscard]] Result<json> tools_list_result(Revision revision, Representation representation,
+                                               const json& cursor = nullptr, const Visible& visible = {}) const;
   /// The first page for a client that may see all, as text that is ready to be sent.
-  [[nodiscard]] const json& tools_list_text(Revision revision) const;
+  [[nodiscard]] const json& tools_list_text(Revision revision, Representation representation) const;
   [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor) const;
   [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor,
                                                    const Visible& visible = {}) const;
   [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor,
                                                    const Visible& visible = {}) const;
-  [[nodiscard]] json call_result(ToolResult result, Revision revision) const;
+  [[nodiscard]] json call_result(ToolResult result, Revision revision, Representation representation) const;
   [[nodiscard]] json prompt_result(const Prompt& prompt, PromptResult result, Revision revision) const;
   [[nodiscard]] json read_result(json contents, Revision revision) const;
   /// Any other result, with what every result of the stateless revision carries.
@@ -80,8 +82,13 @@ class Server {
 
   ServerInfo m_info;
   Offer m_offer;
-  std::array<json, k_revision_names.size()> m_tool_entries;  // for each revision
-  std::array<json, k_revision_names.size()> m_tool_lists;    // likewise, as text
+  /// The tools in the form of one revision and representation.
+  struct ToolList {
+    json entries = json::array();
+    json text;  ///< the first page, ready to be sent
+  };
+  [[nodiscard]] const ToolList& tool_list(Revision revision, Representation representation) const;
+  std::array<std::array<ToolList, 2>, k_revision_names.size()> m_tool_lists;  // by revision, then representation
 };
 
 }  // namespace dockbridge::mcp

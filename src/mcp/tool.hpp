@@ -49,6 +49,8 @@ struct CallContext {
   /// Identifies the client among those of this process: its session, or in the stateless revision its owner.
   std::string client{};
   std::string client_name{};  ///< such as "claude-code"; empty if the client did not say
+  /// Whether the caller may use a tool. Empty: it may use all.
+  std::function<bool(const std::string& tool)> may_use{};
 };
 
 /// What is asked of the client by a result (stateless revision): it calls again with the answers.
@@ -66,8 +68,10 @@ struct ProtocolError {
 
 struct ToolResult {
   std::string text;  ///< for people and models
-  json structured;   ///< for programs, as the tool's output schema says
+  json structured;   ///< for programs that ask for it, as the tool's output schema says
   bool is_error = false;
+  /// Facts for programs that every reply carries in its `_meta`: ids, codes and cursors, never output. Null means none.
+  json facts{};
   std::string subject{};                          ///< what the call worked on, for the audit log
   std::vector<json> more_content{};               ///< content blocks after the text; without a text, all there is
   std::optional<InputRequired> input_required{};  ///< instead of all the above
@@ -89,6 +93,12 @@ struct ToolAnnotations {
   bool open_world = false;
 };
 
+/// What a reply holds. Clients differ in which of the two their model receives, so by default there is only one.
+enum class Representation {
+  text,        ///< text and images
+  structured,  ///< these, and structuredContent with its schema in tools/list
+};
+
 /// Whether a call may be answered with a task.
 enum class TaskSupport { forbidden, optional, required };
 
@@ -99,6 +109,7 @@ struct Tool {
   ordered_json input_schema;
   ordered_json output_schema;  ///< null: none
   ToolAnnotations annotations;
+  json meta{};  ///< `_meta` of its entry in tools/list; null means none
   /// Runs on a thread of its own; may block; any exception is an internal error.
   std::function<ToolResult(const json& arguments, const CallContext& context)> call;
   TaskSupport task_support = TaskSupport::forbidden;

@@ -222,7 +222,7 @@ TEST_CASE("a tool that could not do it says so in a result, with the next step")
   client.call(1, "refuse");
   const json answer = client.inbox.next();
   CHECK(answer["result"]["isError"] == true);
-  CHECK(text_of(answer) == "Error: it did not work\nNext step: Try again");
+  CHECK(text_of(answer) == "Error: it did not work\nTry again");
   CHECK(answer["result"]["structuredContent"]["error"]["code"] == "no_luck");
   CHECK(answer["result"]["structuredContent"]["error"]["nextStep"] == "Try again");
 }
@@ -237,7 +237,7 @@ TEST_CASE("a call beyond the limit is refused with the way out, and its id is fr
     CHECK(answer["id"] == 2);
     CHECK(answer["result"]["isError"] == true);
     CHECK(answer["result"]["structuredContent"]["error"]["code"] == "too_many_calls");
-    CHECK(text_of(answer).find("Next step: ") != std::string::npos);
+    CHECK(text_of(answer).find("background: true") != std::string::npos);
   }
   client.gate.open();
   CHECK(client.inbox.next()["id"] == 1);

@@ -33,13 +33,13 @@ TEST_CASE("a handshake revision that is known is echoed, anything else gets the 
 
 TEST_CASE("each revision sees of a tool what it knows of") {
   const Server server = example();
-  const auto entry = [&](Revision revision) { return (*server.tools_list_result(revision))["tools"][0]; };
+  const auto entry = [&](Revision revision) {
+    return (*server.tools_list_result(revision, Representation::structured))["tools"][0];
+  };
   const json oldest = entry(Revision::v2024_11_05);
   CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
   const json second = entry(Revision::v2025_03_26);
-  CHECK(second["annotations"] ==
-        json::parse(R"({"title":"Look around","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
-                        "openWorldHint":false})"));
+  CHECK(second["annotations"] == json::parse(R"({"title":"Look around","readOnlyHint":true,"openWorldHint":false})"));
   CHECK_FALSE(second.contains("outputSchema"));
   for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
     CHECK(entry(revision)["title"] == "Look around");
@@ -50,7 +50,7 @@ TEST_CASE("each revision sees of a tool what it knows of") {
 TEST_CASE("each revision sees of a result what it knows of") {
   const Server server = example();
   const ToolResult result{"hello", {{"n", 1}}};
-  const auto seen = [&](Revision revision) { return server.call_result(result, revision); };
+  const auto seen = [&](Revision revision) { return server.call_result(result, revision, Representation::structured); };
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_03_26}) {
     CHECK(seen(revision) == json::parse(R"({"content":[{"type":"text","text":"hello"}],"isError":false})"));
   }
@@ -85,7 +85,10 @@ TEST_CASE("revisions that know of icons are given one") {
 TEST_CASE("the list of tools that is kept as text is the list of tools") {
   const Server server = example();
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_11_25, Revision::v2026_07_28}) {
-    CHECK(dump(server.tools_list_text(revision)) == dump(*server.tools_list_result(revision)));
+    for (const Representation representation : {Representation::text, Representation::structured}) {
+      CHECK(dump(server.tools_list_text(revision, representation)) ==
+            dump(*server.tools_list_result(revision, representation)));
+    }
   }
 }
 
@@ -95,4 +98,29 @@ TEST_CASE("a tool is found by its exact name") {
   CHECK(server.find_tool("look")->title == "Look around");
   CHECK(server.find_tool("Look") == nullptr);
   CHECK(server.find_tool("") == nullptr);
+}
+
+TEST_CASE("server: the text representation has neither output schemas nor structuredContent") {
+  const Server server = example();
+  ToolResult result{"hello", {{"n", 1}}};
+  result.facts = {{"exitCode", 0}};
+  for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
+    const json entry = (*server.tools_list_result(revision, Representation::text))["tools"][0];
+    CHECK_FALSE(entry.contains("outputSchema"));
+    const json seen = server.call_result(result, revision, Representation::text);
+    CHECK_FALSE(seen.contains("structuredContent"));
+    CHECK(seen["content"][0]["text"] == "hello");
+    CHECK(seen["_meta"][k_meta_result] == json{{"exitCode", 0}});
+  }
+}
+
+TEST_CASE("server: annotations that equal the defaults of the specification are left out") {
+  Tool tool;
+  tool.name = "change";
+  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = true};
+  tool.meta = {{"vendor/key", 1}};
+  const Server server({"box", "The Box", "1.2", ""}, {{tool}});
+  const json entry = (*server.tools_list_result(Revision::v2025_11_25, Representation::text))["tools"][0];
+  CHECK(entry["annotations"] == json{{"idempotentHint", true}});
+  CHECK(entry["_meta"] == json{{"vendor/key", 1}});
 }
