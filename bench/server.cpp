@@ -31,6 +31,7 @@ std::vector<std::string> server_environment() {
 std::vector<std::string> command_line(const Launch& launch) {
   std::vector<std::string> argv = {launch.program};
   argv.insert(argv.end(), launch.arguments.begin(), launch.arguments.end());
+  argv.insert(argv.end(), {"--structured", "on"});  // the figures are read from the fields
   return argv;
 }
 

@@ -67,6 +67,7 @@ add_library(dockbridge_core STATIC
   src/sandbox/input.cpp
   src/sandbox/sandbox.cpp
   src/sandbox/trusted_runs.cpp
+  src/tools/argument_names.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
   src/tools/control_process.cpp
@@ -88,9 +89,11 @@ add_library(dockbridge_core STATIC
   src/tools/prompts.cpp
   src/tools/resources.cpp
   src/tools/send_input.cpp
+  src/tools/tool_selection.cpp
   src/tools/tool_shape.cpp
   src/tools/toolbox.cpp
   src/tools/view.cpp
+  src/tools/wait_arguments.cpp
   src/util/beneath.cpp
   src/util/encoding.cpp
   src/util/file.cpp

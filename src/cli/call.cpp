@@ -26,22 +26,23 @@ int call(const Options& options, const CallOrder& order, Log& log) {
   const std::string& name = order.tool;
   Bridge bridge(options, log);
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
-  const auto tools = tools::all_tools(resolve, options.tools);
+  tools::Settings settings = options.tools;
+  settings.rationale_required = false;  // a person at a terminal knows why
+  settings.selection = {};
+  const auto tools = tools::all_tools(resolve, settings);
   const auto tool = std::find_if(tools.begin(), tools.end(), [&](const mcp::Tool& t) { return t.name == name; });
   if (tool == tools.end()) {
     std::string names;
     for (const mcp::Tool& known : tools) {
       names += (names.empty() ? "" : ", ") + known.name;
     }
-    fmt::print(stderr, "dockbridge: there is no tool '{}'. Tools: {}\n", name, names);
+    fmt::print(stderr, "dockbridge: Tool not found: {}. Tools: {}\n", name, names);
     return 2;
   }
   auto parsed = mcp::parse_json(order.arguments);
   const auto* arguments = std::get_if<mcp::json>(&parsed);
   if (arguments == nullptr || !arguments->is_object()) {
-    fmt::print(stderr,
-               "dockbridge: the arguments have to be a JSON object, such as "
-               "'{{\"command\": \"uname -a\", \"rationale\": \"try it\"}}'\n");
+    fmt::print(stderr, "dockbridge: The arguments must be a JSON object, such as '{{\"command\": \"uname -a\"}}'\n");
     return 2;
   }
   const mcp::Interruption never;

@@ -173,6 +173,15 @@ std::optional<std::string> take_endpoint(Options& options, const std::string& va
   return std::nullopt;
 }
 
+std::optional<std::string> take_tools(Options& options, const std::string& value) {
+  auto selection = tools::ToolSelection::parse(value);
+  if (!selection) {
+    return fmt::format("minimal, or names and globs of {}", fmt::join(tools::k_tool_names, ", "));
+  }
+  options.tools.selection = std::move(*selection);
+  return std::nullopt;
+}
+
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> all = {
       {"container-name", "-c", "NAME", "the container to work in (mcp-container)",
@@ -221,6 +230,11 @@ const std::vector<Setting>& settings() {
       {"rationale", "", "required|optional", "whether every call has to say why (required)",
        choice<bool>({{"required", true}, {"optional", false}},
                     [](Options& o, bool required) { o.tools.rationale_required = required; })},
+      {"tools", "", "GLOB,...", "tools that clients can see: names, globs, or minimal (all)", take_tools},
+      {"structured", "", "on|off", "add structuredContent and output schemas, for programs (off)",
+       choice<mcp::Representation>(
+           {{"on", mcp::Representation::structured}, {"off", mcp::Representation::text}},
+           [](Options& o, mcp::Representation representation) { o.representation = representation; })},
       {"http", "", "HOST:PORT", "serve MCP over HTTP at /mcp instead of stdio (host 127.0.0.1)", take_endpoint},
       {"stdio", "", "", "with --http: serve stdio too", http_switch(&HttpOptions::stdio_too)},
       {"token-file", "", "FILE", "tokens for HTTP, mode 0600; made if it is missing (~/.config/dockbridge/token)",
@@ -344,7 +358,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
       "Examples:\n"
       "  dockbridge -c my-container\n"
       "  dockbridge --http 127.0.0.1:7332\n"
-      "  dockbridge call execute_command '{\"command\": \"uname -a\", \"rationale\": \"try it\"}'\n"
+      "  dockbridge call execute_command '{\"command\": \"uname -a\"}'\n"
       "  dockbridge doctor");
   app.set_help_flag("-h,--help", "show this and exit");
   bool version = false;
@@ -361,6 +375,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
       app.add_option(names, flags[setting.name], setting.help)
           ->option_text(setting.placeholder)
           ->expected(1)
+          ->allow_extra_args(false)  // what follows the value is a positional of the subcommand
           ->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
     }
   }

@@ -50,6 +50,7 @@ struct Options {
   std::string config_file;  ///< the config file that was read; empty if none
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
+  mcp::Representation representation = mcp::Representation::text;
 };
 
 enum class Command { serve, call, doctor, help, version };

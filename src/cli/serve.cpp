@@ -26,13 +26,13 @@ constexpr std::size_t k_max_calls = 512;
 /// A long reply and what it is made of.
 constexpr std::size_t k_kept_memory = 2 * 1024 * 1024;
 
+/// Clients cut instructions at 2,048 characters.
 constexpr const char* k_instructions =
-    "You work in a persistent Docker container. execute_command runs shell commands there; files and processes stay "
-    "between calls. Commands that fall silent are left running in the background under a processId: use check_process "
-    "with a timeout to wait for them instead of polling, and send_input to answer prompts. Start servers with "
-    "background: true. Output beyond the limit is cut in the middle; narrow it with grep, head or tail, or read on "
-    "with check_process and since. Use file_read, file_edit, file_write, file_ls, file_glob and file_grep for files "
-    "rather than cat, sed, ls, find and grep: they number lines, notice changes by others, and can undo.";
+    "You work in a persistent Docker container. Files and processes stay between calls. execute_command runs a shell "
+    "command. Commands that fall silent continue in the background under a process id. To wait for one, call "
+    "check_process with a timeout instead of polling. send_input answers prompts. Start servers with background: true. "
+    "Prefer file_read, file_edit and file_write to cat and sed. They number lines, detect changes by others, and can "
+    "be undone. Prefer file_grep, file_glob and file_ls to grep, find and ls.";
 
 /// A box with a way in and out.
 constexpr const char* k_icon =
@@ -66,7 +66,12 @@ int serve(const Options& options, Log& log) {
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   tools::SandboxResources resources(bridge.sandbox());
   const mcp::Server server(
-      {"dockbridge", "dockbridge", DOCKBRIDGE_VERSION, k_instructions, k_icon},
+      {.name = "dockbridge",
+       .title = "dockbridge",
+       .version = DOCKBRIDGE_VERSION,
+       .instructions = options.tools.selection.keep_sentences(k_instructions),
+       .icon = k_icon,
+       .representation = options.representation},
       {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources});
   mcp::Hub hub(server, log);
   resources.publish_to(hub.bulletin);

@@ -67,6 +67,7 @@ Result<Hello> parse_hello(const json& head) {
                  .machine = text("machine"),
                  .shell = text("shell"),
                  .state_directory = text("state"),
+                 .home = text("home"),
                  .uid = hello.at("uid").get<std::uint64_t>()};
   } catch (const std::exception&) {
     return fail("protocol_violation", "the agent's greeting is not well formed");

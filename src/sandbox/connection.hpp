@@ -27,6 +27,7 @@ struct Hello {
   std::string machine;
   std::string shell;  ///< empty: the container has none
   std::string state_directory;
+  std::string home;  ///< of the user that the agent runs as
   std::uint64_t uid = 0;
   /// Why what is said passes through the engine; none if it does not.
   std::optional<std::string> detour = "no shared directory is used";

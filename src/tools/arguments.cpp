@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "util/text.hpp"
@@ -10,26 +11,63 @@ namespace dockbridge::tools {
 
 using mcp::json;
 
+namespace {
+
+constexpr std::size_t k_max_shown_value = 40;
+
+std::string shown(const json& value) {
+  return printable_line(mcp::dump(value), k_max_shown_value);
+}
+
+/// A number, also one in a string; NaN if it is none.
+double number_in(const json& value) {
+  if (value.is_number()) {
+    return value.get<double>();
+  }
+  double number = NAN;
+  if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr && !text->empty()) {
+    const char* end = text->data() + text->size();
+    const auto parsed = std::from_chars(text->data(), end, number);
+    return parsed.ec == std::errc() && parsed.ptr == end ? number : NAN;
+  }
+  return number;
+}
+
+}  // namespace
+
 const json* Arguments::find(const std::string& name) {
-  m_read.insert(name);
-  const auto found = m_values.find(name);
+  if (m_read.insert(name).second) {
+    m_accepted.push_back(name);
+  }
+  auto found = m_values.find(name);
+  for (const ArgumentAlias& other : m_aliases) {
+    if (other.name == name) {
+      const auto alias = m_read.emplace(other.alias).first;
+      found = found == m_values.end() ? m_values.find(*alias) : found;
+    }
+  }
   return found == m_values.end() || found->is_null() ? nullptr : &*found;
 }
 
 void Arguments::reject(const std::string& name, const std::string& problem) {
   if (!m_error) {
-    m_error = Error{"bad_arguments", fmt::format("argument '{}{}' {}", m_prefix, name, problem),
-                    "Correct it and call again; tools/list has the schema"};
+    m_error = Error{"bad_arguments", fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem),
+                    "Correct it and call again"};
   }
 }
 
 const std::string* Arguments::find_text(const std::string& name) {
   const json* value = find(name);
   if (value != nullptr && !value->is_string()) {
-    reject(name, fmt::format("has to be a string, not {}", value->type_name()));
+    reject(name, fmt::format("must be a string, got {}", shown(*value)));
     return nullptr;
   }
   return value == nullptr ? nullptr : value->get_ptr<const std::string*>();
+}
+
+std::optional<std::string> Arguments::text_or_number(const std::string& name) {
+  const json* value = find(name);
+  return value != nullptr && value->is_number() ? std::optional(value->dump()) : text(name);
 }
 
 std::optional<std::string> Arguments::text(const std::string& name) {
@@ -39,8 +77,9 @@ std::optional<std::string> Arguments::text(const std::string& name) {
 
 std::string_view Arguments::required_view(const std::string& name) {
   const std::string* value = find_text(name);
-  if (value == nullptr) {
-    reject(name, "is required");
+  if (value == nullptr && !m_error) {
+    m_error = Error{"bad_arguments", fmt::format("Missing argument: {}{}", m_prefix, name),
+                    fmt::format("Call again with {}", name)};
   }
   return value == nullptr ? std::string_view() : *value;
 }
@@ -54,8 +93,11 @@ bool Arguments::flag(const std::string& name, bool otherwise) {
   if (value == nullptr) {
     return otherwise;
   }
+  if (*value == "true" || *value == "false") {
+    return *value == "true";
+  }
   if (!value->is_boolean()) {
-    reject(name, fmt::format("has to be true or false, not {}", value->type_name()));
+    reject(name, fmt::format("must be true or false, got {}", shown(*value)));
     return otherwise;
   }
   return value->get<bool>();
@@ -66,25 +108,30 @@ std::optional<std::int64_t> Arguments::integer(const std::string& name, std::int
   if (value == nullptr) {
     return std::nullopt;
   }
-  const double number = value->is_number() ? value->get<double>() : NAN;
+  const double number = number_in(*value);
   if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::floor(number)) {
-    reject(name, fmt::format("has to be a whole number from {} to {}", least, most));
+    reject(name, fmt::format("must be a whole number from {} to {}, got {}", least, most, shown(*value)));
     return std::nullopt;
   }
   return static_cast<std::int64_t>(number);
 }
 
-std::optional<milliseconds> Arguments::duration(const std::string& name, double least_seconds, double most_seconds) {
+std::optional<double> Arguments::number(const std::string& name, double least, double most, std::string_view unit) {
   const json* value = find(name);
   if (value == nullptr) {
     return std::nullopt;
   }
-  const double number = value->is_number() ? value->get<double>() : NAN;
-  if (!(number >= least_seconds && number <= most_seconds)) {
-    reject(name, fmt::format("has to be a number of seconds from {} to {}", least_seconds, most_seconds));
+  const double given = number_in(*value);
+  if (!(given >= least && given <= most)) {
+    reject(name, fmt::format("must be a number{} from {} to {}, got {}", unit, least, most, shown(*value)));
     return std::nullopt;
   }
-  return milliseconds(static_cast<std::int64_t>(number * 1000));
+  return given;
+}
+
+std::optional<milliseconds> Arguments::duration(const std::string& name, double least_seconds, double most_seconds) {
+  const auto given = number(name, least_seconds, most_seconds, " of seconds");
+  return given ? std::optional(milliseconds(static_cast<std::int64_t>(*given * 1000))) : std::nullopt;
 }
 
 std::vector<std::pair<std::string, std::string>> Arguments::environment(const std::string& name) {
@@ -94,19 +141,18 @@ std::vector<std::pair<std::string, std::string>> Arguments::environment(const st
     return variables;
   }
   if (!value->is_object()) {
-    reject(name, "has to be an object of strings");
+    reject(name, fmt::format("must be an object of strings, got {}", shown(*value)));
     return variables;
   }
   for (const auto& [variable, content] : value->items()) {
     const bool bad_name =
         variable.empty() || variable.find('=') != std::string::npos || variable.find('\0') != std::string::npos;
     if (bad_name) {
-      reject(name, fmt::format("has the variable name '{}', which is empty or holds '=' or NUL",
-                               printable_line(variable, 80)));
+      reject(name, fmt::format("variable name '{}' is empty or contains '=' or NUL", printable_line(variable, 80)));
     } else if (!content.is_string()) {
-      reject(name, fmt::format("has a value for '{}' that is not a string", printable_line(variable, 80)));
+      reject(name, fmt::format("value of '{}' must be a string", printable_line(variable, 80)));
     } else if (content.get_ref<const std::string&>().find('\0') != std::string::npos) {
-      reject(name, fmt::format("has a NUL byte in the value of '{}'", printable_line(variable, 80)));
+      reject(name, fmt::format("value of '{}' contains a NUL byte", printable_line(variable, 80)));
     } else {
       variables.emplace_back(variable, content.get<std::string>());
     }
@@ -115,18 +161,20 @@ std::vector<std::pair<std::string, std::string>> Arguments::environment(const st
 }
 
 std::vector<std::string> Arguments::texts(const std::string& name) {
-  std::vector<std::string> values;
   const json* value = find(name);
-  if (value != nullptr && !value->is_array()) {
-    reject(name, fmt::format("has to be an array of strings, not {}", value->type_name()));
-    return values;
+  if (value == nullptr) {
+    return {};
   }
-  for (std::size_t i = 0; value != nullptr && i < value->size(); ++i) {
-    if (!value->at(i).is_string()) {
-      reject(name, "has to be an array of strings");
-      return {};
-    }
+  if (value->is_string()) {
+    return {value->get<std::string>()};
+  }
+  std::vector<std::string> values;
+  for (std::size_t i = 0; value->is_array() && i < value->size() && value->at(i).is_string(); ++i) {
     values.push_back(value->at(i).get<std::string>());
+  }
+  if (!value->is_array() || values.size() != value->size()) {
+    reject(name, fmt::format("must be an array of strings, got {}", shown(*value)));
+    return {};
   }
   return values;
 }
@@ -137,10 +185,10 @@ std::optional<Arguments> Arguments::object(const std::string& name) {
     return std::nullopt;
   }
   if (!value->is_object()) {
-    reject(name, fmt::format("has to be an object, not {}", value->type_name()));
+    reject(name, fmt::format("must be an object, got {}", shown(*value)));
     return std::nullopt;
   }
-  return Arguments(*value, m_prefix + name + ".");
+  return Arguments(*value, m_aliases, m_prefix + name + ".");
 }
 
 std::vector<Arguments> Arguments::objects(const std::string& name) {
@@ -151,47 +199,51 @@ std::vector<Arguments> Arguments::objects(const std::string& name) {
   }
   for (std::size_t i = 0; value->is_array() && i < value->size(); ++i) {
     if (value->at(i).is_object()) {
-      nested.emplace_back(value->at(i), fmt::format("{}{}[{}].", m_prefix, name, i));
+      nested.emplace_back(value->at(i), m_aliases, fmt::format("{}{}[{}].", m_prefix, name, i));
     }
   }
   if (!value->is_array() || nested.size() != value->size()) {
-    reject(name, "has to be an array of objects");
+    reject(name, fmt::format("must be an array of objects, got {}", shown(*value)));
   }
   return nested;
 }
 
-bool Arguments::has(const std::string& name) const {
-  const auto found = m_values.find(name);
-  return found != m_values.end() && !found->is_null();
+bool Arguments::has(const std::string& name) {
+  return find(name) != nullptr;
 }
 
-bool Arguments::is_object(const std::string& name) const {
-  const auto found = m_values.find(name);
-  return found != m_values.end() && found->is_object();
-}
-
-bool Arguments::is_text(const std::string& name) const {
-  const auto found = m_values.find(name);
-  return found != m_values.end() && found->is_string();
+bool Arguments::is_object(const std::string& name) {
+  const json* value = find(name);
+  return value != nullptr && value->is_object();
 }
 
 void Arguments::adopt(const Arguments& nested) {
   if (!m_error) {
     m_error = nested.m_error;
   }
-  for (const std::string& name : nested.unknown()) {
-    m_nested_unknown.push_back(name);
+  if (!m_nested_unknown) {
+    m_nested_unknown = nested.m_nested_unknown ? nested.m_nested_unknown : nested.unknown_argument();
   }
 }
 
-std::vector<std::string> Arguments::unknown() const {
-  std::vector<std::string> names = m_nested_unknown;
-  for (const auto& [name, value] : m_values.items()) {
-    if (m_read.count(name) == 0) {
-      names.push_back(m_prefix + name);
-    }
+std::optional<Error> Arguments::error() const {
+  if (m_error) {
+    return m_error;
   }
-  return names;
+  return m_nested_unknown ? m_nested_unknown : unknown_argument();
+}
+
+std::optional<Error> Arguments::unknown_argument() const {
+  for (const auto& [name, value] : m_values.items()) {
+    if (m_read.contains(name) || is_ignored_argument(name)) {
+      continue;
+    }
+    const std::string nearest = nearest_name(name, m_accepted);
+    return Error{"bad_arguments", fmt::format("Unknown argument: {}{}", m_prefix, printable_line(name, 60)),
+                 nearest.empty() ? fmt::format("Accepted: {}", fmt::join(m_accepted, ", "))
+                                 : fmt::format("Did you mean {}?", nearest)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace dockbridge::tools

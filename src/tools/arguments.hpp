@@ -3,59 +3,67 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "mcp/message.hpp"
+#include "tools/argument_names.hpp"
 #include "util/clock.hpp"
 #include "util/error.hpp"
 
 namespace dockbridge::tools {
 
-/// Reads a tool's arguments one by one and remembers the first thing that is wrong with them.
-/// Call `error` when all have been read; names that nobody read are then `unknown`.
+/// Reads a tool's arguments one by one and remembers the first problem. A tool reads all of them before it checks
+/// `error`, which then also reports an argument that was not read. Numbers and booleans may come as strings.
 class Arguments {
  public:
-  /// `prefix` stands before the names in errors.
-  explicit Arguments(const mcp::json& values, std::string prefix = "")
-      : m_values(values), m_prefix(std::move(prefix)) {}
+  /// `aliases` are accepted in place of the names that are read. `prefix` stands before the names in errors.
+  explicit Arguments(const mcp::json& values, std::span<const ArgumentAlias> aliases = {}, std::string prefix = "")
+      : m_values(values), m_aliases(aliases), m_prefix(std::move(prefix)) {}
 
   std::string required_text(const std::string& name);
   /// The same, not copied: it lives as long as the arguments.
   std::string_view required_view(const std::string& name);
   std::optional<std::string> text(const std::string& name);
+  /// A text, or a number as it is written.
+  std::optional<std::string> text_or_number(const std::string& name);
   bool flag(const std::string& name, bool otherwise);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
+  std::optional<double> number(const std::string& name, double least, double most, std::string_view unit = "");
   /// Seconds, fractions allowed.
   std::optional<milliseconds> duration(const std::string& name, double least_seconds, double most_seconds);
   /// An object of strings, as environment variables are given.
   std::vector<std::pair<std::string, std::string>> environment(const std::string& name);
 
+  /// An array of strings; a single string counts as an array of one.
   std::vector<std::string> texts(const std::string& name);
-  /// The arguments in an object; none if it is not there. What is wrong with them has to be handed on with `adopt`.
+  /// The arguments in an object; nullopt if it is absent. Report its problems with `adopt`.
   std::optional<Arguments> object(const std::string& name);
   /// Likewise of an array of objects.
   std::vector<Arguments> objects(const std::string& name);
   void adopt(const Arguments& nested);
-  [[nodiscard]] bool has(const std::string& name) const;
-  [[nodiscard]] bool is_object(const std::string& name) const;
-  [[nodiscard]] bool is_text(const std::string& name) const;
+  [[nodiscard]] bool has(const std::string& name);
+  [[nodiscard]] bool is_object(const std::string& name);
 
   void reject(const std::string& name, const std::string& problem);
-  [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
-  [[nodiscard]] std::vector<std::string> unknown() const;
+  /// The first problem, or the first argument that was not read.
+  [[nodiscard]] std::optional<Error> error() const;
 
  private:
   const mcp::json* find(const std::string& name);
-  /// Null if there is none, or it is no string, which is rejected.
+  /// nullptr if it is absent, or not a string, which is rejected.
   const std::string* find_text(const std::string& name);
+  [[nodiscard]] std::optional<Error> unknown_argument() const;
 
   const mcp::json& m_values;
+  std::span<const ArgumentAlias> m_aliases;
   std::string m_prefix;
-  std::set<std::string> m_read;
-  std::vector<std::string> m_nested_unknown;
+  std::set<std::string> m_read;  // names and aliases
+  std::vector<std::string> m_accepted;
+  std::optional<Error> m_nested_unknown;
   std::optional<Error> m_error;
 };
 

@@ -7,6 +7,7 @@
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
+#include "tools/wait_arguments.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -19,66 +20,25 @@ using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 
-constexpr double k_longest_timeout_seconds = 3600;
 constexpr milliseconds k_usual_timeout{60'000};
-constexpr std::int64_t k_largest_port = 65535;
-constexpr std::int64_t k_most_context = 50;
-constexpr std::int64_t k_most_grep_lines = 10'000;
+constexpr std::int64_t k_max_context = 50;
+constexpr std::int64_t k_max_grep_lines = 10'000;
 constexpr std::size_t k_shown_in_list = 50;
 /// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
 
 constexpr const char* k_description =
-    "See how a process in the container is doing: status, exit code or signal, and output. Without processId it lists "
-    "all processes, newest first. Do not poll: waitFor returns as soon as the process ends, prints a line that matches "
-    "a pattern, listens on a port, is silent for a while, or waits for input, whichever comes first, or after timeout "
-    "seconds. since takes the cursor of an earlier reply and returns only what is new; tail returns the last lines, "
-    "grep those "
-    "that match. "
-    "Finished processes stay readable for about an hour.\n"
-    "Example: {\"processId\": \"proc_123_abc\", \"waitFor\": {\"pattern\": \"listening on\"}, \"timeout\": 60, "
-    "\"rationale\": \"wait for the server\"}";
+    "Status, exit code and output of a process. Without processId: list the processes. Do not poll: set timeout to "
+    "wait for its end, or waitFor for other events. Finished processes stay readable for an hour.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
-      {"processId", {{"type", "string"}, {"description", "From execute_command. Leave it out to list all processes."}}},
-      {"timeout",
-       {{"type", "number"},
-        {"minimum", 0},
-        {"maximum", k_longest_timeout_seconds},
-        {"description", "Seconds to wait for the process to end, or for waitFor (default 60 with waitFor, else 0)."}}},
-      {"waitFor",
-       object_schema({{"exit", {{"type", "boolean"}, {"description", "Its end; always one of the reasons."}}},
-                      {"pattern",
-                       {{"type", "string"},
-                        {"description",
-                         "A line of output that matches this regular expression (RE2), from since on or from the "
-                         "beginning."}}},
-                      {"port",
-                       {{"type", "integer"},
-                        {"minimum", 1},
-                        {"maximum", k_largest_port},
-                        {"description", "Something in the container listens on this TCP port."}}},
-                      {"idle",
-                       {{"type", "number"},
-                        {"minimum", 0},
-                        {"maximum", k_longest_timeout_seconds},
-                        {"description", "No output and no input for so many seconds."}}},
-                      {"input", {{"type", "boolean"}, {"description", "It waits for input."}}}},
-                     {})},
-      {"since", {{"type", "string"}, {"description", "The cursor of an earlier reply: only output after it."}}},
-      {"tail", {{"type", "integer"}, {"minimum", 1}, {"description", "Only the last so many lines of output."}}}};
-  properties["grep"] = {
-      {"description",
-       "Only the lines of the stored output that match this regular expression (RE2), with their numbers; or an object "
-       "with more to choose."},
-      {"anyOf",
-       {{{"type", "string"}},
-        object_schema({{"pattern", {{"type", "string"}}},
-                       {"context", {{"type", "integer"}, {"minimum", 0}, {"maximum", k_most_context}}},
-                       {"ignoreCase", {{"type", "boolean"}}},
-                       {"maxLines", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_most_grep_lines}}}},
-                      {"pattern"})}}};
+      {"processId", {{"type", "string"}}},
+      {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 60 with waitFor, else 0)"}}},
+      {"waitFor", wait_for_schema()},
+      {"since", {{"type", "string"}, {"description", "Only output after this cursor of an earlier reply"}}},
+      {"tail", {{"type", "integer"}, {"description", "Only the last lines"}}},
+      {"grep", {{"type", "string"}, {"description", "Only lines that match this regex (RE2)"}}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {}, settings);
 }
@@ -96,9 +56,9 @@ ordered_json output_schema() {
 }
 
 std::string one_line(const wire::ProcessState& state) {
-  const std::string status = state.running() ? fmt::format("RUNNING, quiet for {} s", state.idle_ms / 1000)
-                                             : fmt::format("COMPLETED, {}", end_text(state));
-  return fmt::format("{}  {}  {}", state.id, status, printable_line(state.command, 80));
+  const std::string status =
+      state.running() ? fmt::format("running, quiet for {} s", state.idle_ms / 1000) : end_text(state);
+  return fmt::format("{}  {}  {}", process_name(state), status, printable_line(state.command, 80));
 }
 
 ToolResult list(Sandbox& sandbox, const std::string& owner, const sandbox::CallLimit& limit) {
@@ -128,23 +88,6 @@ struct Question {
   ViewRequest view;
 };
 
-/// True if something is to be waited for.
-bool read_wait_for(Arguments& arguments, sandbox::Until& until) {
-  auto wanted = arguments.object("waitFor");
-  if (!wanted) {
-    return false;
-  }
-  wanted->flag("exit", true);
-  until.pattern = wanted->text("pattern");
-  if (const auto port = wanted->integer("port", 1, k_largest_port)) {
-    until.port = static_cast<std::uint16_t>(*port);
-  }
-  until.idle = wanted->duration("idle", 0, k_longest_timeout_seconds);
-  until.input = wanted->flag("input", false);
-  arguments.adopt(*wanted);
-  return true;
-}
-
 std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
   sandbox::GrepRequest request;
   if (!arguments.is_object("grep")) {
@@ -155,9 +98,9 @@ std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
   auto wanted = arguments.object("grep");
   request.pattern = wanted->required_text("pattern");
   request.ignore_case = wanted->flag("ignoreCase", false);
-  request.context = static_cast<std::size_t>(wanted->integer("context", 0, k_most_context).value_or(0));
+  request.context = static_cast<std::size_t>(wanted->integer("context", 0, k_max_context).value_or(0));
   request.most = static_cast<std::size_t>(
-      wanted->integer("maxLines", 1, k_most_grep_lines).value_or(static_cast<std::int64_t>(request.most)));
+      wanted->integer("maxLines", 1, k_max_grep_lines).value_or(static_cast<std::int64_t>(request.most)));
   arguments.adopt(*wanted);
   return request;
 }
@@ -168,17 +111,18 @@ Question read_question(const ToolCall& call) {
   read_rationale(arguments, call.settings);
   question.process = arguments.text("processId");
   const bool waits = read_wait_for(arguments, question.until);
-  question.timeout =
-      arguments.duration("timeout", 0, k_longest_timeout_seconds).value_or(waits ? k_usual_timeout : milliseconds{0});
+  const auto timeout = read_timeout(arguments);
+  question.timeout = timeout ? timeout->value : waits ? k_usual_timeout : milliseconds{0};
   question.view = read_view_arguments(arguments);
   question.view.grep = read_grep(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
     question.view.output.tail_lines = static_cast<std::size_t>(*lines);
   }
-  if (const auto since = arguments.text("since")) {
+  if (const auto since = arguments.text_or_number("since")) {
     const auto cursor = Cursor::parse(*since);
     if (!cursor) {
-      arguments.reject("since", "is not a cursor; it looks like \"123:0\" and comes from an earlier reply");
+      arguments.reject("since", fmt::format("must be a cursor such as \"123:0\" or a number of bytes, got {}",
+                                            printable_line(*since, 40)));
     }
     question.view.output.since = cursor;
     question.until.search_from = cursor ? sandbox::Offsets{cursor->out, cursor->err} : sandbox::Offsets{};
@@ -203,16 +147,17 @@ std::string happened_word(wire::Happened happened) {
   return std::string(name_of(happened));
 }
 
+/// Outcome of the wait as a line of its own; empty if the status says it.
 std::string happened_text(const Snapshot& snapshot, const Question& question) {
   switch (snapshot.happened) {
     case wire::Happened::pattern:
-      return "Matched line: " + printable_line(snapshot.line, 300) + "\n";
+      return "\nMatched line: " + printable_line(snapshot.line, 300);
     case wire::Happened::port:
-      return fmt::format("Port {} is open\n", question.until.port.value_or(0));
-    case wire::Happened::idle:
-      return "It has been silent for that long\n";
+      return fmt::format("\nPort {} is open.", question.until.port.value_or(0));
     case wire::Happened::nothing:
-      return fmt::format("Nothing of what was waited for happened in {} s\n", question.timeout.count() / 1000);
+      return fmt::format("\nTimeout: nothing happened within {:g} s.",
+                         static_cast<double>(question.timeout.count()) / 1000);
+    case wire::Happened::idle:
     case wire::Happened::ended:
     case wire::Happened::grew:
     case wire::Happened::input:
@@ -221,22 +166,20 @@ std::string happened_text(const Snapshot& snapshot, const Question& question) {
   return "";
 }
 
-ToolResult tell(const Snapshot& snapshot, const View& view, const Question& question, std::vector<std::string> notes) {
+ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question,
+                std::vector<std::string> notes) {
   const wire::ProcessState& state = snapshot.state;
   for (std::string& note : view_notes(view)) {
     notes.push_back(std::move(note));
   }
-  if (state.phase == wire::Phase::exited) {
-    notes.emplace_back("something the command started still runs");
-  }
   const bool waited = question.timeout.count() > 0;
-  const std::string shown = view_text(view);
+  const std::string shown = view_text_with_rest(call, state, view);
   const std::string text =
-      fmt::format("{}\nProcess ID: {}\nCommand: {}\n{}{}\nCursor: {}\n\n{}", status_line(state), state.id,
-                  printable_line(state.command, 200), waited ? happened_text(snapshot, question) : "",
-                  status_text(state), view.output.cursor().text(), shown.empty() ? "(no output)" : shown);
+      fmt::format("{}{}\n\n{}", status_sentence(state), waited ? happened_text(snapshot, question) : "",
+                  shown.empty() ? "(no output)" : shown);
   ToolResult result;
   result.text = with_notes(text, notes);
+  result.facts = view_facts(state, view);
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   if (waited) {
@@ -278,7 +221,7 @@ ToolResult check(const ToolCall& call) {
     return mcp::error_result(snapshot.error());
   }
   const auto view = look_at(call.sandbox, *snapshot, question.view, limit);
-  return view ? tell(*snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());
+  return view ? tell(call, *snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());
 }
 
 }  // namespace
@@ -290,6 +233,7 @@ ToolPlan check_process(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/true, k_max_max_output);
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
   return {std::move(tool), check};
 }

@@ -11,6 +11,7 @@
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::tools {
 
@@ -21,9 +22,9 @@ using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 
-constexpr double k_longest_grace_seconds = 60;
+constexpr double k_max_grace_seconds = 60;
 constexpr milliseconds k_usual_grace{5000};
-constexpr std::int64_t k_largest_side = 500;
+constexpr std::int64_t k_max_side = 500;
 /// How long an order's effect is waited for.
 constexpr milliseconds k_moment{200};
 constexpr milliseconds k_glance{10};
@@ -34,27 +35,17 @@ constexpr std::array<std::string_view, 7> k_actions = {"pause", "resume", "inter
                                                        "kill",  "signal", "resize"};
 
 constexpr const char* k_description =
-    "Steer a process and everything it started: pause and resume it, interrupt it (what ctrl-C does), terminate it "
-    "(SIGTERM, then SIGKILL after grace seconds), kill it, send any signal, or resize its terminal. Every descendant "
-    "is "
-    "reached, also one that has detached itself.\n"
-    "Example: {\"processId\": \"proc_123_abc\", \"action\": \"terminate\", \"rationale\": \"the server is not needed "
-    "any "
-    "more\"}";
+    "Control a process and everything it started. interrupt is ctrl-c; terminate is SIGTERM, then SIGKILL after grace "
+    "seconds (default 5).";
 
 ordered_json input_schema(const Settings& settings) {
-  ordered_json properties = {
-      {"processId", {{"type", "string"}, {"description", "From execute_command."}}},
-      {"action", {{"type", "string"}, {"enum", k_actions}}},
-      {"signal", {{"type", "string"}, {"description", "With action signal: its name or number, such as SIGHUP or 1."}}},
-      {"grace",
-       {{"type", "number"},
-        {"minimum", 0},
-        {"maximum", k_longest_grace_seconds},
-        {"description",
-         fmt::format("With terminate: seconds until SIGKILL (default {}).", k_usual_grace.count() / 1000)}}},
-      {"cols", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_side}, {"description", "With resize."}}},
-      {"rows", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_side}, {"description", "With resize."}}}};
+  const ordered_json integer = {{"type", "integer"}};
+  ordered_json properties = {{"processId", {{"type", "string"}}},
+                             {"action", {{"type", "string"}, {"enum", k_actions}}},
+                             {"signal", {{"type", "string"}, {"description", "With action signal: SIGHUP or 1"}}},
+                             {"grace", {{"type", "number"}}},
+                             {"cols", integer},
+                             {"rows", {{"type", "integer"}, {"description", "With cols: terminal size for resize"}}}};
   return arguments_schema(std::move(properties), {"processId", "action"}, settings);
 }
 
@@ -89,25 +80,26 @@ Order read_order(const ToolCall& call) {
   const std::string action = arguments.required_text("action");
   const auto known = std::find(k_actions.begin(), k_actions.end(), action);
   if (known == k_actions.end()) {
-    arguments.reject("action", fmt::format("has to be one of {}", fmt::join(k_actions, ", ")));
+    arguments.reject("action",
+                     fmt::format("must be one of {}; got {}", fmt::join(k_actions, ", "), printable_line(action, 40)));
   } else {
     order.action = static_cast<Action>(known - k_actions.begin());
   }
   const auto signal = arguments.text("signal");
-  const auto grace = arguments.duration("grace", 0, k_longest_grace_seconds);
-  const auto columns = arguments.integer("cols", 1, k_largest_side);
-  const auto rows = arguments.integer("rows", 1, k_largest_side);
+  const auto grace = arguments.duration("grace", 0, k_max_grace_seconds);
+  const auto columns = arguments.integer("cols", 1, k_max_side);
+  const auto rows = arguments.integer("rows", 1, k_max_side);
   order.grace = grace.value_or(k_usual_grace);
   if (order.action == Action::signal) {
     const auto number = signal ? signal_number(*signal) : std::nullopt;
     if (!number) {
-      arguments.reject("signal", "has to be the name or number of a signal, such as SIGHUP or 1");
+      arguments.reject("signal", "must be a signal such as SIGHUP or 1");
     }
     order.signal = number.value_or(0);
   }
   if (order.action == Action::resize) {
     if (!columns || !rows) {
-      arguments.reject(columns ? "rows" : "cols", "is required with resize");
+      arguments.reject(columns ? "rows" : "cols", "required with resize");
     }
     order.size = {static_cast<std::uint16_t>(columns.value_or(0)), static_cast<std::uint16_t>(rows.value_or(0))};
   }
@@ -197,11 +189,8 @@ ToolResult control(const ToolCall& call) {
     return mcp::error_result(after.error().with_effect("the action was taken", check));
   }
   ToolResult result;
-  result.text =
-      fmt::format("{}\nProcess ID: {}\n{}", status_line(after->state), after->state.id, status_text(after->state));
-  if (after->state.phase == wire::Phase::exited) {
-    result.text += "\nNote: something the command started still runs";
-  }
+  result.text = status_sentence(after->state);
+  result.facts = process_facts(after->state);
   result.structured = process_fields(after->state);
   result.outcome = "process " + after->state.id;
   return result;

@@ -9,6 +9,7 @@
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
+#include "tools/wait_arguments.hpp"
 
 namespace dockbridge::tools {
 
@@ -20,71 +21,42 @@ using mcp::ToolResult;
 using sandbox::Snapshot;
 using wire::Happened;
 
-constexpr double k_longest_wait_seconds = 3600;
-constexpr double k_longest_runtime_seconds = 30.0 * 24 * 3600;
-constexpr std::int64_t k_largest_nice = 19;
-constexpr std::int64_t k_largest_columns = 500;
-constexpr std::int64_t k_largest_rows = 200;
-constexpr wire::TerminalSize k_usual_terminal{80, 24};
+constexpr double k_max_wait_seconds = 3600;
+constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
+constexpr std::int64_t k_max_nice = 19;
+constexpr std::int64_t k_max_columns = 500;
+constexpr std::int64_t k_max_rows = 200;
+constexpr wire::TerminalSize k_usual_terminal{120, 40};
 constexpr milliseconds k_cancel_grace{2000};
-/// Less than a server that stops waits for its calls.
+/// Less than the time for which a stopping server waits for its calls.
 constexpr milliseconds k_detach_patience{250};
 
 constexpr const char* k_description =
-    "Run a shell command in the container and get its output and exit code. The command is a bash script (sh where the "
-    "image has no bash): pipes, quotes, heredocs, && and several lines work as in a file. It returns when the command "
-    "ends, or waits for input. A command that is silent for maxWaitTime seconds, or takes very long, is not stopped: "
-    "it "
-    "goes on in the background and you get its processId for check_process (status, more output), send_input (answer a "
-    "prompt) and control_process (stop it). Start servers and watchers with background: true, and programs that need a "
-    "terminal (vim, less, a REPL with line editing) with tty. A non-zero exit code is a result, not an error.\n"
-    "Example: {\"command\": \"npm test 2>&1 | tail -40\", \"cwd\": \"/app\", \"rationale\": \"check that the fix "
-    "works\"}";
+    "Run a bash script in the container (sh if the image has no bash) and return its output and exit code. "
+    "A command that is silent for maxWaitTime, or still runs after timeout, continues in the background under a "
+    "process id. check_process waits for it. send_input answers it if it waits for input. Start servers with "
+    "background: true, and programs that need a terminal (vim, a REPL) with tty: true.";
 
 ordered_json input_schema(const Settings& settings) {
-  ordered_json properties = {
-      {"command", {{"type", "string"}, {"description", "The shell command or script to run."}}},
-      {"cwd", {{"type", "string"}, {"description", "Working directory in the container; relative to the workdir."}}},
-      {"env",
-       {{"type", "object"},
-        {"additionalProperties", {{"type", "string"}}},
-        {"description", "Environment variables to add."}}},
-      {"stdin",
-       {{"type", "string"}, {"description", "The whole standard input. Without it stdin stays open for send_input."}}},
-      {"maxWaitTime",
-       {{"type", "number"},
-        {"minimum", 0},
-        {"maximum", k_longest_wait_seconds},
-        {"description", fmt::format("Seconds without output after which the command is left running in the background "
-                                    "(default {}).",
-                                    settings.inactivity_timeout.count() / 1000)}}},
-      {"tty",
-       {{"description", "Run it on a terminal, of this size if an object {cols, rows} is given (default 80 x 24)."},
-        {"anyOf",
-         {{{"type", "boolean"}},
-          object_schema({{"cols", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_columns}}},
-                         {"rows", {{"type", "integer"}, {"minimum", 1}, {"maximum", k_largest_rows}}}},
-                        {})}}}},
-      {"background", {{"type", "boolean"}, {"description", "Return at once and leave the command running."}}},
-      {"maxRuntime",
-       {{"type", "number"},
-        {"minimum", 0},
-        {"maximum", k_longest_runtime_seconds},
-        {"description", "Seconds after which the command and everything it started is ended (default: never)."}}},
-      {"outputLimit",
-       {{"type", "integer"},
-        {"minimum", 1},
-        {"description",
-         "Bytes of output after which the command and everything it started is ended (default: never)."}}},
-      {"nice",
-       {{"type", "integer"},
-        {"minimum", 0},
-        {"maximum", k_largest_nice},
-        {"description", "How much it gives way to other processes, from 0 to 19 (default 0)."}}},
-      {"user",
-       {{"type", "string"},
-        {"description",
-         "Run as this user of the container (name, uid, or uid:gid); needs a container that runs as root."}}}};
+  const auto text = [](const char* description) {
+    return ordered_json{{"type", "string"}, {"description", description}};
+  };
+  const auto number = [](const std::string& description) {
+    return ordered_json{{"type", "number"}, {"description", description}};
+  };
+  ordered_json properties = {{"command", {{"type", "string"}}},
+                             {"cwd", text("Default: the workdir")},
+                             {"env", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}},
+                             {"stdin", text("All of standard input. Without it stdin stays open for send_input.")},
+                             {"timeout", number("Seconds until it continues in the background")},
+                             {"maxWaitTime", number(fmt::format("Seconds without output until then (default {})",
+                                                                settings.inactivity_timeout.count() / 1000))},
+                             {"background", {{"type", "boolean"}, {"description", "Return at once"}}},
+                             {"tty", {{"type", "boolean"}, {"description", "Run on a terminal"}}},
+                             {"maxRuntime", number("Seconds after which it is killed")},
+                             {"outputLimit", number("Bytes of output after which it is killed")},
+                             {"nice", {{"type", "integer"}}},
+                             {"user", text("User of the container to run as")}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"command"}, settings);
 }
@@ -101,12 +73,14 @@ ordered_json output_schema() {
 struct Order {
   sandbox::StartRequest start;
   milliseconds inactivity{0};
+  std::optional<Timeout> timeout;
   bool background = false;
   ViewRequest view;
 };
 
+/// "~" is left to the agent, because it depends on the user that the command runs as.
 std::string absolute(const std::string& path, const std::string& workdir) {
-  return path.starts_with('/') ? path : workdir + "/" + path;
+  return path.starts_with('/') || path == "~" || path.starts_with("~/") ? path : workdir + "/" + path;
 }
 
 std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
@@ -114,8 +88,8 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
     return arguments.flag("tty", false) ? std::optional(k_usual_terminal) : std::nullopt;
   }
   auto size = arguments.object("tty");
-  const auto columns = size->integer("cols", 1, k_largest_columns).value_or(k_usual_terminal.columns);
-  const auto rows = size->integer("rows", 1, k_largest_rows).value_or(k_usual_terminal.rows);
+  const auto columns = size->integer("cols", 1, k_max_columns).value_or(k_usual_terminal.columns);
+  const auto rows = size->integer("rows", 1, k_max_rows).value_or(k_usual_terminal.rows);
   arguments.adopt(*size);
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
@@ -132,35 +106,38 @@ Order read_order(const ToolCall& call) {
   order.start.user = arguments.text("user");
   order.start.terminal = read_terminal(arguments);
   order.start.max_runtime =
-      arguments.duration("maxRuntime", 0, k_longest_runtime_seconds).value_or(call.settings.max_runtime);
+      arguments.duration("maxRuntime", 0, k_max_runtime_seconds).value_or(call.settings.max_runtime);
   order.start.output_limit = static_cast<std::uint64_t>(
       arguments.integer("outputLimit", 1, std::numeric_limits<std::int32_t>::max()).value_or(0));
-  order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_largest_nice).value_or(0));
+  order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
+  order.timeout = read_timeout(arguments);
   order.background = arguments.flag("background", false);
   order.view = read_view_arguments(arguments);
   order.inactivity =
-      arguments.duration("maxWaitTime", 0, k_longest_wait_seconds).value_or(call.settings.inactivity_timeout);
+      arguments.duration("maxWaitTime", 0, k_max_wait_seconds).value_or(call.settings.inactivity_timeout);
   if (order.start.command.find_first_not_of(" \t\r\n") == std::string::npos) {
-    arguments.reject("command", "is empty");
+    arguments.reject("command", "must not be empty");
   }
   for (const auto* name : {"command", "cwd"}) {
     const std::string& text = std::string_view(name) == "command" ? order.start.command : order.start.cwd;
     if (text.find('\0') != std::string::npos) {
-      arguments.reject(name, "holds a NUL byte, which no shell can take");
+      arguments.reject(name, "contains a NUL byte");
     }
   }
   return order;
 }
 
-/// Stays with the process until it ends, waits for input, falls silent, or the time is up.
+/// Waits until the process ends, waits for input, falls silent, or the time is up.
 Result<Snapshot> run(const ToolCall& call, const Order& order) {
   if (order.background) {
     return call.sandbox.start(order.start, milliseconds{0}, {}, call.limit());
   }
   const sandbox::Until until{.idle = order.inactivity, .input = true};
-  return Following(call, until, longest_wait(call)).start(order.start);
+  const milliseconds patience =
+      std::min(longest_wait(call), order.timeout ? order.timeout->value : milliseconds::max());
+  return Following(call, until, patience).start(order.start);
 }
 
 const char* why_returned(const Snapshot& snapshot, bool background) {
@@ -180,43 +157,50 @@ const char* why_returned(const Snapshot& snapshot, bool background) {
   return background ? "background" : "waited_enough";
 }
 
-std::string hint_for(const std::string& id, std::string_view returned) {
-  if (returned == "waits_for_input") {
-    return fmt::format(
-        "The command waits for input. Process ID: {}\nAnswer it with send_input (eof: true to end its input), or stop "
-        "it "
-        "with control_process.",
-        id);
+/// State of a process that is still running, and what to do next.
+std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order) {
+  const std::string name = process_name(snapshot.state);
+  const auto waited = std::chrono::duration_cast<seconds>(Clock::now() - call.began).count();
+  switch (snapshot.happened) {
+    case Happened::input: {
+      const bool printed = snapshot.state.out.total + snapshot.state.err.total > 0;
+      return call.hint(fmt::format("{} waits for input. send_input answers it.{}", name,
+                                   printed ? "" : " Search tools read standard input if no path is given."));
+    }
+    case Happened::idle:
+      return call.hint(fmt::format("{} is still running: no output for {:.0f} s. check_process waits for it.", name,
+                                   static_cast<double>(snapshot.state.idle_ms) / 1000));
+    case Happened::ended:
+    case Happened::grew:
+    case Happened::pattern:
+    case Happened::port:
+    case Happened::nothing:
+      break;
   }
-  const std::string why = returned == "background" ? "Started in the background."
-                          : returned == "quiet"    ? "No output for a while: left running in the background."
-                                                   : "Still running: left in the background.";
-  return fmt::format(
-      "{} Process ID: {}\nUse check_process with this id for its status and further output, send_input to answer a "
-      "prompt, control_process to stop it.",
-      why, id);
+  return order.background
+             ? fmt::format("{} is running in the background.", name)
+             : call.hint(fmt::format("{} is still running after {} s. check_process waits for it.", name, waited));
 }
 
-ToolResult tell(const Snapshot& snapshot, const View& view, std::string_view returned) {
+ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
   const wire::ProcessState& state = snapshot.state;
   std::vector<std::string> notes = view_notes(view);
   if (state.phase == wire::Phase::exited) {
-    notes.push_back(
-        fmt::format("something the command started still runs; check_process {} reads its output", state.id));
+    notes.push_back(fmt::format("processes it started still run as {}", process_name(state)));
   }
-  std::string text = view_text(view);
-  if (state.running()) {
-    text += (text.empty() ? "" : "\n\n") + hint_for(state.id, returned);
-  } else if (text.empty() && state.end == wire::EndKind::exit && state.end_code == 0) {
-    text = "Command executed successfully (no output)\nExit code: 0";
-  } else {
-    text += (text.empty() ? "" : "\n\n") + end_text(state);
+  if (order.timeout && order.timeout->was_milliseconds) {
+    notes.push_back(fmt::format("timeout was read as milliseconds ({:g} s)",
+                                static_cast<double>(order.timeout->value.count()) / 1000));
   }
+  std::string text = view_text_with_rest(call, state, view);
+  const std::string status = state.running() ? running_text(call, snapshot, order) : end_text(state);
+  text += text.empty() ? status + (state.running() ? "" : " (no output)") : "\n\n" + status;
   ToolResult result;
   result.text = with_notes(std::move(text), notes);
+  result.facts = view_facts(state, view);
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
-  result.structured["returned"] = returned;
+  result.structured["returned"] = why_returned(snapshot, order.background);
   result.outcome = "process " + state.id;
   return result;
 }
@@ -240,10 +224,9 @@ ToolResult tell_detached(const ToolCall& call, const std::string& process) {
     return tell_lost_sight(found.error(), process, "the server is stopping; the command may have been started");
   }
   ToolResult result;
-  result.text = fmt::format(
-      "The server is stopping; the command keeps running. Process ID: {}\nUse check_process with this id after a "
-      "restart.",
-      process);
+  result.text = call.hint(fmt::format(
+      "The server is stopping. {} keeps running. check_process finds it after a restart.", process_name(found->state)));
+  result.facts = process_facts(found->state);
   result.structured = {{"processId", process}, {"status", "running"}, {"returned", "detached"}};
   return result;
 }
@@ -278,8 +261,7 @@ ToolResult run_and_tell(const ToolCall& call) {
   if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
     return tell_detached(call, *id);
   }
-  return view ? tell(*snapshot, *view, why_returned(*snapshot, order.background))
-              : tell_lost_sight(view.error(), *id, "the command was started");
+  return view ? tell(call, *snapshot, *view, order) : tell_lost_sight(view.error(), *id, "the command was started");
 }
 
 ToolResult execute(const ToolCall& call) {
@@ -297,6 +279,7 @@ ToolPlan execute_command(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/true, k_max_max_output);
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
   tool.task_support = mcp::TaskSupport::optional;
   return {std::move(tool), execute};

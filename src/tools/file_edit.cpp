@@ -12,29 +12,22 @@ using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::TextEdit;
 
-constexpr std::size_t k_most_edits = 1000;
+constexpr std::size_t k_max_edits = 1000;
 
 constexpr const char* k_description =
-    "Replace text in a file of the container. oldString has to be in the file exactly once, whitespace included, "
-    "unless replaceAll is true; give enough lines around the change to make it unique. Several edits go into edits, "
-    "and are made all or none, each on the result of the one before. Line ends and encoding of the file are kept. The "
-    "file must have been read first. The reply is a diff; file_undo takes the change back.\n"
-    "Example: {\"filePath\": \"src/app.py\", \"oldString\": \"retries = 3\", \"newString\": \"retries = 5\", "
-    "\"rationale\": \"try harder\"}";
+    "Replace text in a file. oldString must be in the file exactly once, unless replaceAll is true. edits makes "
+    "several "
+    "replacements, all or none. Line ends and encoding are kept. The reply is a diff. file_undo takes the change back.";
 
 ordered_json edit_properties() {
-  return {{"oldString", {{"type", "string"}, {"description", "The text to replace, exactly as it is in the file."}}},
-          {"newString", {{"type", "string"}, {"description", "What to put in its place."}}},
-          {"replaceAll", {{"type", "boolean"}, {"description", "Replace every occurrence (default false)."}}}};
+  return {
+      {"oldString", {{"type", "string"}}}, {"newString", {{"type", "string"}}}, {"replaceAll", {{"type", "boolean"}}}};
 }
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {{"filePath", path_schema()}};
   properties.update(edit_properties());
-  properties["edits"] = {{"type", "array"},
-                         {"maxItems", k_most_edits},
-                         {"items", object_schema(edit_properties(), {"oldString", "newString"})},
-                         {"description", "Several edits instead of oldString and newString."}};
+  properties["edits"] = {{"type", "array"}, {"items", object_schema(edit_properties(), {"oldString", "newString"})}};
   properties["expectedRevision"] = revision_schema();
   return arguments_schema(std::move(properties), {"filePath"}, settings);
 }
@@ -54,10 +47,10 @@ std::vector<TextEdit> read_edits(Arguments& arguments) {
     arguments.adopt(nested);
   }
   if (arguments.has("oldString") || arguments.has("newString")) {
-    arguments.reject("edits", "cannot stand beside oldString and newString");
+    arguments.reject("edits", "must not be combined with oldString and newString");
   }
-  if (edits.empty() || edits.size() > k_most_edits) {
-    arguments.reject("edits", fmt::format("has to hold 1 to {} edits", k_most_edits));
+  if (edits.empty() || edits.size() > k_max_edits) {
+    arguments.reject("edits", fmt::format("must have 1 to {} entries", k_max_edits));
   }
   return edits;
 }
@@ -88,6 +81,7 @@ ToolPlan file_edit(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = result_schema(change_schema());
+  tool.meta = client_meta(/*always_load=*/true, 0);
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = false};
   return {std::move(tool), edit};
 }

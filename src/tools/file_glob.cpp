@@ -18,24 +18,19 @@ constexpr std::int64_t k_largest_max = 5000;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;
 
 constexpr const char* k_description =
-    "Find files of the container by name. The pattern is a glob: * and ? within a name, ** over directories, [a-z], "
-    "{a,b}. Without a slash it is held against names at any depth, with one against the path below `path`. What "
-    ".gitignore or .ignore ignores, and hidden files, are left out unless asked for.\n"
-    "Example: {\"pattern\": \"src/**/*.{ts,tsx}\", \"newestFirst\": true, \"rationale\": \"see what changed\"}";
+    "Find files by glob (*, ?, **, [a-z], {a,b}). A pattern without a slash matches names at any depth. Ignored and "
+    "hidden files are left out.";
 
 ordered_json input_schema(const Settings& settings) {
+  const ordered_json flag = {{"type", "boolean"}};
   return arguments_schema(
-      {{"pattern", {{"type", "string"}, {"description", "The glob."}}},
-       {"path", {{"type", "string"}, {"description", "Where to look (default: the workdir)."}}},
-       {"newestFirst", {{"type", "boolean"}, {"description", "By time of change instead of by name."}}},
-       {"hidden", {{"type", "boolean"}, {"description", "Also names that begin with a dot (default false)."}}},
-       {"gitignore", {{"type", "boolean"}, {"description", "Leave out what .gitignore ignores (default true)."}}},
-       {"offset", {{"type", "integer"}, {"minimum", 0}, {"description", "Files to skip, for the next page."}}},
-       {"maxResults",
-        {{"type", "integer"},
-         {"minimum", 1},
-         {"maximum", k_largest_max},
-         {"description", fmt::format("How many files at the most (default {}).", k_usual_max)}}}},
+      {{"pattern", {{"type", "string"}}},
+       {"path", {{"type", "string"}, {"description", "Default: the workdir"}}},
+       {"newestFirst", flag},
+       {"hidden", {{"type", "boolean"}, {"description", "Include hidden files"}}},
+       {"gitignore", {{"type", "boolean"}, {"description", "false includes ignored files"}}},
+       {"offset", {{"type", "integer"}}},
+       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}}},
       {"pattern"}, settings);
 }
 
@@ -50,7 +45,7 @@ ToolResult find(const ToolCall& call) {
   read_rationale(arguments, call.settings);
   sandbox::GlobRequest request;
   request.pattern = arguments.required_text("pattern");
-  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
+  request.path = read_optional_path(call, "path");
   request.newest_first = arguments.flag("newestFirst", false);
   request.hidden = arguments.flag("hidden", false);
   request.honour_ignore_files = arguments.flag("gitignore", true);
@@ -85,6 +80,7 @@ ToolPlan file_glob(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/false, k_max_result_chars);
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
   return {std::move(tool), find};
 }

@@ -24,49 +24,31 @@ constexpr std::int64_t k_largest_context = 50;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;
 
 constexpr const char* k_description =
-    "Search the contents of files in the container by regular expression (RE2 syntax; no look-around or "
-    "back-references) or by plain text (literal). Shows matching lines with their numbers, or with output: files only "
-    "the names, or count the numbers. include and exclude narrow it by globs, such as *.{ts,tsx}. What .gitignore or "
-    ".ignore ignores, hidden and binary files are passed over, which the reply says.\n"
-    "Example: {\"pattern\": \"def \\\\w+_handler\", \"path\": \"src\", \"include\": \"*.py\", \"rationale\": \"find "
-    "the handlers\"}";
-
-ordered_json glob_schema(const char* description) {
-  return {{"description", description},
-          {"anyOf", {{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}}}};
-}
+    "Search file contents by regex (RE2: no look-around or back-references). Ignored, hidden and binary files are left "
+    "out.";
 
 ordered_json input_schema(const Settings& settings) {
-  const auto flag = [](const char* description) {
-    return ordered_json{{"type", "boolean"}, {"description", description}};
+  const ordered_json flag = {{"type", "boolean"}};
+  const ordered_json text = {{"type", "string"}};
+  const auto described = [](ordered_json schema, const std::string& description) {
+    schema["description"] = description;
+    return schema;
   };
   return arguments_schema(
-      {{"pattern", {{"type", "string"}, {"description", "Regular expression, or text if literal."}}},
-       {"path", {{"type", "string"}, {"description", "Directory or file (default: the workdir)."}}},
-       {"include", glob_schema("Only files that match this glob, or one of these.")},
-       {"exclude", glob_schema("Not files or directories that match this glob, or one of these.")},
-       {"literal", flag("The pattern is plain text (default false).")},
-       {"caseInsensitive", flag("Upper and lower case are the same (default false).")},
-       {"wholeWord", flag("Only whole words (default false).")},
-       {"multiLine", flag("A match may span several lines (default false).")},
-       {"context",
-        {{"type", "integer"},
-         {"minimum", 0},
-         {"maximum", k_largest_context},
-         {"description", "Lines to show around each match (default 0)."}}},
-       {"output",
-        {{"type", "string"},
-         {"enum", {"content", "files", "count"}},
-         {"description", "Lines, names of files, or numbers of matches (default content)."}}},
-       {"maxResults",
-        {{"type", "integer"},
-         {"minimum", 1},
-         {"maximum", k_largest_max},
-         {"description", fmt::format("How many matches (or files) at the most (default {}).", k_usual_max)}}},
-       {"offset",
-        {{"type", "integer"}, {"minimum", 0}, {"description", "Matches (or files) to skip, for the next page."}}},
-       {"gitignore", flag("Pass over what .gitignore ignores (default true).")},
-       {"hidden", flag("Also files whose names begin with a dot (default false).")}},
+      {{"pattern", text},
+       {"path", described(text, "Directory or file (default: the workdir)")},
+       {"include", described(text, "Glob such as *.{ts,tsx}")},
+       {"exclude", described(text, "Glob")},
+       {"literal", described(flag, "The pattern is plain text")},
+       {"caseInsensitive", flag},
+       {"wholeWord", flag},
+       {"multiLine", described(flag, "Matches may span lines")},
+       {"context", {{"type", "integer"}, {"description", "Lines around each match"}}},
+       {"output", {{"type", "string"}, {"enum", {"content", "files", "count"}}}},
+       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}},
+       {"offset", {{"type", "integer"}}},
+       {"gitignore", described(flag, "false includes ignored files")},
+       {"hidden", described(flag, "Include hidden files")}},
       {"pattern"}, settings);
 }
 
@@ -93,36 +75,35 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-/// One glob or several.
-std::vector<std::string> read_globs(Arguments& arguments, const std::string& name) {
-  if (arguments.is_text(name)) {
-    return {*arguments.text(name)};
-  }
-  return arguments.texts(name);
+/// The names that ripgrep and Claude Code use are accepted too.
+std::string read_output_mode(Arguments& arguments) {
+  const std::string given = arguments.text("output").value_or("content");
+  return given == "files_with_matches" ? "files" : given;
 }
 
 FileGrepRequest read_request(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
   request.pattern = arguments.required_text("pattern");
-  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
+  request.path = read_optional_path(call, "path");
   request.literal = arguments.flag("literal", false);
   request.ignore_case = arguments.flag("caseInsensitive", false);
   request.whole_word = arguments.flag("wholeWord", false);
   request.multi_line = arguments.flag("multiLine", false);
-  request.include = read_globs(arguments, "include");
-  request.exclude = read_globs(arguments, "exclude");
+  request.include = arguments.texts("include");
+  request.exclude = arguments.texts("exclude");
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.hidden = arguments.flag("hidden", false);
   request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_largest_context).value_or(0));
-  request.output = arguments.text("output").value_or("content");
+  request.output = read_output_mode(arguments);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
   request.max = static_cast<std::size_t>(arguments.integer("maxResults", 1, k_largest_max).value_or(k_usual_max));
   if (request.output != "content" && request.output != "files" && request.output != "count") {
-    arguments.reject("output", "has to be content, files or count");
+    arguments.reject("output",
+                     fmt::format("must be content, files or count; got {}", printable_line(request.output, 40)));
   }
   if (request.pattern.empty()) {
-    arguments.reject("pattern", "is empty");
+    arguments.reject("pattern", "must not be empty");
   }
   return request;
 }
@@ -212,6 +193,7 @@ ToolPlan file_grep(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/true, k_max_result_chars);
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
   return {std::move(tool), grep};
 }

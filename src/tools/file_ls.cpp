@@ -19,29 +19,18 @@ constexpr std::int64_t k_largest_max = 5000;
 constexpr std::int64_t k_largest_depth = 100;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;
 
-constexpr const char* k_description =
-    "List a directory of the container, sorted by name; directories end with a slash. depth shows what is below, "
-    "ignore leaves out names by glob, details adds mode, size and time. Long listings come in pages.\n"
-    "Example: {\"path\": \"/app\", \"depth\": 2, \"ignore\": [\"node_modules\"], \"rationale\": \"get an overview\"}";
+constexpr const char* k_description = "List a directory, sorted by name.";
 
 ordered_json input_schema(const Settings& settings) {
+  const ordered_json integer = {{"type", "integer"}};
   return arguments_schema(
-      {{"path", {{"type", "string"}, {"description", "Directory; relative to the workdir, which is the default."}}},
-       {"ignore",
-        {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", "Globs of names to leave out."}}},
-       {"depth",
-        {{"type", "integer"},
-         {"minimum", 1},
-         {"maximum", k_largest_depth},
-         {"description", "How many levels to show (default 1)."}}},
-       {"details", {{"type", "boolean"}, {"description", "Also mode, size, time (default false)."}}},
-       {"gitignore", {{"type", "boolean"}, {"description", "Leave out what .gitignore ignores (default false)."}}},
-       {"offset", {{"type", "integer"}, {"minimum", 0}, {"description", "Entries to skip, for the next page."}}},
-       {"limit",
-        {{"type", "integer"},
-         {"minimum", 1},
-         {"maximum", k_largest_max},
-         {"description", fmt::format("How many entries at the most (default {}).", k_usual_max)}}}},
+      {{"path", {{"type", "string"}, {"description", "Default: the workdir"}}},
+       {"ignore", {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", "Globs to leave out"}}},
+       {"depth", {{"type", "integer"}, {"description", "Levels (default 1)"}}},
+       {"details", {{"type", "boolean"}, {"description", "Mode, size, time"}}},
+       {"gitignore", {{"type", "boolean"}, {"description", "Leave out ignored files (default false)"}}},
+       {"offset", integer},
+       {"limit", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}}},
       {}, settings);
 }
 
@@ -81,7 +70,7 @@ ToolResult list(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ListRequest request;
-  request.path = read_path(arguments, "path", call.sandbox.files().base(), call.sandbox.files().base());
+  request.path = read_optional_path(call, "path");
   request.ignore = arguments.texts("ignore");
   request.depth = static_cast<std::size_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
   request.honour_ignore_files = arguments.flag("gitignore", false);
@@ -117,6 +106,7 @@ ToolPlan file_ls(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/false, k_max_result_chars);
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
   return {std::move(tool), list};
 }

@@ -24,23 +24,14 @@ constexpr std::int64_t k_largest_offset = 1'000'000'000'000;
 constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
 
 constexpr const char* k_description =
-    "Read a text file of the container, with line numbers. Long files come in pages: offset skips lines (negative: so "
-    "many from the end), limit says how many come. The reply has the file's revision, which file_write and file_edit "
-    "go by: they refuse to change a file that you have not read, or that has changed since. Images (PNG, JPEG, GIF, "
-    "WebP) come back as images; other binary files are described.\n"
-    "Example: {\"filePath\": \"src/main.py\", \"offset\": 100, \"limit\": 50, \"rationale\": \"look at the parser\"}";
+    "Read a text file with line numbers, or an image. Relative paths start at the workdir. Files must be read before "
+    "they are changed.";
 
 ordered_json input_schema(const Settings& settings) {
-  return arguments_schema(
-      {{"filePath", path_schema()},
-       {"offset",
-        {{"type", "integer"}, {"description", "Lines to skip (default 0); negative: how many from the end to show."}}},
-       {"limit",
-        {{"type", "integer"},
-         {"minimum", 1},
-         {"maximum", k_largest_limit},
-         {"description", fmt::format("How many lines at the most (default {}).", k_usual_limit)}}}},
-      {"filePath"}, settings);
+  return arguments_schema({{"filePath", path_schema()},
+                           {"offset", {{"type", "integer"}, {"description", "Lines to skip; negative: from the end"}}},
+                           {"limit", {{"type", "integer"}, {"description", "Lines"}}}},
+                          {"filePath"}, settings);
 }
 
 ordered_json output_schema() {
@@ -125,6 +116,7 @@ ToolResult tell_text(ReadFile file) {
   if (!file.revision.empty()) {
     result.text += "\nRevision: " + file.revision;
   }
+  result.facts = {{"revision", file.revision}};
   result.structured = {{"path", file.path},
                        {"kind", "text"},
                        {"size", file.size},
@@ -151,6 +143,7 @@ ToolResult tell_text(ReadFile file) {
 
 ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadFile& file) {
   ToolResult result;
+  result.facts = {{"revision", file.revision}};
   result.structured = {{"path", file.path},
                        {"kind", file.kind == FileKind::image ? "image" : "binary"},
                        {"type", file.type},
@@ -182,7 +175,7 @@ ToolResult read(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ReadRequest request;
-  request.path = read_path(arguments, "filePath", call.sandbox.files().base());
+  request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
   request.offset = arguments.integer("offset", -k_largest_offset, k_largest_offset).value_or(0);
   request.limit = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_limit).value_or(k_usual_limit));
@@ -205,6 +198,7 @@ ToolPlan file_read(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/true, k_max_result_chars);
   tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
   return {std::move(tool), read};
 }

@@ -18,36 +18,47 @@ namespace {
 
 constexpr seconds k_heartbeat_interval{5};
 
+std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    call.arguments.reject(name, "contains a NUL byte");
+  }
+  if (path == "~" || path.starts_with("~/")) {
+    // Without a connection the request itself reports the error.
+    const auto hello = call.sandbox.hello(call.context.interruption.token());
+    return hello ? hello->home + path.substr(1) : path;
+  }
+  return path.starts_with('/') ? path : call.sandbox.files().base() + "/" + path;
+}
+
 }  // namespace
 
-std::string read_path(Arguments& arguments, const std::string& name, const std::string& workdir,
-                      const std::optional<std::string>& otherwise) {
-  const std::string path = otherwise ? arguments.text(name).value_or(*otherwise) : arguments.required_text(name);
-  if (path.empty() && !otherwise) {
-    arguments.reject(name, "is empty");
+std::string read_path(const ToolCall& call, const std::string& name) {
+  const std::string path = call.arguments.required_text(name);
+  if (path.empty()) {
+    call.arguments.reject(name, "must not be empty");
   }
-  if (path.find('\0') != std::string::npos) {
-    arguments.reject(name, "holds a NUL byte");
-  }
-  return path.starts_with('/') ? path : workdir + "/" + path;
+  return absolute_path(call, name, path);
+}
+
+std::string read_optional_path(const ToolCall& call, const std::string& name) {
+  const auto path = call.arguments.text(name);
+  return path ? absolute_path(call, name, *path) : call.sandbox.files().base();
 }
 
 sandbox::ChangeRequest read_change_request(const ToolCall& call) {
   sandbox::ChangeRequest request;
-  request.path = read_path(call.arguments, "filePath", call.sandbox.files().base());
+  request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
   request.expected_revision = call.arguments.text("expectedRevision");
   return request;
 }
 
 ordered_json path_schema() {
-  return {{"type", "string"}, {"description", "Path in the container; relative to the workdir."}};
+  return {{"type", "string"}};
 }
 
 ordered_json revision_schema() {
-  return {{"type", "string"},
-          {"description",
-           "The revision that the file should have, as file_read told it; instead of having read it in this session."}};
+  return {{"type", "string"}, {"description", "Revision that the file must have, instead of a prior read"}};
 }
 
 ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done) {
@@ -71,6 +82,7 @@ ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done
   if (!file.change.empty()) {
     result.text += fmt::format("\nBackup: file_undo with change {} brings back what was there", file.change);
   }
+  result.facts = {{"revision", file.revision}, {"change", file.change}};
   result.structured = {{"path", file.path},
                        {"size", file.size},
                        {"revision", file.revision},

@@ -15,9 +15,10 @@ namespace dockbridge::tools {
 
 // What the file tools have in common.
 
-/// A path in the container, made absolute; `otherwise` if it is not given and need not be.
-std::string read_path(Arguments& arguments, const std::string& name, const std::string& workdir,
-                      const std::optional<std::string>& otherwise = std::nullopt);
+/// A path in the container, made absolute. "~" is the home directory of the user that the agent runs as.
+std::string read_path(const ToolCall& call, const std::string& name);
+/// The same of an argument that may be absent; the default is the directory that relative paths start at.
+std::string read_optional_path(const ToolCall& call, const std::string& name);
 /// Whose change it is, and `expectedRevision`.
 sandbox::ChangeRequest read_change_request(const ToolCall& call);
 /// The schema of `filePath`.

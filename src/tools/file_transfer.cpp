@@ -148,7 +148,7 @@ ToolResult download(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const std::string host_path = arguments.required_text("hostPath");
-  const std::string path = read_path(arguments, "filePath", call.sandbox.files().base());
+  const std::string path = read_path(call, "filePath");
   const bool overwrite = arguments.flag("overwrite", false);
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());

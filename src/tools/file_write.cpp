@@ -20,24 +20,15 @@ constexpr std::array<const char*, 6> k_encodings = {"utf-8", "utf-8-bom", "utf-1
 constexpr unsigned k_largest_mode = 07777;
 
 constexpr const char* k_description =
-    "Write a whole file in the container. Missing directories are made; the change happens in one step, and what was "
-    "there before can be brought back with file_undo. A file that exists must have been read first (file_read), or its "
-    "revision given as expectedRevision; it is not overwritten if it has changed since. The content is written as it "
-    "is: no newline is added. For small changes use file_edit.\n"
-    "Example: {\"filePath\": \"src/hello.py\", \"content\": \"print('hello')\\n\", \"rationale\": \"add the "
-    "script\"}";
+    "Write a whole file, in one step. Missing directories are created. A file that exists must have been read first. "
+    "For small changes use file_edit.";
 
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema(
       {{"filePath", path_schema()},
-       {"content", {{"type", "string"}, {"description", "The whole content."}}},
-       {"encoding",
-        {{"type", "string"},
-         {"enum", k_encodings},
-         {"description",
-          "How it is stored (default: as the file is, utf-8 for a new one); base64: content is base64 of the bytes."}}},
-       {"mode",
-        {{"type", "string"}, {"description", "Permissions in octal, such as \"0755\" (default: as they are)."}}},
+       {"content", {{"type", "string"}}},
+       {"encoding", {{"type", "string"}, {"enum", k_encodings}, {"description", "base64: content is decoded"}}},
+       {"mode", {{"type", "string"}, {"description", "Octal permissions"}}},
        {"expectedRevision", revision_schema()}},
       {"filePath", "content"}, settings);
 }
@@ -51,7 +42,7 @@ std::optional<unsigned> read_mode(Arguments& arguments) {
   const char* end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, mode, 8);
   if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_largest_mode) {
-    arguments.reject("mode", "has to be permissions in octal, such as \"0644\"");
+    arguments.reject("mode", "must be octal permissions such as \"0644\"");
     return std::nullopt;
   }
   return mode;
@@ -76,13 +67,13 @@ ToolResult write(const ToolCall& call) {
   content.encoding = arguments.text("encoding").value_or("");
   if (!content.encoding.empty() &&
       std::find(k_encodings.begin(), k_encodings.end(), content.encoding) == k_encodings.end()) {
-    arguments.reject("encoding", fmt::format("has to be one of {}", fmt::join(k_encodings, ", ")));
+    arguments.reject("encoding", fmt::format("must be one of {}", fmt::join(k_encodings, ", ")));
   }
   std::optional<std::string> decoded;
   if (content.encoding == "base64") {
     decoded = decode_base64(given);
     if (!decoded) {
-      arguments.reject("content", "is not base64");
+      arguments.reject("content", "must be base64");
     }
     content.is_text = false;
     content.encoding.clear();

@@ -72,15 +72,11 @@ std::string presentable(std::string_view bytes, bool raw, std::size_t& replaced)
 }
 
 std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64_t to, std::uint64_t not_kept) {
-  std::string note = fmt::format("[{} bytes of {} left out here ({}–{})", to - from, source.name(), from, to);
-  if (not_kept > 0) {
-    note += fmt::format("; {} of them were not kept", not_kept);
+  std::string note = fmt::format("[{} bytes of {} left out", to - from, source.name());
+  if (not_kept == to - from) {
+    return note + ", not stored]";
   }
-  if (not_kept < to - from) {
-    const Cursor cursor = std::string_view(source.name()) == "stdout" ? Cursor{from, 0} : Cursor{0, from};
-    note += fmt::format("; check_process with since \"{}\" reads on there", cursor.text());
-  }
-  return note + "]";
+  return note + (not_kept > 0 ? fmt::format(", {} of them not stored]", not_kept) : "]");
 }
 
 /// While the process runs, half a character at the end is left for the next reply. Returns how many bytes those are.
@@ -102,16 +98,33 @@ std::uint64_t tail_begin(const StreamState& state) {
   return state.head_end == state.tail_start ? 0 : state.tail_start;
 }
 
-/// Everything if it fits, else its beginning and its end with a note in between.
-Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget, bool raw) {
+/// Cuts the last line if it is incomplete and not very long. Returns how many bytes were cut.
+std::size_t cut_last_line(std::string& head) {
+  const std::size_t newline = head.rfind('\n');
+  const bool cuts = newline != std::string::npos && newline + 1 >= head.size() / 2;
+  const std::size_t kept = cuts ? newline + 1 : head.size() - incomplete_utf8_tail(head);
+  const std::size_t cut = head.size() - kept;
+  head.resize(kept);
+  return cut;
+}
+
+/// Likewise of the first line of `tail`.
+std::size_t cut_first_line(std::string& tail) {
+  const std::size_t newline = tail.find('\n');
+  const bool cuts = newline != std::string::npos && newline < tail.size() / 2;
+  const std::size_t cut = cuts ? newline + 1 : partial_utf8_start(tail);
+  tail.erase(0, cut);
+  return cut;
+}
+
+/// The beginning and the end of a stream, `budget` bytes together, with a note in between.
+Result<ShownStream> excerpt(const StreamSource& source, std::size_t budget, bool raw) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
-  shown.next = state.total;
-  const bool fits = state.total <= budget && state.head_end == state.tail_start;
-  const std::uint64_t head_end = fits ? state.total : std::min<std::uint64_t>(state.head_end, budget * 2 / 5);
-  const std::uint64_t tail_budget = std::min<std::uint64_t>(state.total, budget - budget * 2 / 5);
-  std::uint64_t tail_start = fits ? state.total : std::max({head_end, tail_begin(state), state.total - tail_budget});
+  const std::uint64_t head_end = std::min<std::uint64_t>(state.head_end, budget / 3);
+  const std::uint64_t tail_budget = std::min<std::uint64_t>(state.total, budget - budget / 3);
+  std::uint64_t tail_start = std::max({head_end, tail_begin(state), state.total - tail_budget});
   const std::uint64_t tail_wanted = tail_start;
   std::uint64_t zero = 0;
   auto head = source.bytes(zero, head_end);
@@ -119,29 +132,59 @@ Result<ShownStream> head_and_tail(const StreamSource& source, std::size_t budget
   if (!head || !tail) {
     return fail(!head ? head.error() : tail.error());
   }
-  shown.next -= hold_back(source, tail->empty() ? *head : *tail);
-  if (tail_start > head_end) {
-    const std::size_t cut = incomplete_utf8_tail(*head);
-    head->resize(head->size() - cut);
-    const std::size_t skipped = partial_utf8_start(*tail);
-    tail->erase(0, skipped);
-    const std::uint64_t gap_begin = head_end - cut;
-    const std::uint64_t gap_end = tail_start + skipped;
-    shown.left_out = gap_end - gap_begin;
-    // What the ring has lost since the snapshot comes on top.
-    shown.not_kept = missing_in(state, gap_begin, tail_wanted) + (tail_start - tail_wanted);
-    shown.text = presentable(*head, raw, shown.replaced);
-    shown.text += fmt::format("{}{}\n", shown.text.empty() || shown.text.ends_with('\n') ? "" : "\n",
-                              gap_note(source, gap_begin, gap_end, shown.not_kept));
-    shown.text += presentable(*tail, raw, shown.replaced);
-  } else {
-    shown.text = presentable(*head + *tail, raw, shown.replaced);
-  }
+  shown.next = state.total - hold_back(source, *tail);
+  const std::uint64_t gap_begin = head_end - cut_last_line(*head);
+  const std::uint64_t gap_end = tail_start + cut_first_line(*tail);
+  shown.rest = gap_begin;
+  shown.left_out = gap_end - gap_begin;
+  // The ring may have lost more since the snapshot.
+  shown.not_kept = missing_in(state, gap_begin, tail_wanted) + (tail_start - tail_wanted);
+  shown.text = presentable(*head, raw, shown.replaced);
+  shown.text += fmt::format("{}{}\n", shown.text.empty() || shown.text.ends_with('\n') ? "" : "\n",
+                            gap_note(source, gap_begin, gap_end, shown.not_kept));
+  shown.text += presentable(*tail, raw, shown.replaced);
   return shown;
 }
 
-/// From `since` on, as much as fits; the cursor then tells where to go on.
-Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std::size_t budget, bool raw) {
+/// Everything if it fits, else an excerpt.
+Result<ShownStream> whole_or_excerpt(const StreamSource& source, const OutputRequest& request, std::size_t budget) {
+  const StreamState& state = source.state();
+  const std::size_t excerpt_bytes = std::min(budget, request.excerpt);
+  if (state.total > budget || state.head_end != state.tail_start) {
+    return excerpt(source, excerpt_bytes, request.raw);
+  }
+  ShownStream shown;
+  shown.total = state.total;
+  std::uint64_t zero = 0;
+  auto bytes = source.bytes(zero, state.total);
+  if (!bytes) {
+    return fail(bytes.error());
+  }
+  shown.next = state.total - hold_back(source, *bytes);
+  shown.text = presentable(*bytes, request.raw, shown.replaced);
+  const auto lines = static_cast<std::size_t>(std::count(shown.text.begin(), shown.text.end(), '\n'));
+  const bool too_many = request.max_lines > 0 && lines > request.max_lines && state.total > excerpt_bytes;
+  return too_many ? excerpt(source, excerpt_bytes, request.raw) : Result<ShownStream>(std::move(shown));
+}
+
+/// Removes the lines after the first `max`; 0 means no limit. Returns whether there were more.
+bool keep_lines(std::string& bytes, std::size_t max) {
+  std::size_t end = 0;
+  for (std::size_t lines = 0; lines < max; ++lines) {
+    const std::size_t newline = bytes.find('\n', end);
+    if (newline == std::string::npos) {
+      return false;
+    }
+    end = newline + 1;
+  }
+  const bool removes = max > 0 && end < bytes.size();
+  bytes.resize(removes ? end : bytes.size());
+  return removes;
+}
+
+/// From `since` on, as much as fits. The cursor is where to continue.
+Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, const OutputRequest& request,
+                            std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
@@ -156,8 +199,9 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std
   if (!bytes) {
     return fail(bytes.error());
   }
+  const bool lines_cut = keep_lines(*bytes, request.max_lines);
   // Held back only if the rest of the character can still come: not at a gap, and not when the process has ended.
-  if (to < piece_end || (to == state.total && source.snapshot().state.running())) {
+  if (!lines_cut && (to < piece_end || (to == state.total && source.snapshot().state.running()))) {
     bytes->resize(bytes->size() - incomplete_utf8_tail(*bytes));
   }
   shown.next = from + bytes->size();
@@ -166,8 +210,9 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, std
   if (shown.not_kept > 0) {
     shown.text = fmt::format("[{} bytes of {} ({}–{}) were not kept]\n", shown.not_kept, source.name(), since, from);
   }
-  shown.text += presentable(*bytes, raw, shown.replaced);
-  if (shown.next < state.total && to < state.total) {
+  shown.text += presentable(*bytes, request.raw, shown.replaced);
+  if (lines_cut || (shown.next < state.total && to < state.total)) {
+    shown.rest = shown.next;
     shown.text += fmt::format("{}[{} more bytes of {}]\n", shown.text.ends_with('\n') ? "" : "\n",
                               state.total - shown.next, source.name());
   }
@@ -235,7 +280,7 @@ Result<ShownStream> show(const StreamSource& source, const OutputRequest& reques
   if (request.latest) {
     return newest(source, since, budget, request.raw);
   }
-  return request.since ? read_on(source, since, budget, request.raw) : head_and_tail(source, budget, request.raw);
+  return request.since ? read_on(source, since, request, budget) : whole_or_excerpt(source, request, budget);
 }
 
 }  // namespace
@@ -248,10 +293,11 @@ std::optional<Cursor> Cursor::parse(const std::string& text) {
   Cursor cursor;
   const char* end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, cursor.out);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ':') {
+  if (first.ec != std::errc() || (first.ptr != end && *first.ptr != ':')) {
     return std::nullopt;
   }
-  const auto second = std::from_chars(first.ptr + 1, end, cursor.err);
+  const bool has_second = first.ptr != end;
+  const auto second = has_second ? std::from_chars(first.ptr + 1, end, cursor.err) : first;
   const bool is_cursor =
       second.ec == std::errc() && second.ptr == end && std::max(cursor.out, cursor.err) <= wire::k_max_stream_bytes;
   return is_cursor ? std::optional(cursor) : std::nullopt;
@@ -262,11 +308,14 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
   const Cursor since = request.since.value_or(Cursor{});
   const std::uint64_t out_wanted = snapshot.state.out.total - std::min(since.out, snapshot.state.out.total);
   const std::uint64_t err_wanted = snapshot.state.err.total - std::min(since.err, snapshot.state.err.total);
+  const bool shows_all = !request.since && !request.latest && !request.tail_lines;
+  const bool is_excerpt = shows_all && out_wanted + err_wanted > request.max_bytes;
+  const std::uint64_t budget = is_excerpt ? std::min(request.excerpt, request.max_bytes) : request.max_bytes;
   // stdout may have what stderr does not need, but stderr gets its quarter in any case.
-  const std::uint64_t out_at_most = std::min<std::uint64_t>(out_wanted, request.max_bytes);
-  const std::uint64_t err_budget = std::min<std::uint64_t>(
-      err_wanted, std::max<std::uint64_t>(request.max_bytes / 4, request.max_bytes - out_at_most));
-  const std::uint64_t out_budget = request.max_bytes - err_budget;
+  const std::uint64_t out_at_most = std::min<std::uint64_t>(out_wanted, budget);
+  const std::uint64_t err_budget =
+      std::min<std::uint64_t>(err_wanted, std::max<std::uint64_t>(budget / 4, budget - out_at_most));
+  const std::uint64_t out_budget = budget - err_budget;
 
   auto out = show({sandbox, snapshot, Stream::out, limit}, request, out_budget, since.out);
   auto err = show({sandbox, snapshot, Stream::err, limit}, request, err_budget, since.err);

@@ -10,11 +10,16 @@
 
 namespace dockbridge::tools {
 
-inline constexpr std::int64_t k_least_max_output = 100;
-inline constexpr std::int64_t k_default_max_output = 30'000;
-inline constexpr std::int64_t k_largest_max_output = 400'000;
+inline constexpr std::int64_t k_min_max_output = 100;
+/// With the remarks around the output, a reply has at most 10,000 bytes.
+inline constexpr std::int64_t k_default_max_output = 9'500;
+inline constexpr std::int64_t k_max_max_output = 400'000;
+inline constexpr std::size_t k_default_max_lines = 1'500;
+/// Longer output has to be searched anyway, so a part that shows what it is suffices.
+inline constexpr std::size_t k_default_excerpt = 2'500;
 
-/// A position in both streams of a process, as clients hand it back: "<stdout bytes>:<stderr bytes>".
+/// A position in both streams of a process, as clients send it back: "<stdout bytes>:<stderr bytes>", or only the
+/// first.
 struct Cursor {
   std::uint64_t out = 0;
   std::uint64_t err = 0;
@@ -24,7 +29,9 @@ struct Cursor {
 };
 
 struct OutputRequest {
-  std::size_t max_bytes = k_default_max_output;  ///< for both streams together
+  std::size_t max_bytes = k_default_max_output;  ///< of both streams together
+  std::size_t max_lines = k_default_max_lines;   ///< of each stream; 0 means no limit
+  std::size_t excerpt = k_default_excerpt;       ///< bytes shown of output that exceeds one of the two
   bool raw = false;                              ///< keep escape sequences, carriage returns and repeated lines
   std::optional<Cursor> since;                   ///< from there on; none: head and tail of everything
   bool latest = false;                           ///< what does not fit is left out before it, not after it
@@ -34,17 +41,23 @@ struct OutputRequest {
 /// One stream, ready to be shown: valid UTF-8, cut to size, with a line in it that says what was left out.
 struct ShownStream {
   std::string text;
-  std::uint64_t total = 0;     ///< bytes the process wrote
-  std::uint64_t left_out = 0;  ///< of those asked for, not in `text`
-  std::uint64_t not_kept = 0;  ///< of those left out, no longer stored
-  std::uint64_t next = 0;      ///< offset after the last byte that was shown
-  std::size_t replaced = 0;    ///< bytes that were not UTF-8
+  std::uint64_t total = 0;              ///< bytes the process wrote
+  std::optional<std::uint64_t> rest{};  ///< offset of what did not fit; nullopt if everything asked for is shown
+  std::uint64_t left_out = 0;           ///< of those asked for, not in `text`
+  std::uint64_t not_kept = 0;           ///< of those left out, no longer stored
+  std::uint64_t next = 0;               ///< offset after the last byte that was shown
+  std::size_t replaced = 0;             ///< bytes that were not UTF-8
 };
 
 struct ShownOutput {
   ShownStream out;
   ShownStream err;
   [[nodiscard]] Cursor cursor() const { return {out.next, err.next}; }
+  /// Where what did not fit begins; nullopt if everything asked for is shown.
+  [[nodiscard]] std::optional<Cursor> rest() const {
+    return out.rest || err.rest ? std::optional(Cursor{out.rest.value_or(out.next), err.rest.value_or(err.next)})
+                                : std::nullopt;
+  }
 };
 
 /// Gets what `request` asks for, from the snapshot if that holds everything, else from the spool.

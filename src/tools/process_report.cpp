@@ -28,17 +28,17 @@ std::string cause_text(Cause cause) {
     case Cause::none:
       return "";
     case Cause::timeout:
-      return " (its maximum run time was over)";
+      return " (maximum run time exceeded)";
     case Cause::cancelled:
-      return " (the call was cancelled)";
+      return " (call cancelled)";
     case Cause::terminated:
-      return " (it was told to end)";
+      return " (terminated)";
     case Cause::output:
-      return " (it printed more than its limit)";
+      return " (output limit exceeded)";
     case Cause::memory:
-      return " (the container ran out of memory)";
+      return " (out of memory)";
     case Cause::container:
-      return " (the container stopped)";
+      return " (container stopped)";
   }
   return "";
 }
@@ -66,22 +66,34 @@ std::string iso_time(std::int64_t unix_ms) {
 
 }  // namespace
 
-std::string status_text(const wire::ProcessState& state) {
-  if (!state.running()) {
-    return end_text(state);
-  }
-  if (state.paused) {
-    return "Paused";
-  }
-  return state.waits_for_input == wire::WaitsForInput::yes
-             ? "Waits for input: answer it with send_input"
-             : fmt::format("No output for: {:.1f} s", static_cast<double>(state.idle_ms) / 1000);
+std::string process_name(const wire::ProcessState& state) {
+  return state.id;
 }
 
-std::string status_line(const wire::ProcessState& state) {
-  return fmt::format("Process Status: {}", state.running()              ? "RUNNING"
-                                           : state.phase == Phase::lost ? "LOST"
-                                                                        : "COMPLETED");
+std::string status_sentence(const wire::ProcessState& state) {
+  const std::string name = process_name(state);
+  if (state.phase == Phase::exited) {
+    return fmt::format("{}: the command ended, processes it started are still running. {}", name, end_text(state));
+  }
+  if (!state.running()) {
+    return fmt::format("{} {}. {}", name, state.phase == Phase::lost ? "is lost" : "ended", end_text(state));
+  }
+  if (state.paused) {
+    return name + " is paused.";
+  }
+  return state.waits_for_input == wire::WaitsForInput::yes
+             ? name + " waits for input."
+             : fmt::format("{} is running, no output for {:.0f} s.", name, static_cast<double>(state.idle_ms) / 1000);
+}
+
+json process_facts(const wire::ProcessState& state) {
+  json facts = {{"processId", state.id}, {"status", status_word(state)}};
+  if (state.end == EndKind::exit) {
+    facts["exitCode"] = state.end_code;
+  } else if (state.end == EndKind::signal) {
+    facts["signal"] = signal_name(state.end_code);
+  }
+  return facts;
 }
 
 std::string end_text(const wire::ProcessState& state) {
@@ -94,24 +106,15 @@ std::string end_text(const wire::ProcessState& state) {
       return fmt::format("Killed by signal {} ({}){}", state.end_code, signal_name(state.end_code),
                          cause_text(state.cause));
     case EndKind::unknown:
-      return state.cause == Cause::container ? "Exit code: unknown (the container stopped)"
-             : state.children == 0
-                 ? "Exit code: unknown (the process's keeper was killed)"
-                 : fmt::format(
-                       "Exit code: unknown (the process's keeper was killed); {} of its processes still run, and "
-                       "control_process can end them",
-                       state.children);
+      return fmt::format("Exit code: unknown ({}){}",
+                         state.cause == Cause::container ? "container stopped" : "its supervisor was killed",
+                         state.children == 0 ? "" : fmt::format("; {} of its processes still run", state.children));
   }
   return "";
 }
 
 json process_fields(const wire::ProcessState& state) {
-  json fields = {{"processId", state.id}, {"status", status_word(state)}};
-  if (state.end == EndKind::exit) {
-    fields["exitCode"] = state.end_code;
-  } else if (state.end == EndKind::signal) {
-    fields["signal"] = signal_name(state.end_code);
-  }
+  json fields = process_facts(state);
   if (state.cause != Cause::none) {
     fields["cause"] = name_of(state.cause);
   }
@@ -192,8 +195,8 @@ Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string&
                                    const sandbox::CallLimit& limit) {
   auto snapshot = sandbox.wait(process, milliseconds{0}, {}, limit);
   if (snapshot && snapshot->state.owner != owner) {
-    return fail("no_such_process", "there is no process " + process,
-                "check_process without a processId lists those that can be read");
+    return fail("no_such_process", "Process not found: " + printable_line(process, 80),
+                "check_process without a processId lists the processes");
   }
   return snapshot;
 }

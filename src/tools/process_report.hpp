@@ -9,20 +9,22 @@
 
 namespace dockbridge::tools {
 
-// What the process tools have in common: how a process is told to people and to programs.
+// Texts and fields about a process that several tools report.
 
-/// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and why if dockbridge did it.
+/// The id that replies use for a process.
+std::string process_name(const wire::ProcessState& state);
+/// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and the reason if dockbridge ended it.
 std::string end_text(const wire::ProcessState& state);
-/// "Process Status: RUNNING", COMPLETED or LOST.
-std::string status_line(const wire::ProcessState& state);
-/// How it ended, or what it does.
-std::string status_text(const wire::ProcessState& state);
+/// One sentence: "p3 is running, no output for 4 s." or "p3 ended. Exit code: 0".
+std::string status_sentence(const wire::ProcessState& state);
+/// For `ToolResult::facts`.
+mcp::json process_facts(const wire::ProcessState& state);
 /// Status, exit code or signal, and what else is known of a process.
 mcp::json process_fields(const wire::ProcessState& state);
 /// Its schema.
 mcp::ordered_json process_schema();
 
-/// `process` as it is now, if it belongs to the owner.
+/// The current state of `process`. Error `no_such_process` if the owner has none of that id.
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
                                    const sandbox::CallLimit& limit);
 

@@ -22,31 +22,26 @@ using sandbox::Snapshot;
 using sandbox::Taken;
 
 /// How long an answer to the input is waited for, and how long a pause ends it.
-constexpr std::size_t k_most_keys = 100;
+constexpr std::size_t k_max_keys = 100;
 constexpr milliseconds k_first_answer{500};
 constexpr milliseconds k_pause{100};
 constexpr milliseconds k_pause_on_terminal{300};
 constexpr milliseconds k_whole_answer{1500};
 
 constexpr const char* k_description =
-    "Write to the standard input of a running process, for example to answer a prompt, and get what it printed within "
-    "a moment. A newline is added unless autoNewline is false; eof: true closes the input afterwards (what ctrl-D "
-    "does). For a command started with tty, keys types keys by name after the input, and the reply shows the screen.\n"
-    "Example: {\"processId\": \"proc_123_abc\", \"input\": \"yes\", \"rationale\": \"confirm the installation\"}";
+    "Write to the standard input of a running process and return what it printed. A newline is added unless "
+    "autoNewline is false. Keys are typed on a terminal after the input.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
-      {"processId", {{"type", "string"}, {"description", "From execute_command."}}},
-      {"input", {{"type", "string"}, {"description", "The text to write; not needed with keys or eof."}}},
+      {"processId", {{"type", "string"}}},
+      {"input", {{"type", "string"}}},
       {"keys",
        {{"type", "array"},
         {"items", {{"type", "string"}}},
-        {"maxItems", k_most_keys},
-        {"description", fmt::format("Keys to press on a terminal, one after the other: {}. Without a terminal, ctrl-c "
-                                    "interrupts and ctrl-d ends the input.",
-                                    wire::k_key_names)}}},
-      {"autoNewline", {{"type", "boolean"}, {"description", "Add a newline at the end (default true)."}}},
-      {"eof", {{"type", "boolean"}, {"description", "Close the input after this."}}}};
+        {"description", fmt::format("{}. Without a terminal only ctrl-c and ctrl-d.", wire::k_key_names)}}},
+      {"autoNewline", {{"type", "boolean"}}},
+      {"eof", {{"type", "boolean"}, {"description", "Close the input"}}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"processId"}, settings);
 }
@@ -99,15 +94,15 @@ Order read_order(const ToolCall& call) {
   const bool only_more = order.input.empty() && (order.eof || !order.keys.empty());
   order.newline = arguments.flag("autoNewline", order.keys.empty()) && !only_more;
   if (!arguments.has("input") && order.keys.empty() && !order.eof) {
-    arguments.reject("input", "is required, unless keys or eof are given");
+    arguments.reject("input", "required unless keys or eof is given");
   }
-  if (order.keys.size() > k_most_keys) {
-    arguments.reject("keys", fmt::format("has more than {} entries", k_most_keys));
+  if (order.keys.size() > k_max_keys) {
+    arguments.reject("keys", fmt::format("must have at most {} entries", k_max_keys));
   }
   for (const std::string& key : order.keys) {
     if (!wire::parse_key(key)) {
-      arguments.reject(
-          "keys", fmt::format("has '{}', which is no key; keys are {}", printable_line(key, 40), wire::k_key_names));
+      arguments.reject("keys",
+                       fmt::format("unknown key '{}'; accepted: {}", printable_line(key, 40), wire::k_key_names));
     }
   }
   return order;
@@ -225,21 +220,22 @@ Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::Proces
   return *before ? Taken{std::min((*before)->count, order.input.size()), (*before)->earlier} : std::move(given);
 }
 
-ToolResult tell(const Snapshot& snapshot, const View& view, const Order& order, std::size_t accepted) {
+ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order,
+                std::size_t accepted) {
+  const wire::ProcessState& state = snapshot.state;
   std::vector<std::string> notes = view_notes(view);
   if (accepted < order.input.size()) {
     notes.push_back(
-        fmt::format("only {} of {} bytes were taken: the process does not read its input; send the rest later",
+        fmt::format("only {} of {} bytes were accepted; the process does not read its input. Send the rest "
+                    "later",
                     accepted, order.input.size()));
   }
-  const std::string shown = view_text(view);
-  std::string status = status_line(snapshot.state);
-  if (!snapshot.state.running() || snapshot.state.waits_for_input == wire::WaitsForInput::yes) {
-    status += "\n" + status_text(snapshot.state);
-  }
+  const std::string shown = view_text_with_rest(call, state, view);
   ToolResult result;
-  result.text = with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status), notes);
-  result.structured = process_fields(snapshot.state);
+  result.text =
+      with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status_sentence(state)), notes);
+  result.facts = view_facts(state, view);
+  result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["accepted"] = accepted;
   result.outcome = fmt::format("{} bytes sent", accepted);
@@ -285,7 +281,7 @@ ToolResult send_and_hear(const ToolCall& call) {
   order.view.output.since = Cursor{out, err};
   order.view.screen = order.view.screen.value_or(on_terminal && after->state.running());
   const auto view = look_at(sandbox, *after, order.view, limit);
-  return view ? tell(*after, *view, order, given->count)
+  return view ? tell(call, *after, *view, order, given->count)
               : mcp::error_result(view.error().with_effect("the input was delivered", check));
 }
 
@@ -304,6 +300,7 @@ ToolPlan send_input(const Settings& settings) {
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
+  tool.meta = client_meta(/*always_load=*/false, k_max_max_output);
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
   return {std::move(tool), send};
 }

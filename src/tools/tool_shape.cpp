@@ -20,8 +20,7 @@ ordered_json result_schema(ordered_json properties) {
 }
 
 ordered_json arguments_schema(ordered_json properties, std::vector<std::string> required, const Settings& settings) {
-  properties["rationale"] = {{"type", "string"},
-                             {"description", "Why you make this call, in one sentence; it goes to the audit log."}};
+  properties["rationale"] = {{"type", "string"}, {"description", "Why, in one sentence"}};
   if (settings.rationale_required) {
     required.emplace_back("rationale");
   }
@@ -30,6 +29,17 @@ ordered_json arguments_schema(ordered_json properties, std::vector<std::string> 
 
 std::string read_rationale(Arguments& arguments, const Settings& settings) {
   return settings.rationale_required ? arguments.required_text("rationale") : arguments.text("rationale").value_or("");
+}
+
+mcp::json client_meta(bool always_load, std::size_t max_result_chars) {
+  mcp::json meta;
+  if (always_load) {
+    meta["anthropic/alwaysLoad"] = true;
+  }
+  if (max_result_chars > 0) {
+    meta["anthropic/maxResultSizeChars"] = max_result_chars;
+  }
+  return meta;
 }
 
 std::string with_notes(std::string text, const std::vector<std::string>& notes) {

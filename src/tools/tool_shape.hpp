@@ -11,6 +11,9 @@ namespace dockbridge::tools {
 
 // What all tools have in common: the schemas of what they take and give, the rationale, and notes.
 
+/// Characters of a result that an argument (`limit`, `maxResults`) may raise it to.
+inline constexpr std::size_t k_max_result_chars = 400'000;
+
 /// An object schema.
 mcp::ordered_json object_schema(mcp::ordered_json properties, const std::vector<std::string>& required);
 /// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
@@ -20,6 +23,9 @@ mcp::ordered_json arguments_schema(mcp::ordered_json properties, std::vector<std
                                    const Settings& settings);
 /// Reads the rationale, which every tool takes.
 std::string read_rationale(Arguments& arguments, const Settings& settings);
+/// `_meta` of a tool that Claude Code reads: whether it is loaded without a search, and how long a result may become
+/// by an argument before the client moves it to a file (0: as by default). Null if neither.
+mcp::json client_meta(bool always_load, std::size_t max_result_chars);
 std::string with_notes(std::string text, const std::vector<std::string>& notes);
 
 }  // namespace dockbridge::tools

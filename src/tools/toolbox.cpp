@@ -1,18 +1,33 @@
 #include "tools/toolbox.hpp"
 
-#include "util/text.hpp"
+#include "tools/argument_names.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-void note_unknown(const Arguments& arguments, mcp::ToolResult& result) {
-  std::string names;
-  for (const std::string& name : arguments.unknown()) {
-    names += (names.empty() ? "" : ", ") + printable_line(name, 60);
+/// Used if every next step of an error names a tool that the caller cannot see.
+constexpr const char* k_general_step = "Check the arguments and the state of the sandbox, then call again";
+
+ToolSelection listed_for(const mcp::CallContext& context, ToolSelection selection) {
+  for (const std::string_view tool : k_tool_names) {
+    if (!context.may_use(std::string(tool))) {
+      selection = selection.without(tool);
+    }
   }
-  if (!names.empty() && !result.is_error) {
-    result.text += "\nNote: ignored arguments this tool does not know: " + names;
+  return selection;
+}
+
+/// Removes from an error the next steps that name a tool which the caller cannot see.
+void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
+  const mcp::json& error = result.structured.at("error");
+  const std::string step = error.at("nextStep").get<std::string>();
+  if (std::string kept = listed.keep_sentences(step); kept != step) {
+    mcp::ToolResult plain =
+        mcp::error_result({error.at("code").get<std::string>(), error.at("message").get<std::string>(),
+                           kept.empty() ? k_general_step : std::move(kept)});
+    result.text = std::move(plain.text);
+    result.structured["error"]["nextStep"] = plain.structured["error"]["nextStep"];
   }
 }
 
@@ -28,12 +43,19 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
   }
   std::vector<mcp::Tool> tools;
   for (ToolPlan& plan : plans) {
-    plan.description.call = [resolve, settings, call = plan.call](const mcp::json& values,
-                                                                  const mcp::CallContext& context) {
+    if (!settings.selection.contains(plan.description.name)) {
+      continue;
+    }
+    plan.description.description = settings.selection.keep_sentences(plan.description.description);
+    plan.description.call = [resolve, settings, call = plan.call, aliases = argument_aliases(plan.description.name)](
+                                const mcp::json& values, const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);
-      Arguments arguments(values);
-      mcp::ToolResult result = call({sandbox, settings, arguments, context});
-      note_unknown(arguments, result);
+      Arguments arguments(values, aliases);
+      const ToolSelection listed = context.may_use ? listed_for(context, settings.selection) : settings.selection;
+      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed});
+      if (result.is_error && result.structured.contains("error")) {
+        hide_unlisted_steps(listed, result);
+      }
       result.subject = sandbox.container_name();
       return result;
     };

@@ -9,6 +9,7 @@
 #include "sandbox/sandbox.hpp"
 #include "tools/arguments.hpp"
 #include "tools/host_directories.hpp"
+#include "tools/tool_selection.hpp"
 #include "util/clock.hpp"
 
 namespace dockbridge::tools {
@@ -21,6 +22,7 @@ struct Settings {
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
+  ToolSelection selection{};                                  ///< tools that clients can see
   std::shared_ptr<const HostDirectories> host_directories{};  ///< for copies to and from the host; null if none
 };
 
@@ -36,7 +38,11 @@ struct ToolCall {
   const Settings& settings;
   Arguments& arguments;
   const mcp::CallContext& context;
+  const ToolSelection& listed;  ///< tools that this caller can see
   Clock::time_point began = Clock::now();
+
+  /// The sentences of `text` that name only tools which the caller can see.
+  [[nodiscard]] std::string hint(std::string_view text) const { return listed.keep_sentences(text); }
 
   /// The limit of the whole call: its own wait, plus a minute for all requests to the container.
   [[nodiscard]] sandbox::CallLimit limit(milliseconds waits = {}) const {
@@ -64,7 +70,7 @@ ToolPlan file_grep(const Settings& settings);
 ToolPlan file_upload(const Settings& settings);
 ToolPlan file_download(const Settings& settings);
 
-/// All of them, in the order in which they are listed. Arguments that a tool does not know are noted in its result.
+/// Those that the settings select, in the order in which they are listed.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);
 
 }  // namespace dockbridge::tools

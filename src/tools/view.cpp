@@ -38,24 +38,19 @@ std::string screen_text(const sandbox::Screen& screen) {
 void add_view_arguments(ordered_json& properties) {
   properties["maxOutput"] = {
       {"type", "integer"},
-      {"minimum", k_least_max_output},
-      {"maximum", k_largest_max_output},
-      {"description",
-       fmt::format("Bytes of output in the reply (default {}); the middle is left out beyond it, and can "
-                   "be read with check_process and since.",
-                   k_default_max_output)}};
-  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colour codes, carriage returns and repeated lines."}};
-  properties["screen"] = {{"type", "boolean"},
-                          {"description",
-                           "For a command started with tty: show the screen as a person would see it (default while it "
-                           "runs), or false for the stream of output."}};
+      {"description", "Bytes of output in the reply. Default: all up to 10,000, of more the first and last part."}};
+  properties["raw"] = {{"type", "boolean"}, {"description", "Keep colours, carriage returns, repeated lines"}};
+  properties["screen"] = {{"type", "boolean"}, {"description", "With tty: true shows the screen, false the output"}};
 }
 
 ViewRequest read_view_arguments(Arguments& arguments) {
   ViewRequest request;
   request.output.raw = arguments.flag("raw", false);
-  request.output.max_bytes = static_cast<std::size_t>(
-      arguments.integer("maxOutput", k_least_max_output, k_largest_max_output).value_or(k_default_max_output));
+  if (const auto bytes = arguments.integer("maxOutput", k_min_max_output, k_max_max_output)) {
+    request.output.max_bytes = static_cast<std::size_t>(*bytes);
+    request.output.excerpt = request.output.max_bytes;
+    request.output.max_lines = 0;
+  }
   if (arguments.has("screen")) {
     request.screen = arguments.flag("screen", false);
   }
@@ -112,19 +107,40 @@ std::string view_text(const View& view) {
   return err.empty() ? out : "STDERR:\n" + err;
 }
 
+std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+  const ShownOutput& output = view.output;
+  const auto rest = output.rest();
+  if (!rest) {
+    return view_text(view);
+  }
+  const std::uint64_t left_out = output.out.left_out + output.err.left_out;
+  std::string line = state.running() ? "" : end_text(state) + ". ";
+  line += fmt::format("{} of {} bytes left out.", left_out, output.out.total + output.err.total);
+  if (left_out > output.out.not_kept + output.err.not_kept) {
+    const std::string hint =
+        call.hint(fmt::format("check_process {} with since: \"{}\" reads them.", process_name(state), rest->text()));
+    line += (hint.empty() ? "" : " ") + hint;
+  }
+  return fmt::format("[{}]\n{}", line, view_text(view));
+}
+
+mcp::json view_facts(const wire::ProcessState& state, const View& view) {
+  mcp::json facts = process_facts(state);
+  facts["cursor"] = view.output.cursor().text();
+  return facts;
+}
+
 std::vector<std::string> view_notes(const View& view) {
   std::vector<std::string> notes;
   const std::size_t replaced = view.output.out.replaced + view.output.err.replaced;
   if (replaced > 0) {
-    notes.push_back(fmt::format("{} bytes that are not UTF-8 are shown as U+FFFD", replaced));
+    notes.push_back(fmt::format("{} bytes are not UTF-8, shown as U+FFFD", replaced));
   }
   if (const auto& found = view.found) {
     const std::uint64_t matches = found->matches.first + found->matches.second;
     const std::uint64_t shown = found->shown.first + found->shown.second;
     notes.push_back(shown == matches ? fmt::format("{} lines match", matches)
-                                     : fmt::format("{} lines match, {} are shown: narrow the pattern, or raise "
-                                                   "grep.maxLines",
-                                                   matches, shown));
+                                     : fmt::format("{} lines match, {} are shown; narrow the pattern", matches, shown));
   }
   return notes;
 }

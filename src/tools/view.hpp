@@ -8,6 +8,7 @@
 #include "sandbox/sandbox.hpp"
 #include "tools/arguments.hpp"
 #include "tools/output.hpp"
+#include "tools/toolbox.hpp"
 
 namespace dockbridge::tools {
 
@@ -35,8 +36,13 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
 
 /// The screen, or the output, or STDOUT: and STDERR: blocks where both spoke. Empty if there was none.
 std::string view_text(const View& view);
+/// The text with a line before it that says how the process ended and how to read what was left out. Clients may cut
+/// the end of a long reply. Without such a line if nothing was left out.
+std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view);
 /// Remarks that do not belong into the output.
 std::vector<std::string> view_notes(const View& view);
+/// Facts about a process and how to read on, for `ToolResult::facts`.
+mcp::json view_facts(const wire::ProcessState& state, const View& view);
 /// stdout, stderr, what was left out, the cursor; the screen.
 void add_view_fields(mcp::json& fields, const View& view);
 /// Their schema.

@@ -34,7 +34,7 @@ TEST_CASE("a command's output and exit code come back in the shapes people know"
     CHECK(fields_of(both)["stdout"] == "out\n");
     CHECK(fields_of(both)["stderr"] == "err\n");
     CHECK(fields_of(both)["exitCode"] == 3);
-    CHECK(text_of(server.execute("true")) == "Command executed successfully (no output)\nExit code: 0");
+    CHECK(text_of(server.execute("true")) == "Exit code: 0 (no output)");
     CHECK(text_of(server.execute("echo hello")) == "hello\n\nExit code: 0");
     CHECK(text_of(server.execute("echo oops >&2; false")) == "STDERR:\noops\n\nExit code: 1");
   });
@@ -109,7 +109,6 @@ TEST_CASE("a directory that does not exist is an error that says so") {
     CHECK(result["isError"] == true);
     CHECK(fields_of(result)["error"]["code"] == "bad_cwd");
     CHECK(text_of(result).find("/no/such/place") != std::string::npos);
-    CHECK(text_of(result).find("Next step:") != std::string::npos);
     CHECK(fields_of(server.execute("echo still here"))["stdout"] == "still here\n");
   });
 }
@@ -150,7 +149,7 @@ TEST_CASE("long output is cut in the middle with exact counts, and the rest can 
     CHECK(out.ends_with("99999\n100000\n"));
     CHECK(fields_of(result)["stdoutBytes"] == 588895);
     const std::string id = fields_of(result)["processId"];
-    const auto note = out.find(" bytes of stdout left out here");
+    const auto note = out.find(" bytes of stdout left out]");
     REQUIRE(note != std::string::npos);
     CHECK(out.size() - (out.find(']') + 2 - out.find('[')) + fields_of(result)["stdoutLeftOut"].get<std::size_t>() ==
           588895);
@@ -202,7 +201,7 @@ TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are neve
     CHECK(fields_of(binary)["stdout"] == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD"
                                                      "b\0c",
                                                      10));
-    CHECK(text_of(binary).find("2 bytes that are not UTF-8") != std::string::npos);
+    CHECK(text_of(binary).find("2 bytes are not UTF-8") != std::string::npos);
     const json cut = server.execute("for i in $(seq 2000); do printf 漢字; done", {{"maxOutput", 1000}});
     CHECK(fields_of(cut)["stdout"].get<std::string>().find("\xEF\xBF\xBD") == std::string::npos);
   });
@@ -215,13 +214,12 @@ TEST_CASE("a silent command goes on in the background and can be followed to its
     CHECK(fields_of(result)["returned"] == "quiet");
     CHECK(fields_of(result)["stdout"] == "first\n");
     const std::string id = fields_of(result)["processId"];
-    CHECK(text_of(result).find("Process ID: " + id) != std::string::npos);
-    CHECK(text_of(result).find("check_process") != std::string::npos);
+    CHECK(text_of(result).ends_with(id + " is still running: no output for 1 s. check_process waits for it."));
 
     const json running = check(server, id);
-    CHECK(text_of(running).find("Process Status: RUNNING") != std::string::npos);
+    CHECK(text_of(running).starts_with(id + " is running"));
     const json ended = check(server, id, {{"timeout", 20}, {"since", fields_of(result)["cursor"]}});
-    CHECK(text_of(ended).find("Process Status: COMPLETED") != std::string::npos);
+    CHECK(text_of(ended) == id + " ended. Exit code: 5\n\nsecond");
     CHECK(fields_of(ended)["exitCode"] == 5);
     CHECK(fields_of(ended)["stdout"] == "second\n");
     CHECK(fields_of(check(server, id, {{"tail", 1}}))["stdout"] == "second\n");

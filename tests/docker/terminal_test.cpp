@@ -226,7 +226,7 @@ TEST_CASE("what does not fit a terminal is refused with the reason") {
   CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 0}, {"rows", 5}}}}))["code"] == "bad_arguments");
   CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 80}, {"rows", 100000}}}}))["code"] == "bad_arguments");
   CHECK(error_of(c.server.execute("true", {{"tty", "yes"}}))["code"] == "bad_arguments");
-  CHECK(fields_of(c.server.execute("stty size", {{"tty", json::object()}}))["stdout"] == "24 80\n");
+  CHECK(fields_of(c.server.execute("stty size", {{"tty", json::object()}}))["stdout"] == "40 120\n");
 }
 
 TEST_CASE("many look at one screen at once, and each is answered") {

@@ -42,8 +42,10 @@ inline const json& fields_of(const json& result) {
 /// The error of a call that could not be done, which says what to do.
 inline const json& error_of(const json& result) {
   CHECK(result["isError"] == true);
-  CHECK(text_of(result).find("Next step:") != std::string::npos);
-  return fields_of(result)["error"];
+  const json& error = fields_of(result)["error"];
+  CHECK_FALSE(error["nextStep"].get<std::string>().empty());
+  CHECK(text_of(result).ends_with("\n" + error["nextStep"].get<std::string>()));
+  return error;
 }
 
 inline json check(Server& server, const std::string& process, json more = json::object()) {

@@ -129,8 +129,8 @@ Server::Server(const std::vector<std::string>& arguments, const std::map<std::st
   std::vector<std::string> argv = prefix;
   argv.push_back(program_path());
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  // No config file of whoever runs the tests may get in the way.
-  std::map<std::string, std::string> variables = {{"XDG_CONFIG_HOME", "/nonexistent"}};
+  // The config file of the user who runs the tests must not be read. Tests check fields as well as texts.
+  std::map<std::string, std::string> variables = {{"XDG_CONFIG_HOME", "/nonexistent"}, {"DOCKBRIDGE_STRUCTURED", "on"}};
   for (const auto& [name, value] : environment) {
     variables[name] = value;
   }

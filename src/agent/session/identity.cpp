@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 
 #include "util/file.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::agent {
 
@@ -99,6 +102,19 @@ Result<Account> find_account(const std::string& user) {
   const auto passwd = read_file_at(AT_FDCWD, "/etc/passwd", k_max_file_bytes);
   const auto group = read_file_at(AT_FDCWD, "/etc/group", k_max_file_bytes);
   return find_account(user, passwd ? *passwd : "", group ? *group : "");
+}
+
+std::string own_home() {
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/' && is_valid_utf8(home)) {
+    return home;
+  }
+  const auto account = find_account(std::to_string(::geteuid()));
+  return account && !account->home.empty() ? account->home : "/";
+}
+
+std::string expand_home(const std::string& path, const std::string& home) {
+  return path == "~" || path.starts_with("~/") ? home + path.substr(1) : path;
 }
 
 }  // namespace dockbridge::agent

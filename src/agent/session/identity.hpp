@@ -23,4 +23,10 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
 /// The same with the container's own files.
 Result<Account> find_account(const std::string& user);
 
+/// The home directory of the user that this process runs as: HOME, else from /etc/passwd.
+std::string own_home();
+
+/// `path` with a leading "~" replaced by `home`; unchanged if it has none.
+std::string expand_home(const std::string& path, const std::string& home);
+
 }  // namespace dockbridge::agent

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "agent/session/direct_line.hpp"
+#include "agent/session/identity.hpp"
 #include "agent/session/shell.hpp"
 
 namespace dockbridge::agent {
@@ -100,6 +101,7 @@ void Session::greet() {
                                     {"uid", ::geteuid()},
                                     {"pid", ::getpid()},
                                     {"shell", m_shell},
+                                    {"home", own_home()},
                                     {"state", m_state.path()}}}}));
   flush();
 }

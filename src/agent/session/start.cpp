@@ -58,8 +58,14 @@ Result<std::vector<std::string>> environment_with(const std::string& shell, cons
   return entries;
 }
 
-/// The command's whole input as a file without a name: no reader has to be fed, and end of file comes by itself.
+/// The command's whole input: /dev/null if it is empty, else a file without a name. Neither has to be fed, and the end
+/// of the file ends the input.
 Result<Fd> input_file(int directory_fd, const std::string& name, std::string_view content) {
+  if (content.empty()) {
+    if (Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC)); null) {
+      return null;
+    }
+  }
   Fd file(::openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) {
     return fail(errno_error("cannot store the input"));
@@ -107,7 +113,7 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
     return fail(environment.error());
   }
   order.assignment.child.environment = std::move(*environment);
-  order.assignment.child.cwd = head.at("cwd").get<std::string>();
+  order.assignment.child.cwd = expand_home(head.at("cwd").get<std::string>(), account ? account->home : own_home());
   order.assignment.max_runtime = milliseconds(head.at("maxRuntimeMs").get<std::int64_t>());
   order.assignment.output_limit = head.value("outputLimit", std::uint64_t{0});
   order.assignment.child.nice = head.value("nice", 0);

@@ -22,7 +22,7 @@ export function serverFor(containerName) {
   return {
     command: program,
     args: ['-c', containerName],
-    env: { ...process.env, DOCKBRIDGE_LOG_LEVEL: 'warn' },
+    env: { ...process.env, DOCKBRIDGE_LOG_LEVEL: 'warn', DOCKBRIDGE_STRUCTURED: 'on' },
   };
 }
 
@@ -36,7 +36,7 @@ export class HttpServer {
     const server = new HttpServer();
     server.#process = spawn(program, ['-c', containerName, '--http', '127.0.0.1:0'], {
       stdio: ['ignore', 'inherit', 'pipe'],
-      env: { ...process.env, DOCKBRIDGE_TOKEN: server.token },
+      env: { ...process.env, DOCKBRIDGE_TOKEN: server.token, DOCKBRIDGE_STRUCTURED: 'on' },
     });
     for await (const line of createInterface(server.#process.stderr)) {
       server.url = line.match(/url=(http:\S+)/)?.[1];

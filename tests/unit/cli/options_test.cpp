@@ -349,12 +349,18 @@ TEST_CASE("subcommands are recognised, with options before and after them") {
 TEST_CASE("call takes a tool and its arguments as they are") {
   for (const std::string arguments : {"{}", R"({"command": "echo 'a b' \"c\" \\ $HOME, [1,2]"})", "[1, 2]", "a,b"}) {
     CAPTURE(arguments);
-    const auto invocation = Machine().run({"call", "execute_command", arguments, "-c", "box"});
-    REQUIRE(invocation);
-    CHECK(invocation->command == Command::call);
-    CHECK(invocation->call.tool == "execute_command");
-    CHECK(invocation->call.arguments == arguments);
-    CHECK(invocation->options.container.name == "box");
+    for (const std::vector<std::string>& line :
+         {std::vector<std::string>{"call", "execute_command", arguments, "-c", "box"},
+          std::vector<std::string>{"call", "-c", "box", "execute_command", arguments},
+          std::vector<std::string>{"call", "execute_command", "--container-name", "box", arguments},
+          std::vector<std::string>{"-c", "box", "call", "execute_command", arguments}}) {
+      const auto invocation = Machine().run(line);
+      REQUIRE(invocation);
+      CHECK(invocation->command == Command::call);
+      CHECK(invocation->call.tool == "execute_command");
+      CHECK(invocation->call.arguments == arguments);
+      CHECK(invocation->options.container.name == "box");
+    }
   }
 }
 

@@ -78,6 +78,7 @@ json hello_head() {
             {"uid", 1000},
             {"pid", 17},
             {"shell", "/bin/bash"},
+            {"home", "/root"},
             {"state", "/var/lib/dockbridge/state/1000"}}}};
 }
 

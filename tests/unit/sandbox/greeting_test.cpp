@@ -150,7 +150,7 @@ TEST_CASE("a greeting that is not well formed is a violation") {
       {{"fatal", {{"code", "c"}, {"message", {1}}, {"nextStep", ""}}}},
       {{"fatal", {{"code", "c"}, {"message", "m"}}}},
   };
-  for (const char* key : {"protocol", "version", "machine", "shell", "state", "uid"}) {
+  for (const char* key : {"protocol", "version", "machine", "shell", "home", "state", "uid"}) {
     heads.push_back(hello_with(key, nullptr));
     heads.push_back(hello_with(key, json::array({1})));
     heads.push_back(hello_with(key, json::object()));
@@ -158,7 +158,7 @@ TEST_CASE("a greeting that is not well formed is a violation") {
     lacking["hello"].erase(key);
     heads.push_back(lacking);
   }
-  for (const char* key : {"version", "machine", "shell", "state"}) {
+  for (const char* key : {"version", "machine", "shell", "home", "state"}) {
     heads.push_back(hello_with(key, 1));
   }
   heads.push_back(hello_with("protocol", "1"));

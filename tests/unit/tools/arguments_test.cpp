@@ -39,7 +39,6 @@ TEST_CASE("values of the right kind are read as they are") {
   CHECK(variables[0] == std::pair<std::string, std::string>("A", "1"));
   CHECK(variables[1] == std::pair<std::string, std::string>("B", "x=y"));
   CHECK_FALSE(arguments.error());
-  CHECK(arguments.unknown().empty());
 }
 
 TEST_CASE("values that are absent or null are nothing") {
@@ -52,32 +51,31 @@ TEST_CASE("values that are absent or null are nothing") {
     CHECK_FALSE(arguments.duration("a", 0, 10));
     CHECK(arguments.environment("a").empty());
     CHECK_FALSE(arguments.error());
-    CHECK(arguments.unknown().empty());
   }
 }
 
 TEST_CASE("a text that has to be there is missed") {
   const auto read = [](Arguments& arguments) { arguments.required_text("command"); };
-  CHECK(problem(json::object(), read) == "argument 'command' is required");
-  CHECK(problem({{"command", nullptr}}, read) == "argument 'command' is required");
+  CHECK(problem(json::object(), read) == "Missing argument: command");
+  CHECK(problem({{"command", nullptr}}, read) == "Missing argument: command");
 }
 
 TEST_CASE("a value of another kind is named with what it should be") {
   const std::vector<std::pair<std::function<void(Arguments&)>, std::string>> readers = {
-      {[](Arguments& a) { a.text("x"); }, "argument 'x' has to be a string"},
-      {[](Arguments& a) { a.required_text("x"); }, "argument 'x' has to be a string"},
-      {[](Arguments& a) { a.flag("x", true); }, "argument 'x' has to be true or false"},
-      {[](Arguments& a) { a.integer("x", 1, 5); }, "argument 'x' has to be a whole number from 1 to 5"},
-      {[](Arguments& a) { a.duration("x", 0, 5); }, "argument 'x' has to be a number of seconds from 0 to 5"},
-      {[](Arguments& a) { a.environment("x"); }, "argument 'x' has to be an object of strings"},
+      {[](Arguments& a) { a.text("x"); }, "Invalid argument x: must be a string"},
+      {[](Arguments& a) { a.required_text("x"); }, "Invalid argument x: must be a string"},
+      {[](Arguments& a) { a.flag("x", true); }, "Invalid argument x: must be true or false"},
+      {[](Arguments& a) { a.integer("x", 1, 5); }, "Invalid argument x: must be a whole number from 1 to 5"},
+      {[](Arguments& a) { a.duration("x", 0, 5); }, "Invalid argument x: must be a number of seconds from 0 to 5"},
+      {[](Arguments& a) { a.environment("x"); }, "Invalid argument x: must be an object of strings"},
   };
   for (const auto& [read, expected] : readers) {
     const std::string found = problem({{"x", json::array({1})}}, read);
     CHECK(found.starts_with(expected));
   }
-  CHECK(problem({{"x", 5}}, [](Arguments& a) { a.text("x"); }) == "argument 'x' has to be a string, not number");
-  CHECK(problem({{"x", "true"}}, [](Arguments& a) { a.flag("x", true); }) ==
-        "argument 'x' has to be true or false, not string");
+  CHECK(problem({{"x", 5}}, [](Arguments& a) { a.text("x"); }) == "Invalid argument x: must be a string, got 5");
+  CHECK(problem({{"x", "yes"}}, [](Arguments& a) { a.flag("x", true); }) ==
+        "Invalid argument x: must be true or false, got \"yes\"");
 }
 
 TEST_CASE("a value that is refused is not used") {
@@ -93,10 +91,10 @@ TEST_CASE("a number is whole and within its bounds, bounds included") {
   for (const json& good : {json(1), json(5), json(3.0), json(5U)}) {
     CHECK(problem({{"n", good}}, read).empty());
   }
-  for (const json& bad : {json(0), json(6), json(-1), json(1.5), json("3"), json(true), json(1e300), json(-1e300),
-                          json(18446744073709551615ULL)}) {
+  for (const json& bad : {json(0), json(6), json(-1), json(1.5), json("3x"), json(""), json(true), json(1e300),
+                          json(-1e300), json(18446744073709551615ULL)}) {
     CAPTURE(bad);
-    CHECK(problem({{"n", bad}}, read) == "argument 'n' has to be a whole number from 1 to 5");
+    CHECK(problem({{"n", bad}}, read).starts_with("Invalid argument n: must be a whole number from 1 to 5, got "));
   }
 }
 
@@ -109,10 +107,11 @@ TEST_CASE("seconds may have fractions and are within their bounds, bounds includ
   CHECK(duration_of(0.25) == milliseconds(250));
   CHECK(duration_of(20) == milliseconds(20'000));
   CHECK(duration_of(3600) == milliseconds(3'600'000));
-  for (const json& bad : {json(-0.001), json(3600.001), json("20"), json(false), json(1e300)}) {
+  for (const json& bad : {json(-0.001), json(3600.001), json("20 s"), json(false), json(1e300)}) {
     CAPTURE(bad);
-    CHECK(problem({{"t", bad}}, [](Arguments& a) { a.duration("t", 0, 3600); }) ==
-          "argument 't' has to be a number of seconds from 0 to 3600");
+    CHECK(problem({{"t", bad}}, [](Arguments& a) {
+            a.duration("t", 0, 3600);
+          }).starts_with("Invalid argument t: must be a number of seconds from 0 to 3600, got "));
   }
 }
 
@@ -126,9 +125,9 @@ TEST_CASE("environment variables have a name and a value that a process can be g
   CHECK(problem_of("", "x").find("variable name ''") != std::string::npos);
   CHECK(problem_of("A=B", "x").find("variable name 'A=B'") != std::string::npos);
   CHECK(problem_of(std::string("A\0B", 3), "x").find("variable name 'A\\x00B'") != std::string::npos);
-  CHECK(problem_of("A", 5) == "argument 'env' has a value for 'A' that is not a string");
-  CHECK(problem_of("A", nullptr) == "argument 'env' has a value for 'A' that is not a string");
-  CHECK(problem_of("A", std::string("x\0y", 3)) == "argument 'env' has a NUL byte in the value of 'A'");
+  CHECK(problem_of("A", 5) == "Invalid argument env: value of 'A' must be a string");
+  CHECK(problem_of("A", nullptr) == "Invalid argument env: value of 'A' must be a string");
+  CHECK(problem_of("A", std::string("x\0y", 3)) == "Invalid argument env: value of 'A' contains a NUL byte");
 }
 
 TEST_CASE("the first thing that is wrong is the one that is told") {
@@ -138,18 +137,60 @@ TEST_CASE("the first thing that is wrong is the one that is told") {
   arguments.text("a");
   arguments.reject("c", "is bad too");
   REQUIRE(arguments.error());
-  CHECK(arguments.error()->message == "argument 'b' has to be a string, not number");
+  CHECK(arguments.error()->message == "Invalid argument b: must be a string, got 2");
 }
 
 TEST_CASE("a tool may reject a value for reasons of its own") {
   CHECK(problem(json::object(), [](Arguments& a) { a.reject("since", "is not a cursor"); }) ==
-        "argument 'since' is not a cursor");
+        "Invalid argument since: is not a cursor");
 }
 
-TEST_CASE("arguments that nobody read are unknown") {
-  const json values = {{"command", "make"}, {"comand", "typo"}, {"zeal", nullptr}};
+TEST_CASE("arguments: numbers and booleans are accepted as strings") {
+  const json values = {{"n", "3"}, {"t", "2.5"}, {"yes", "true"}, {"no", "false"}};
   Arguments arguments(values);
-  arguments.required_text("command");
-  arguments.text("cwd");
-  CHECK(arguments.unknown() == std::vector<std::string>{"comand", "zeal"});
+  CHECK(arguments.integer("n", 1, 5) == 3);
+  CHECK(arguments.duration("t", 0, 5) == milliseconds(2500));
+  CHECK(arguments.flag("yes", false));
+  CHECK_FALSE(arguments.flag("no", true));
+  CHECK_FALSE(arguments.error());
+}
+
+TEST_CASE("arguments: an unknown argument is an error that names the nearest one") {
+  const auto step = [](const json& values) {
+    Arguments arguments(values, tools::argument_aliases("execute_command"));
+    arguments.required_text("command");
+    arguments.text("cwd");
+    arguments.duration("maxWaitTime", 0, 10);
+    REQUIRE(arguments.error());
+    CHECK(arguments.error()->message.starts_with("Unknown argument: "));
+    return arguments.error()->next_step;
+  };
+  CHECK(step({{"command", "make"}, {"comand", "typo"}}) == "Did you mean command?");
+  CHECK(step({{"command", "make"}, {"max_wait_time", 3}}) == "Did you mean maxWaitTime?");
+  CHECK(step({{"command", "make"}, {"maxWait", 3}}) == "Did you mean maxWaitTime?");
+  CHECK(step({{"command", "make"}, {"zzzzzz", nullptr}}) == "Accepted: command, cwd, maxWaitTime");
+}
+
+TEST_CASE("arguments: names of other tools are accepted, and own names win") {
+  const json values = {
+      {"cmd", "make"}, {"workdir", "/a"}, {"cwd", "/b"}, {"inactivityTimeout", 3}, {"description", "x"}};
+  Arguments arguments(values, tools::argument_aliases("execute_command"));
+  CHECK(arguments.has("command"));
+  CHECK(arguments.required_text("command") == "make");
+  CHECK(arguments.text("cwd") == "/b");
+  CHECK(arguments.duration("maxWaitTime", 0, 10) == milliseconds(3000));
+  CHECK_FALSE(arguments.error());
+}
+
+TEST_CASE("arguments: an unknown argument of a nested object is reported with its path") {
+  const json values = {{"edits", json::array({{{"old_string", "a"}, {"newStrng", "b"}}})}};
+  Arguments arguments(values, tools::argument_aliases("file_edit"));
+  for (Arguments& nested : arguments.objects("edits")) {
+    CHECK(nested.required_text("oldString") == "a");
+    nested.text("newString");
+    arguments.adopt(nested);
+  }
+  REQUIRE(arguments.error());
+  CHECK(arguments.error()->message == "Unknown argument: edits[0].newStrng");
+  CHECK(arguments.error()->next_step == "Did you mean newString?");
 }

@@ -14,6 +14,8 @@ using namespace dockbridge::test;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 using tools::Cursor;
+using tools::k_default_excerpt;
+using tools::k_default_max_output;
 using tools::OutputRequest;
 using tools::ShownOutput;
 using tools::ShownStream;
@@ -56,6 +58,8 @@ ShownOutput collect(const Snapshot& snapshot, const OutputRequest& request) {
 OutputRequest at_most(std::size_t bytes) {
   OutputRequest request;
   request.max_bytes = bytes;
+  request.excerpt = bytes;
+  request.max_lines = 0;
   return request;
 }
 
@@ -194,15 +198,12 @@ TEST_CASE("long output is cut in the middle, and what was left out is counted an
   CHECK(shown.total == out.size());
   CHECK(shown.next == out.size());
   CHECK(shown.not_kept == 0);
-  CHECK(shown.text.find(std::to_string(shown.left_out) + " bytes of stdout left out here") != std::string::npos);
+  CHECK(shown.text.find(std::to_string(shown.left_out) + " bytes of stdout left out]") != std::string::npos);
 
-  // The note's cursor leads to the first byte that was left out.
-  const std::size_t cursor_begin = shown.text.find("since \"") + 7;
-  const auto cursor = Cursor::parse(shown.text.substr(cursor_begin, shown.text.find('"', cursor_begin) - cursor_begin));
-  REQUIRE(cursor);
-  const ShownStream rest = collect(carried(out), since(*cursor)).out;
-  CHECK(rest.text == out.substr(cursor->out));
-  CHECK(shown.text.starts_with(out.substr(0, cursor->out)));
+  REQUIRE(shown.rest);
+  const ShownStream rest = collect(carried(out), since({*shown.rest, 0})).out;
+  CHECK(rest.text == out.substr(*shown.rest));
+  CHECK(shown.text.starts_with(out.substr(0, *shown.rest)));
 }
 
 TEST_CASE("the counts of a cut are exact") {
@@ -270,8 +271,8 @@ TEST_CASE("stderr has a quarter for sure, and either stream may have what the ot
 
 TEST_CASE("the note in stderr leads to stderr") {
   const ShownStream shown = collect(carried("", std::string(1000, 'x')), at_most(100)).err;
-  CHECK(shown.text.find("bytes of stderr left out here") != std::string::npos);
-  CHECK(shown.text.find("since \"0:40\"") != std::string::npos);
+  CHECK(shown.text.find("bytes of stderr left out]") != std::string::npos);
+  CHECK(shown.rest == 33);
 }
 
 TEST_CASE("since gives what is after the cursor, in both streams") {
@@ -394,14 +395,13 @@ TEST_CASE("bytes that the spool did not keep are counted exactly") {
   CHECK(without_note(wide) == std::string(1000, 'h') + "\n" + std::string(1000, 't'));
   CHECK(wide.left_out == 5000);
   CHECK(wide.not_kept == 5000);
-  CHECK(wide.text.find("[5000 bytes of stdout left out here (1000–6000); 5000 of them were not kept]") !=
-        std::string::npos);
+  CHECK(wide.text.find("[5000 bytes of stdout left out, not stored]") != std::string::npos);
 
   const ShownStream narrow = spool.collect(at_most(100));
   CHECK(narrow.left_out == 6900);
   CHECK(narrow.not_kept == 5000);
-  CHECK(narrow.text.find("5000 of them were not kept; check_process with since \"40:0\" reads on there") !=
-        std::string::npos);
+  CHECK(narrow.text.find("[6900 bytes of stdout left out, 5000 of them not stored]") != std::string::npos);
+  CHECK(narrow.rest == 33);
 }
 
 TEST_CASE("reading on leads around what was not kept") {
@@ -470,4 +470,45 @@ TEST_CASE("reading on gets past a character that the gap cut in two") {
     cursor = output->cursor();
   }
   CHECK(cursor.out == out.size());
+}
+
+TEST_CASE("output: by default 9,500 bytes are shown whole, of more only an excerpt") {
+  const std::string fits(k_default_max_output, 'x');
+  CHECK(collect(carried(fits), {}).out.text == fits);
+  const ShownStream shown = collect(carried(numbered_lines(2000)), {}).out;  // 8,893 bytes
+  CHECK(shown.text.size() < k_default_excerpt + 50);
+  CHECK(shown.text.starts_with("1\n2\n"));
+  CHECK(shown.text.ends_with("\n1999\n2000\n"));
+  CHECK(collect(carried(numbered_lines(1500)), {}).out.text == numbered_lines(1500));
+  CHECK(collect(carried(std::string(k_default_max_output + 1, 'x')), {}).out.left_out > 7'000);
+}
+
+TEST_CASE("output: an excerpt is cut between lines") {
+  const ShownStream shown = collect(carried(numbered_lines(30'000)), {}).out;
+  const std::size_t note = shown.text.find('[');
+  REQUIRE(note != std::string::npos);
+  CHECK(shown.text[note - 1] == '\n');
+  REQUIRE(shown.rest);
+  CHECK(numbered_lines(30'000)[*shown.rest - 1] == '\n');
+}
+
+TEST_CASE("output: a page after a cursor has at most 1,500 lines by default") {
+  OutputRequest request;
+  request.since = Cursor{0, 0};
+  const ShownStream shown = collect(carried(numbered_lines(2000)), request).out;
+  CHECK(shown.text == numbered_lines(1500) + "[2500 more bytes of stdout]\n");
+  CHECK(shown.rest == numbered_lines(1500).size());
+  request.since = Cursor{shown.next, 0};
+  const ShownStream next = collect(carried(numbered_lines(2000)), request).out;
+  CHECK(next.text.starts_with("1501\n"));
+  CHECK_FALSE(next.rest);
+}
+
+TEST_CASE("output: a cursor may be a number of bytes of stdout") {
+  REQUIRE(Cursor::parse("12"));
+  CHECK(Cursor::parse("12")->out == 12);
+  CHECK(Cursor::parse("12")->err == 0);
+  for (const char* bad : {"", ":", "1:", ":1", "-1", "1:2:3", "x"}) {
+    CHECK_FALSE(Cursor::parse(bad));
+  }
 }

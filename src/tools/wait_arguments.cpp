@@ -1,0 +1,56 @@
+#include "tools/wait_arguments.hpp"
+
+#include "tools/tool_shape.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+constexpr double k_max_timeout_ms = 24.0 * 3600 * 1000;
+constexpr double k_max_idle_seconds = 3600;
+constexpr std::int64_t k_max_port = 65535;
+
+}  // namespace
+
+std::optional<Timeout> read_timeout(Arguments& arguments) {
+  if (const auto ms = arguments.number("timeoutMs", 0, k_max_timeout_ms)) {
+    return Timeout{milliseconds(static_cast<std::int64_t>(*ms)), false};
+  }
+  const auto given = arguments.number("timeout", 0, k_max_timeout_ms);
+  if (!given) {
+    return std::nullopt;
+  }
+  const bool is_ms = *given > k_max_timeout_seconds;
+  return Timeout{milliseconds(static_cast<std::int64_t>(is_ms ? *given : *given * 1000)), is_ms};
+}
+
+mcp::ordered_json wait_for_schema() {
+  const mcp::ordered_json flag = {{"type", "boolean"}};
+  mcp::ordered_json schema =
+      object_schema({{"pattern", {{"type", "string"}, {"description", "Regex (RE2) for a line of output"}}},
+                     {"port", {{"type", "integer"}, {"description", "TCP port that is listened on"}}},
+                     {"idle", {{"type", "number"}, {"description", "Seconds without output"}}},
+                     {"input", flag},
+                     {"exit", flag}},
+                    {});
+  schema["description"] = "Return when one of these happens, or at exit.";
+  return schema;
+}
+
+bool read_wait_for(Arguments& arguments, sandbox::Until& until) {
+  auto wanted = arguments.object("waitFor");
+  if (!wanted) {
+    return false;
+  }
+  wanted->flag("exit", true);
+  until.pattern = wanted->text("pattern");
+  if (const auto port = wanted->integer("port", 1, k_max_port)) {
+    until.port = static_cast<std::uint16_t>(*port);
+  }
+  until.idle = wanted->duration("idle", 0, k_max_idle_seconds);
+  until.input = wanted->flag("input", false);
+  arguments.adopt(*wanted);
+  return true;
+}
+
+}  // namespace dockbridge::tools
