@@ -47,7 +47,7 @@ ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {{"command", {{"type", "string"}}},
                              {"cwd", text("Default: the workdir")},
                              {"env", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}},
-                             {"stdin", text("All of standard input. Without it stdin stays open for send_input.")},
+                             {"stdin", text("All of standard input. Without it stdin stays open.")},
                              {"timeout", number("Seconds until it continues in the background")},
                              {"maxWaitTime", number(fmt::format("Seconds without output until then (default {})",
                                                                 settings.inactivity_timeout.count() / 1000))},

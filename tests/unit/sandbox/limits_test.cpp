@@ -57,7 +57,7 @@ struct SlowWorld {
     const mcp::CallContext context{"r1", "local", interruption, {}};
     const tools::Settings settings;
     const tools::ToolPlan plan = tools::check_process(settings);
-    return plan.call({world.sandbox, settings, arguments, context, Clock::now() - ago});
+    return plan.call({world.sandbox, settings, arguments, context, settings.selection, Clock::now() - ago});
   }
 };
 

@@ -52,7 +52,7 @@ struct Follower {
                              [this](const std::string& message) { heard.push_back(message); }};
     context.shows_progress = shows_progress;
     const tools::Settings settings;
-    const tools::ToolCall call{world.sandbox, settings, arguments, context};
+    const tools::ToolCall call{world.sandbox, settings, arguments, context, settings.selection};
     return tools::Following(call, {}, seconds(20), {milliseconds(0), milliseconds(0)}).start(start_request());
   }
 

@@ -33,7 +33,7 @@ mcp::ToolResult send_once(World& world, json arguments) {
   mcp::CallContext context{"r1", "local", interruption, [](const std::string&) {}};
   context.once = k_mark;
   const tools::Settings settings;
-  return tools::send_input(settings).call({world.sandbox, settings, read, context});
+  return tools::send_input(settings).call({world.sandbox, settings, read, context, settings.selection});
 }
 
 }  // namespace
