@@ -200,8 +200,9 @@ void Call::fail(const ProtocolError& error) {
   }
 }
 
-void Call::refuse() {
-  fail({k_internal_error, "too many calls are running at once", nullptr});
+void Call::refuse(Refusal reason) {
+  fail({k_internal_error, reason == Refusal::stopping ? "the server is stopping" : "too many calls are running at once",
+        nullptr});
 }
 
 ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply,
@@ -212,7 +213,12 @@ ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, 
   m_task_support = tool.task_support;
 }
 
-void ToolCall::refuse() {
+void ToolCall::refuse(Refusal reason) {
+  if (reason == Refusal::stopping) {
+    answer(error_result({"server_stopping", "The server is stopping; the call was not made",
+                         "Call again after the server has restarted"}));
+    return;
+  }
   answer(error_result({"too_many_calls", "too many calls are running at once, or they have brought too much together",
                        "Wait for some of them; start long commands with background: true, and send large contents one "
                        "after the other"}));

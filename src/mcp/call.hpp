@@ -13,6 +13,12 @@
 
 namespace dockbridge::mcp {
 
+/// Why a call is not made.
+enum class Refusal {
+  busy,      ///< too many calls run, or they use too much memory
+  stopping,  ///< the server is about to end
+};
+
 /// A request whose work may take minutes. It was taken on and has to be made or refused, once, by any thread. Keeps its
 /// conversation alive, which in turn can interrupt it until it is answered.
 class Call {
@@ -24,8 +30,8 @@ class Call {
 
   /// Does the work and answers.
   virtual void make() = 0;
-  /// Answers that too many calls run.
-  virtual void refuse();
+  /// Answers that the call is not made.
+  virtual void refuse(Refusal reason);
 
  protected:
   [[nodiscard]] CallContext context();
@@ -68,7 +74,7 @@ class ToolCall : public Call {
   /// For a client that asks for a task: answers with one before the work begins.
   void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl); }
   void make() override;
-  void refuse() override;
+  void refuse(Refusal reason) override;
 
  private:
   ToolResult run(const CallContext& context);

@@ -9,12 +9,15 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/transport/line_splitter.hpp"
 #include "mcp/transport/message_memory.hpp"
 #include "util/file.hpp"
+#include "util/wakeup.hpp"
 
 namespace dockbridge::mcp {
 
@@ -28,78 +31,148 @@ constexpr std::size_t k_most_under_way = 2;
 /// A long reply goes out in one piece, if stdout is a pipe and may be so large.
 constexpr int k_pipe_bytes = 1024 * 1024;
 
+/// The client on the other end of the descriptors: its conversation, fed with the lines that it sends.
+class StdioClient {
+ public:
+  StdioClient(int input_fd, int output_fd, Hub& hub, WorkerPool& pool, std::size_t max_message)
+      : m_input_fd(input_fd),
+        m_output_fd(output_fd),
+        m_log(hub.log),
+        m_pool(pool),
+        m_max_message(max_message),
+        m_sink(std::make_shared<DirectSink>([this](const json& message) { send(message); })),
+        m_conversation(Conversation::begin(hub, {}, m_sink)),
+        m_lines(max_message),
+        m_under_way(k_most_under_way * MessageMemory::room_for(max_message),
+                    k_most_under_way * MessageMemory::room_for(max_message)) {}
+
+  [[nodiscard]] Conversation& conversation() { return *m_conversation; }
+  /// From now on calls are refused. Notifications and answers still take effect.
+  void refuse_calls() { m_takes_calls = false; }
+  /// Reads once and handles the complete lines; false at the end of the input.
+  bool read_once() {
+    const ssize_t got = ::read(m_input_fd, m_buffer.data(), m_buffer.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+      return true;
+    }
+    if (got <= 0) {
+      return false;
+    }
+    m_lines.feed(
+        {m_buffer.data(), static_cast<std::size_t>(got)}, [this](std::string_view line) { take(line); },
+        [this] {
+          m_conversation->refuse(
+              {nullptr, k_invalid_request,
+               fmt::format("the message is longer than {} bytes; --max-message allows more", m_max_message)});
+        });
+    return true;
+  }
+
+ private:
+  void send(const json& message) {
+    const std::string line = dump(message) + "\n";
+    const std::lock_guard lock(m_output_mutex);
+    if (!write_all(m_output_fd, line)) {
+      m_log.debug("the client does not read any more");
+    }
+  }
+
+  void take(std::string_view line) {
+    const auto claim = m_under_way.claim(m_conversation->caller().owner, line.size());
+    bool room = claim != nullptr;
+    // Parse even if the limit is exceeded, because the refusal needs the id. Only one message at a time is
+    // parsed, and its size is limited.
+    auto parsed = parse_json(line, [&](std::size_t bytes) {
+      room = room && claim->grow(bytes);
+      return true;
+    });
+    if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
+      m_conversation->refuse(*malformed);
+      return;
+    }
+    for (const auto& call : m_conversation->receive(std::move(std::get<json>(parsed)), m_sink)) {
+      if (!m_takes_calls) {
+        call->refuse(Refusal::stopping);
+      } else if (!room || !m_pool.submit([claim, call] { call->make(); })) {
+        call->refuse(Refusal::busy);
+      }
+    }
+  }
+
+  const int m_input_fd;
+  const int m_output_fd;
+  Log& m_log;
+  WorkerPool& m_pool;
+  const std::size_t m_max_message;
+  std::mutex m_output_mutex;
+  const std::shared_ptr<DirectSink> m_sink;
+  const std::shared_ptr<Conversation> m_conversation;
+  LineSplitter m_lines;
+  MessageMemory m_under_way;
+  bool m_takes_calls = true;
+  std::array<char, 64UL * 1024> m_buffer;
+};
+
+/// Waits for either descriptor. A negative one is ignored. Returns which can be read; nullopt if polling fails.
+std::optional<std::array<bool, 2>> wait_for_either(int first, int second) {
+  std::array<pollfd, 2> polled = {pollfd{first, POLLIN, 0}, pollfd{second, POLLIN, 0}};
+  while (::poll(polled.data(), polled.size(), -1) < 0) {
+    if (errno != EINTR) {
+      return std::nullopt;
+    }
+  }
+  return std::array<bool, 2>{polled[0].revents != 0, polled[1].revents != 0};
+}
+
+/// Waits for the running calls, detaches those that remain, and reads on meanwhile: a client that is interrupted
+/// together with this server cancels its calls a few milliseconds after the signal. Returns whether all have returned.
+bool finish_calls(StdioClient& client, int input_fd, bool input_open) {
+  bool all_returned = false;
+  const Wakeup finished;
+  std::thread waiter([&] {
+    all_returned = client.conversation().wait_for_calls(Deadline::after(k_finish_patience));
+    if (!all_returned) {
+      client.conversation().detach_calls();
+      all_returned = client.conversation().wait_for_calls(Deadline::after(k_detach_patience));
+    }
+    finished.wake();
+  });
+  while (const auto ready = wait_for_either(input_open ? input_fd : -1, finished.fd())) {
+    if ((*ready)[1]) {
+      break;
+    }
+    if ((*ready)[0]) {
+      input_open = client.read_once();
+    }
+  }
+  waiter.join();
+  return all_returned;
+}
+
 }  // namespace
 
 StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, std::size_t max_message,
                      bool& abandoned) {
   ::fcntl(output_fd, F_SETPIPE_SZ, k_pipe_bytes);
-  std::mutex output_mutex;
-  const auto send = [&](const json& message) {
-    const std::string line = dump(message) + "\n";
-    const std::lock_guard lock(output_mutex);
-    if (!write_all(output_fd, line)) {
-      hub.log.debug("the client does not read any more");
-    }
-  };
-  const auto sink = std::make_shared<DirectSink>(send);
-  const auto conversation = Conversation::begin(hub, {}, sink);
-  LineSplitter lines(max_message);
-  constexpr auto k_room = MessageMemory::room_for;
-  MessageMemory under_way(k_most_under_way * k_room(max_message), k_most_under_way * k_room(max_message));
+  StdioClient client(input_fd, output_fd, hub, pool, max_message);
   StdioEnd end = StdioEnd::input_ended;
-  std::array<char, 64 * 1024> buffer;
-  while (true) {
-    std::array<pollfd, 2> polled = {pollfd{input_fd, POLLIN, 0}, pollfd{stop_fd, POLLIN, 0}};
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) {
+  bool input_open = true;
+  while (input_open) {
+    const auto ready = wait_for_either(input_fd, stop_fd);
+    if (!ready) {
       break;
     }
-    if (polled[1].revents != 0) {
+    if ((*ready)[1]) {
       end = StdioEnd::stopped;
       break;
     }
-    if (polled[0].revents == 0) {
-      continue;
+    if ((*ready)[0]) {
+      input_open = client.read_once();
     }
-    const ssize_t got = ::read(input_fd, buffer.data(), buffer.size());
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
-      continue;
-    }
-    if (got <= 0) {
-      break;
-    }
-    lines.feed(
-        {buffer.data(), static_cast<std::size_t>(got)},
-        [&](std::string_view line) {
-          const auto claim = under_way.claim(conversation->caller().owner, line.size());
-          bool room = claim != nullptr;
-          // Parse even if the limit is exceeded, because the refusal needs the id. Only one message at a time is
-          // parsed, and its size is limited.
-          auto parsed = parse_json(line, [&](std::size_t bytes) {
-            room = room && claim->grow(bytes);
-            return true;
-          });
-          if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
-            conversation->refuse(*malformed);
-            return;
-          }
-          for (const auto& call : conversation->receive(std::move(std::get<json>(parsed)), sink)) {
-            if (!room || !pool.submit([claim, call] { call->make(); })) {
-              call->refuse();
-            }
-          }
-        },
-        [&] {
-          conversation->refuse(
-              {nullptr, k_invalid_request,
-               fmt::format("the message is longer than {} bytes; --max-message allows more", max_message)});
-        });
   }
-  conversation->end_listening();
-  abandoned = false;
-  if (!conversation->wait_for_calls(Deadline::after(k_finish_patience))) {
-    conversation->detach_calls();
-    abandoned = !conversation->wait_for_calls(Deadline::after(k_detach_patience));
-  }
+  client.refuse_calls();
+  client.conversation().end_listening();
+  abandoned = !finish_calls(client, input_fd, input_open);
   return end;
 }
 

@@ -43,7 +43,7 @@ class Client {
   void send_text(const std::string& text) {
     for (auto& call : m_conversation->receive(text)) {
       if (!m_pool.submit([call] { call->make(); })) {
-        call->refuse();
+        call->refuse(Refusal::busy);
       }
     }
   }

@@ -109,7 +109,7 @@ Response Front::exchange(Turn& turn, json message) {
     // Calls outlive their requests, and a batch has many calls, so calls have their own quota.
     auto claim = m_calls.claim(turn.caller.owner);
     if (!claim || !m_pool.submit([memory = turn.memory, claim, call] { call->make(); })) {
-      call->refuse();
+      call->refuse(Refusal::busy);
     }
   }
   return await_answer(turn);

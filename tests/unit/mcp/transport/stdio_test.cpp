@@ -69,6 +69,8 @@ class Served {
     }
   }
 
+  void stop() { m_stop.wake(); }
+
   Gate gate;
 
  private:
@@ -119,4 +121,30 @@ TEST_CASE("stdio: what a batch has brought counts until its last call has ended"
     client.send(call("much", "echo", 140'000));
     return !is_refused(client.next());
   });
+}
+
+TEST_CASE("stdio: a cancellation that arrives after the stop reaches its call") {
+  Served client;
+  client.send(call("long", "gate"));
+  client.gate.wait_for_arrivals(1);
+  client.stop();
+  client.send(notification_message("notifications/cancelled", {{"requestId", "long"}}));
+  CHECK(client.gate.wait_for_end() == StopReason::cancelled);
+}
+
+TEST_CASE("stdio: without a cancellation a stop detaches the running calls") {
+  Served client;
+  client.send(call("long", "gate"));
+  client.gate.wait_for_arrivals(1);
+  client.stop();
+  CHECK(client.gate.wait_for_end() == StopReason::detached);
+}
+
+TEST_CASE("stdio: a call that arrives after the stop is refused with the reason") {
+  Served client;
+  client.send(call("long", "gate"));
+  client.gate.wait_for_arrivals(1);
+  client.stop();
+  client.send(call("late", "echo"));
+  CHECK(client.next()["result"]["structuredContent"]["error"]["code"] == "server_stopping");
 }
