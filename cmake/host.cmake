@@ -70,6 +70,7 @@ add_library(dockbridge_core STATIC
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
+  src/tools/client_patience.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
   src/tools/file_edit.cpp

@@ -155,6 +155,26 @@ Taker http_switch(bool HttpOptions::*field) {
                       [=](Options& options, bool given) { options.http.*field = given; });
 }
 
+/// "NAME=SECONDS", several with commas between them. A later row wins over an earlier one.
+std::optional<std::string> take_client_waits(Options& options, const std::string& value) {
+  constexpr double k_most_seconds = 86400;
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find(',', begin), value.size());
+    const std::string row = value.substr(begin, end - begin);
+    const std::size_t equals = std::min(row.rfind('='), row.size());
+    double given = 0;
+    const char* last = row.data() + row.size();
+    const auto parsed = std::from_chars(row.data() + std::min(equals + 1, row.size()), last, given);
+    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != last || !(given >= 1 && given <= k_most_seconds)) {
+      return fmt::format("NAME=SECONDS, such as codex-mcp-client=900, with 1 to {} seconds", k_most_seconds);
+    }
+    auto& rows = options.tools.client_waits;
+    rows.insert(rows.begin(), {row.substr(0, equals), milliseconds(static_cast<std::int64_t>(given * 1000))});
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
 /// "HOST:PORT", "[::1]:PORT", ":PORT" or "PORT".
 std::optional<std::string> take_endpoint(Options& options, const std::string& value) {
   const std::size_t colon = value.rfind(':');
@@ -214,6 +234,8 @@ const std::vector<Setting>& settings() {
       {"max-wait", "", "SECONDS", "the longest a call waits (600)", duration(&tools::Settings::max_wait, 1, 86400)},
       {"client-timeout", "", "SECONDS", "the longest a call waits for a client without progress (50)",
        duration(&tools::Settings::client_timeout, 1, 86400)},
+      {"client-wait", "", "NAME=SECONDS", "the longest a call waits for clients of this name; NAME* for a prefix",
+       take_client_waits, true},
       {"max-runtime", "", "SECONDS", "the longest a command may run, 0 for ever (0)",
        duration(&tools::Settings::max_runtime, 0, 30.0 * 86400)},
       {"retention-age", "", "SECONDS", "how long finished processes stay readable (3600)",

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tools/client_patience.hpp"
 #include "tools/view.hpp"
 #include "util/text.hpp"
 
@@ -25,8 +28,13 @@ std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {
 }  // namespace
 
 milliseconds longest_wait(const ToolCall& call) {
-  return call.context.report_progress ? call.settings.max_wait
-                                      : std::min(call.settings.max_wait, call.settings.client_timeout);
+  const Settings& settings = call.settings;
+  const std::string& client = call.context.client_name;
+  if (const auto chosen = find_client_wait(settings.client_waits, client)) {
+    return std::min(settings.max_wait, *chosen);
+  }
+  const milliseconds known = find_client_wait(known_client_waits(), client).value_or(settings.max_wait);
+  return std::min({settings.max_wait, known, call.context.report_progress ? known : settings.client_timeout});
 }
 
 Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace)

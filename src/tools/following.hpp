@@ -8,7 +8,8 @@
 
 namespace dockbridge::tools {
 
-/// The longest that a call may stay with a process: a client that cannot be shown progress gives up early.
+/// The longest that a call may wait before its client stops waiting: at most --max-wait, less for clients that cannot
+/// be shown progress and for those with a limit of their own.
 milliseconds longest_wait(const ToolCall& call);
 
 /// Stays with a process until something of `until` happens or the time is up. Meanwhile tells progress: the end of the

@@ -8,6 +8,7 @@
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tools/arguments.hpp"
+#include "tools/client_patience.hpp"
 #include "tools/host_directories.hpp"
 #include "tools/tool_selection.hpp"
 #include "util/clock.hpp"
@@ -20,6 +21,7 @@ struct Settings {
       1;  ///< how many times as long a silence is waited for, at most, while there is no CPU to run on
   milliseconds max_wait{600'000};
   milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
+  std::vector<ClientWait> client_waits{};  ///< the user's own rows, before the known ones
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
   ToolSelection selection{};                                  ///< tools that clients can see

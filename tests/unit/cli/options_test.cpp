@@ -211,6 +211,20 @@ TEST_CASE("a switch of the config file can be taken back by the environment") {
   CHECK_FALSE(machine.options({"--no-start"}).container.may_start);
 }
 
+TEST_CASE("options: --client-wait takes rows, and the latest for a client wins") {
+  Machine machine = with_config(R"({"client-wait": "codex-mcp-client=1,a*=2.5"})");
+  machine.environment["DOCKBRIDGE_CLIENT_WAIT"] = "codex-mcp-client=2";
+  const auto rows =
+      machine.options({"--client-wait", "b=c=7", "--client-wait", "codex-mcp-client=3"}).tools.client_waits;
+  CHECK(tools::find_client_wait(rows, "codex-mcp-client") == seconds(3));
+  CHECK(tools::find_client_wait(rows, "abc") == milliseconds(2500));
+  CHECK(tools::find_client_wait(rows, "b=c") == seconds(7));
+  for (const char* value : {"codex", "=5", "a=", "a=0", "a=x", "a=5,", "a=86401"}) {
+    CAPTURE(value);
+    CHECK(contains(Machine().error({"--client-wait", value}).next_step, "NAME=SECONDS"));
+  }
+}
+
 TEST_CASE("a bad flag names value, source and what is accepted") {
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
