@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 # Tools and prompts, metrics and their labels, words of the protocol and of results, files of the agent, system calls.
 no_codes='(check|control)_process|execute_command|send_input|file_(read|write|edit|undo|ls|glob)|diagnose_build|review_processes|set_up_project'
 no_codes+='|file_(grep|upload|download)|dockbridge_[a-z_]+|no_descriptors|protocol_error|input_required|waited_enough|waits_for_input'
-no_codes+='|files_(seen|changed|with_matches)|memfd_create'
+no_codes+='|client_timeout|files_(seen|changed|with_matches)|memfd_create'
 
 sources() {
   find src -name '*.[ch]pp' ! -name argument_names.cpp -exec cat {} + | grep -v '^#include'

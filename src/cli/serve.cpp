@@ -11,6 +11,7 @@
 #include "mcp/hub.hpp"
 #include "mcp/server.hpp"
 #include "mcp/transport/stdio.hpp"
+#include "tools/client_patience.hpp"
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"
 #include "tools/toolbox.hpp"
@@ -74,6 +75,7 @@ int serve(const Options& options, Log& log) {
        .representation = options.representation},
       {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources});
   mcp::Hub hub(server, log);
+  hub.is_client_timeout = tools::is_client_timeout;
   resources.publish_to(hub.bulletin);
   WorkerPool pool(k_max_calls);
   std::unique_ptr<mcp::HttpServer> http;

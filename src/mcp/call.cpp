@@ -25,8 +25,8 @@ bool usable_token(const json& token) {
 }
 
 std::string outcome_of(const ToolResult& result, StopReason reason) {
-  if (reason == StopReason::cancelled) {
-    return "cancelled";
+  if (forbids_reply(reason)) {
+    return reason == StopReason::cancelled ? "cancelled" : "client_timeout";
   }
   if (result.protocol_error) {
     return "protocol_error";
@@ -182,7 +182,7 @@ void Call::finish(json result) {
   release_id();
   if (m_task) {
     m_task->complete(std::move(result), m_tool_failed);
-  } else if (m_interruption->reason() == StopReason::cancelled) {
+  } else if (forbids_reply(m_interruption->reason())) {
     m_reply.silence();
   } else {
     m_reply.result(std::move(result));
@@ -193,7 +193,7 @@ void Call::fail(const ProtocolError& error) {
   release_id();
   if (m_task) {
     m_task->fail(error);
-  } else if (m_interruption->reason() == StopReason::cancelled) {
+  } else if (forbids_reply(m_interruption->reason())) {
     m_reply.silence();
   } else {
     m_reply.error(error.code, error.message, error.data);
@@ -251,7 +251,7 @@ void ToolCall::make() {
     }
   }
   hub().log.info("call", fields);
-  if (known.log && m_interruption->reason() != StopReason::cancelled) {
+  if (known.log && !forbids_reply(m_interruption->reason())) {
     known.log(outcome == "ok" ? LogSeverity::info : LogSeverity::warning,
               {{"event", "call"},
                {"request", known.correlation_id},

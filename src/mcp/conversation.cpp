@@ -212,11 +212,13 @@ void Conversation::handle_notification(const Notification& notification) {
   if (notification.method != "notifications/cancelled" || id == notification.params.end()) {
     return;
   }
+  const bool timed_out =
+      m_hub.is_client_timeout && m_hub.is_client_timeout(text_param(notification.params, "reason").value_or(""));
   std::shared_ptr<Listening> listening;
   {
     const std::lock_guard lock(m_mutex);
     if (const auto call = m_calls.find(*id); call != m_calls.end()) {
-      call->second->interrupt(StopReason::cancelled);
+      call->second->interrupt(timed_out ? StopReason::timed_out : StopReason::cancelled);
     }
     if (const auto found = m_listening.find(*id); found != m_listening.end()) {
       listening = std::move(found->second);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "mcp/bulletin.hpp"
 #include "mcp/metrics.hpp"
 #include "mcp/once.hpp"
@@ -22,6 +25,9 @@ struct Hub {
   Once once;
   Metrics metrics;
   StateSeal seal;
+  /// Whether the reason of a cancellation says that the client's own timeout has passed. Empty: never. Set before the
+  /// first conversation.
+  std::function<bool(std::string_view reason)> is_client_timeout{};
 };
 
 }  // namespace dockbridge::mcp

@@ -9,8 +9,14 @@ namespace dockbridge::mcp {
 enum class StopReason {
   none,
   cancelled,  ///< the client wants it undone: end what the call started
+  timed_out,  ///< the client stopped waiting by itself: leave it running; nobody reads the reply
   detached,   ///< the client or this server goes away: leave it running and return at once
 };
+
+/// Whether the protocol forbids a reply: the client has cancelled its request.
+constexpr bool forbids_reply(StopReason reason) {
+  return reason == StopReason::cancelled || reason == StopReason::timed_out;
+}
 
 /// Tells one call that it should stop, and why. The first reason stays.
 class Interruption {

@@ -25,19 +25,17 @@ const std::vector<ClientWait>& known_client_waits() {
       {"codex-mcp-client", seconds(240)},        // Codex 0.169.0: cancels after 300 s
       {"claude-code", seconds(110)},             // Claude Code 2.1.326: in the background after 120 s
       {"gemini-cli-mcp-client*", seconds(540)},  // Gemini CLI 0.61.0: cancels after 600 s
-      // Qwen Code 0.24.4: cancels after 600 s. The name is from its package, followed by the server's name; it was not
-      // recorded.
-      {"qwen-cli-mcp-client*", seconds(540)},
+      {"qwen-cli-mcp-client*", seconds(540)},    // Qwen Code 0.24.4: cancels after 600 s; the server's name follows
   };
   return rows;
 }
 
 // Recorded from the real clients in November 2026. Codex is not among them: it states "MCP request cancelled by caller"
-// at its timeout and at an abort by the user.
+// both at its timeout and when the user aborts. Not recorded: Qwen Code.
 bool is_client_timeout(std::string_view reason) {
   static constexpr std::array<std::string_view, 2> k_reasons = {
       "SdkError: Request timed out",                    // Claude Code 2.1.326
-      "McpError: MCP error -32001: Request timed out",  // Gemini CLI 0.61.0
+      "McpError: MCP error -32001: Request timed out",  // Gemini CLI 0.61.0, opencode 1.18.33
   };
   return std::find(k_reasons.begin(), k_reasons.end(), reason) != k_reasons.end();
 }

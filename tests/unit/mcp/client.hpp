@@ -20,6 +20,8 @@ inline const char* name_of(StopReason reason) {
       return "none";
     case StopReason::cancelled:
       return "cancelled";
+    case StopReason::timed_out:
+      return "timed out";
     case StopReason::detached:
       return "detached";
   }
@@ -37,7 +39,9 @@ class Client {
       : m_pool(max_calls),
         m_server({"test", "Test", "1", "Be kind."}, {tools()}),
         m_conversation(Conversation::begin(
-            m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { inbox.put(message); }))) {}
+            m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { inbox.put(message); }))) {
+    m_hub.is_client_timeout = [](std::string_view reason) { return reason == "own timeout"; };
+  }
 
   void send(const json& message) { send_text(message.dump()); }
   void send_text(const std::string& text) {
@@ -58,8 +62,12 @@ class Client {
     }
     request(id, "tools/call", params);
   }
-  void cancel(const json& id) {
-    send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
+  void cancel(const json& id, const json& reason = nullptr) {
+    json params = {{"requestId", id}};
+    if (!reason.is_null()) {
+      params["reason"] = reason;
+    }
+    send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", params}});
   }
   void initialize(const std::string& version) {
     request("init", "initialize", {{"protocolVersion", version}});

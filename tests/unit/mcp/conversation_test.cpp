@@ -139,6 +139,28 @@ TEST_CASE("cancelling what does not run does nothing") {
   client.expect_nothing_more();
 }
 
+TEST_CASE("conversation: a cancellation by the client's own timeout is told from any other") {
+  for (const json& reason : {json("own timeout"), json("AbortError"), json(5), json(nullptr)}) {
+    CAPTURE(reason);
+    Client client;
+    client.call(1, "gate");
+    client.gate.wait_for_arrivals(1);
+    client.cancel(1, reason);
+    CHECK(client.gate.wait_for_end() == (reason == "own timeout" ? StopReason::timed_out : StopReason::cancelled));
+    client.expect_nothing_more();
+  }
+}
+
+TEST_CASE("conversation: a second cancellation does not end what the client's timeout left running") {
+  Client client;
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1, "own timeout");
+  client.cancel(1, "AbortError: The operation was aborted.");
+  CHECK(client.gate.wait_for_end() == StopReason::timed_out);
+  client.expect_nothing_more();
+}
+
 TEST_CASE("detached calls return at once and are answered") {
   Client client;
   client.call(1, "gate");

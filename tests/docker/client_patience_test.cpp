@@ -1,0 +1,69 @@
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+/// A server and a client of this name.
+struct NamedClient {
+  NamedClient(const std::string& name, const std::vector<std::string>& options) : server(options) {
+    const json answer = server.request("initialize", {{"protocolVersion", "2025-11-25"},
+                                                      {"capabilities", json::object()},
+                                                      {"clientInfo", {{"name", name}, {"version", "1"}}}});
+    REQUIRE(answer.contains("result"));
+  }
+  Server server;
+};
+
+void cancel(Server& server, int id, const std::string& reason) {
+  server.send(
+      {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}, {"reason", reason}}}});
+}
+
+}  // namespace
+
+TEST_CASE("client patience: a call returns with the process id before the client's limit") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  NamedClient client("impatient", {"-c", container.name(), "--client-wait", "impatient=1"});
+  const int id = client.server.start_call(
+      "execute_command", {{"command", "for i in $(seq 600); do echo $i; sleep 0.1; done"}}, {{"progressToken", 1}});
+  const json result = client.server.receive_answer(id)["result"];
+  CHECK(fields_of(result)["returned"] == "waited_enough");
+  CHECK(text_of(result).find(" is still running after 1 s. check_process waits for it.") != std::string::npos);
+}
+
+TEST_CASE("client patience: the client's own timeout leaves the command running") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  NamedClient client("claude-code", {"-c", container.name()});
+  for (const char* reason : {"SdkError: Request timed out", "McpError: MCP error -32001: Request timed out"}) {
+    CAPTURE(reason);
+    const int id = client.server.start_call("execute_command", {{"command", "sleep 7660"}});
+    eventually("the command runs", [&] { return !container.pids_of("sleep 7660").empty(); });
+    cancel(client.server, id, reason);
+    // opencode cancels a second time, with another reason.
+    cancel(client.server, id, "AbortError: The operation was aborted.");
+    const json list = client.server.call("check_process", json::object());
+    CHECK(text_of(list).find("sleep 7660") != std::string::npos);
+    CHECK_FALSE(container.pids_of("sleep 7660").empty());
+    for (const json& message : client.server.seen) {
+      CHECK(message.value("id", json(nullptr)) != id);
+    }
+    for (const json& process : fields_of(list)["processes"]) {
+      control(client.server, process["processId"], "kill");
+    }
+    eventually("the command is gone", [&] { return container.pids_of("sleep 7660").empty(); });
+  }
+}
+
+TEST_CASE("client patience: a cancellation for another reason ends the command") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  NamedClient client("codex-mcp-client", {"-c", container.name()});
+  for (const char* reason : {"MCP request cancelled by caller", "AbortError: user-cancel"}) {
+    CAPTURE(reason);
+    const int id = client.server.start_call("execute_command", {{"command", "sleep 7661"}});
+    eventually("the command runs", [&] { return !container.pids_of("sleep 7661").empty(); });
+    cancel(client.server, id, reason);
+    eventually("the command is gone", [&] { return container.pids_of("sleep 7661").empty(); });
+  }
+}
