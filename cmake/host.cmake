@@ -71,6 +71,7 @@ add_library(dockbridge_core STATIC
   src/tools/arguments.cpp
   src/tools/check_process.cpp
   src/tools/client_patience.cpp
+  src/tools/command_tasks.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
   src/tools/file_edit.cpp

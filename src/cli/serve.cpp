@@ -12,6 +12,7 @@
 #include "mcp/server.hpp"
 #include "mcp/transport/stdio.hpp"
 #include "tools/client_patience.hpp"
+#include "tools/command_tasks.hpp"
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"
 #include "tools/toolbox.hpp"
@@ -66,6 +67,7 @@ int serve(const Options& options, Log& log) {
   Bridge bridge(options, log);
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   tools::SandboxResources resources(bridge.sandbox());
+  tools::CommandTasks command_tasks(bridge.sandbox(), options.tools);
   const mcp::Server server(
       {.name = "dockbridge",
        .title = "dockbridge",
@@ -73,7 +75,7 @@ int serve(const Options& options, Log& log) {
        .instructions = options.tools.selection.keep_sentences(k_instructions),
        .icon = k_icon,
        .representation = options.representation},
-      {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources});
+      {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources, &command_tasks});
   mcp::Hub hub(server, log);
   hub.is_client_timeout = tools::is_client_timeout;
   resources.publish_to(hub.bulletin);

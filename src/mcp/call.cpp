@@ -96,6 +96,9 @@ CallContext Call::context() {
     context.report_progress = [this](const std::string& message) { note_progress(message); };
     context.shows_progress = usable_token(m_progress_token);
   }
+  if (may_become_task || m_task) {
+    context.handle = handle();
+  }
   if (may_become_task) {
     context.become_task = [this] { become_task(std::nullopt); };
   }
@@ -142,6 +145,16 @@ CallContext Call::context() {
   return context;
 }
 
+const std::string& Call::handle() {
+  if (m_handle.empty()) {
+    // What a call with an idempotency key starts is named by the key.
+    const json key = meta_field(m_request.params, k_meta_idempotency_key);
+    const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
+    m_handle = keyed ? once_mark(m_conversation->m_caller.owner, key.get<std::string>(), "").key : new_task_handle();
+  }
+  return m_handle;
+}
+
 void Call::note_progress(const std::string& message) {
   if (m_interruption->reason() != StopReason::none) {
     return;
@@ -162,7 +175,7 @@ bool Call::become_task(std::optional<milliseconds> ttl) {
   if (m_task || m_interruption->reason() != StopReason::none) {
     return false;
   }
-  auto task = hub().tasks.create(m_conversation->m_caller.owner, ttl, m_interruption);
+  auto task = hub().tasks.create(m_conversation->m_caller.owner, ttl, m_interruption, handle());
   if (!task) {
     return false;
   }

@@ -41,6 +41,8 @@ class Call {
   void release_id();
   void finish(json result);
   void fail(const ProtocolError& error);
+  /// The handle of this call's task, if it has or gets one.
+  const std::string& handle();
   void note_progress(const std::string& message);
   /// Answers with a task; false if there may be no more of them.
   bool become_task(std::optional<milliseconds> ttl);
@@ -56,6 +58,7 @@ class Call {
 
  private:
   bool m_id_released = false;
+  std::string m_handle;
   int m_progress = 0;
   json m_progress_token;
   Clock::time_point m_began = Clock::now();

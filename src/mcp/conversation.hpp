@@ -129,8 +129,15 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   std::shared_ptr<Call> list_tasks(Request& request, const Peer& peer, Reply reply);
   std::shared_ptr<Call> await_task(Request& request, const Peer& peer, Reply reply);
 
-  /// The task that a request names; none, and answered, if this client has none such.
-  std::shared_ptr<Task> named_task(const Request& request, const Peer& peer, Reply& reply);
+  /// False, and answered, for a client that does not follow tasks.
+  static bool may_follow_tasks(const Peer& peer, Reply& reply);
+  /// The task that a request names; null if this process has none such for the caller.
+  [[nodiscard]] std::shared_ptr<Task> known_task(const Request& request) const;
+  [[nodiscard]] json task_result(const TaskState& state, Revision revision) const;
+  using LostTaskAnswer = std::function<tl::expected<json, ProtocolError>(TaskState state, const std::string& handle,
+                                                                         const CallContext& context)>;
+  std::shared_ptr<Call> find_lost_task(Request& request, const Peer& peer, Reply reply, milliseconds patience,
+                                       LostTaskAnswer answer);
   /// Whether this client may read, watch and complete a resource; false if there are none.
   [[nodiscard]] bool may_read(const std::string& uri) const;
   /// Filter for the resources and templates in its lists; empty if it may see all.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mcp/lost_tasks.hpp"
 #include "mcp/message.hpp"
 #include "mcp/prompt.hpp"
 #include "mcp/resource.hpp"
@@ -31,6 +32,7 @@ struct Offer {
   std::vector<Tool> tools{};
   std::vector<Prompt> prompts{};
   ResourceProvider* resources = nullptr;  ///< outlives the server
+  LostTasks* lost_tasks = nullptr;        ///< outlives the server; null: unknown tasks stay unknown
 };
 
 /// A parameter that HTTP clients of the stateless revision repeat in a header.
@@ -71,6 +73,7 @@ class Server {
   [[nodiscard]] const Tool* find_tool(const std::string& name) const;
   [[nodiscard]] const Prompt* find_prompt(const std::string& name) const;
   [[nodiscard]] ResourceProvider* resources() const { return m_offer.resources; }
+  [[nodiscard]] LostTasks* lost_tasks() const { return m_offer.lost_tasks; }
   [[nodiscard]] std::vector<HeaderParameter> header_parameters(const std::string& tool) const;
 
  private:

@@ -1,7 +1,10 @@
 // What a conversation does for the methods of tasks, in both forms.
 
+#include <fmt/format.h>
+
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::mcp {
 
@@ -9,64 +12,143 @@ namespace {
 
 constexpr milliseconds k_task_patience{600'000};
 
+ProtocolError task_not_found(const std::string& id) {
+  return {k_invalid_params, fmt::format("Task not found: {}", printable_line(id, 100)), nullptr};
+}
+
+const ProtocolError& already_ended() {
+  static const ProtocolError error{k_invalid_params, "The task has already ended", nullptr};
+  return error;
+}
+
+/// What tasks/result answers for a task that has ended.
+tl::expected<json, ProtocolError> end_of(TaskState state) {
+  if (state.status != TaskStatus::completed) {
+    return tl::unexpected<ProtocolError>(state.error);
+  }
+  state.result["_meta"][k_meta_related_task] = {{"taskId", state.id}};
+  return std::move(state.result);
+}
+
 }  // namespace
 
-std::shared_ptr<Task> Conversation::named_task(const Request& request, const Peer& peer, Reply& reply) {
-  if (!peer.follows_tasks()) {
-    if (is_stateless(peer.revision)) {
-      reply.error(k_missing_capability, "this method needs a client that can follow tasks",
-                  {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
-    } else {
-      reply.error(k_method_not_found, "this revision has no tasks");
-    }
+bool Conversation::may_follow_tasks(const Peer& peer, Reply& reply) {
+  if (peer.follows_tasks()) {
+    return true;
+  }
+  if (is_stateless(peer.revision)) {
+    reply.error(k_missing_capability, "this method needs a client that can follow tasks",
+                {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
+  } else {
+    reply.error(k_method_not_found, "this revision has no tasks");
+  }
+  return false;
+}
+
+std::shared_ptr<Task> Conversation::known_task(const Request& request) const {
+  return m_hub.tasks.find(m_caller.owner, text_param(request.params, "taskId").value_or(""));
+}
+
+json Conversation::task_result(const TaskState& state, Revision revision) const {
+  return is_stateless(revision) ? m_server.finished(state.to_json(), revision) : state.to_handshake_json();
+}
+
+/// Answers for a task that this process does not know: `answer` gets what is left of it, if the caller has it.
+std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer& peer, Reply reply,
+                                                   milliseconds patience, LostTaskAnswer answer) {
+  const std::string id = text_param(request.params, "taskId").value_or("");
+  const auto handle = handle_of_task(id);
+  LostTasks* lost_tasks = m_server.lost_tasks();
+  if (lost_tasks == nullptr || !handle) {
+    reply.error(k_invalid_params, task_not_found(id).message);
     return nullptr;
   }
-  auto task = m_hub.tasks.find(m_caller.owner, text_param(request.params, "taskId").value_or(""));
-  if (!task) {
-    reply.error(k_invalid_params, "there is no such task");
-  }
-  return task;
+  const Representation representation = requested_representation(request.params, m_server.info().representation);
+  return std::make_shared<PlainCall>(
+      shared_from_this(), std::move(request), peer, std::move(reply),
+      [this, id, handle = *handle, lost_tasks, patience, answer = std::move(answer), representation,
+       revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
+        auto found = lost_tasks->find(handle, patience, context);
+        if (!found) {
+          return tl::unexpected<ProtocolError>({k_internal_error, found.error().sentence(), nullptr});
+        }
+        if (!*found) {
+          return tl::unexpected<ProtocolError>(task_not_found(id));
+        }
+        TaskState state{id, k_usual_task_ttl, (*found)->created_ms, (*found)->updated_ms, (*found)->status};
+        state.tool_failed = (*found)->result.is_error;
+        if (state.status == TaskStatus::completed) {
+          state.result = m_server.call_result(std::move((*found)->result), revision, representation);
+        } else if (state.status == TaskStatus::cancelled) {
+          state.error = cancelled_task_error();
+        }
+        return answer(std::move(state), handle, context);
+      });
 }
 
 std::shared_ptr<Call> Conversation::get_task(Request& request, const Peer& peer, Reply reply) {
-  if (const auto task = named_task(request, peer, reply)) {
-    reply.result(is_stateless(peer.revision) ? m_server.finished(task->description(), peer.revision)
-                                             : task->handshake_description());
+  if (!may_follow_tasks(peer, reply)) {
+    return nullptr;
   }
-  return nullptr;
+  if (const auto task = known_task(request)) {
+    reply.result(task_result(task->state(), peer.revision));
+    return nullptr;
+  }
+  return find_lost_task(request, peer, std::move(reply), milliseconds{0},
+                        [this, revision = peer.revision](const TaskState& state, const std::string&,
+                                                         const CallContext&) { return task_result(state, revision); });
 }
 
 std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& peer, Reply reply) {
-  if (const auto task = named_task(request, peer, reply)) {
+  if (!may_follow_tasks(peer, reply)) {
+    return nullptr;
+  }
+  if (const auto task = known_task(request)) {
     const auto responses = request.params.find("inputResponses");
     if (responses != request.params.end() && responses->is_object()) {
       task->update(*responses);
     }
     reply.result(m_server.finished(json::object(), peer.revision));
+    return nullptr;
   }
-  return nullptr;
+  return find_lost_task(request, peer, std::move(reply), milliseconds{0},
+                        [this, revision = peer.revision](const TaskState&, const std::string&, const CallContext&) {
+                          return m_server.finished(json::object(), revision);
+                        });
 }
 
 std::shared_ptr<Call> Conversation::cancel_task(Request& request, const Peer& peer, Reply reply) {
-  const auto task = named_task(request, peer, reply);
-  if (!task) {
+  if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
-  const Task::Status before = task->status();
-  const bool over = before != Task::Status::working && before != Task::Status::input_required;
-  if (over && !is_stateless(peer.revision)) {
-    reply.error(k_invalid_params, "the task has ended already");
+  const bool stateless = is_stateless(peer.revision);
+  if (const auto task = known_task(request)) {
+    if (task->state().ended() && !stateless) {
+      reply.error(already_ended().code, already_ended().message);
+      return nullptr;
+    }
+    task->cancel();
+    reply.result(stateless ? m_server.finished(json::object(), peer.revision) : task->handshake_description());
     return nullptr;
   }
-  task->cancel();
-  reply.result(is_stateless(peer.revision) ? m_server.finished(json::object(), peer.revision)
-                                           : task->handshake_description());
-  return nullptr;
+  return find_lost_task(
+      request, peer, std::move(reply), milliseconds{0},
+      [this, stateless, revision = peer.revision](TaskState state, const std::string& handle,
+                                                  const CallContext& context) -> tl::expected<json, ProtocolError> {
+        if (state.ended()) {
+          return stateless ? tl::expected<json, ProtocolError>(m_server.finished(json::object(), revision))
+                           : tl::unexpected<ProtocolError>(already_ended());
+        }
+        if (const auto cancelled = m_server.lost_tasks()->cancel(handle, context); !cancelled) {
+          return tl::unexpected<ProtocolError>({k_internal_error, cancelled.error().sentence(), nullptr});
+        }
+        state.status = TaskStatus::cancelled;
+        return stateless ? m_server.finished(json::object(), revision) : state.to_handshake_json();
+      });
 }
 
 std::shared_ptr<Call> Conversation::list_tasks(Request& /*request*/, const Peer& peer, Reply reply) {
-  if (!peer.follows_tasks()) {
-    reply.error(k_method_not_found, "this revision has no tasks");
+  if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
   json tasks = json::array();
@@ -78,22 +160,23 @@ std::shared_ptr<Call> Conversation::list_tasks(Request& /*request*/, const Peer&
 }
 
 std::shared_ptr<Call> Conversation::await_task(Request& request, const Peer& peer, Reply reply) {
-  const auto task = named_task(request, peer, reply);
-  if (!task) {
+  if (!may_follow_tasks(peer, reply)) {
     return nullptr;
+  }
+  static const ProtocolError k_still_runs{k_internal_error, "the task still runs; ask again", nullptr};
+  const auto task = known_task(request);
+  if (!task) {
+    return find_lost_task(
+        request, peer, std::move(reply), k_task_patience,
+        [](TaskState state, const std::string&, const CallContext&) -> tl::expected<json, ProtocolError> {
+          return state.ended() ? end_of(std::move(state)) : tl::unexpected<ProtocolError>(k_still_runs);
+        });
   }
   return std::make_shared<PlainCall>(
       shared_from_this(), std::move(request), peer, std::move(reply),
       [task](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto end = task->wait(Deadline::after(k_task_patience), context.interruption.token());
-        if (!end) {
-          return tl::unexpected<ProtocolError>({k_internal_error, "the task still runs; ask again", nullptr});
-        }
-        if (!end->result) {
-          return tl::unexpected<ProtocolError>(end->error);
-        }
-        (*end->result)["_meta"][k_meta_related_task] = {{"taskId", task->id()}};
-        return std::move(*end->result);
+        return end ? end_of(std::move(*end)) : tl::unexpected<ProtocolError>(k_still_runs);
       });
 }
 

@@ -13,120 +13,131 @@ namespace dockbridge::mcp {
 
 namespace {
 
-constexpr milliseconds k_usual_ttl{3'600'000};
 constexpr milliseconds k_longest_ttl{24 * 3'600'000};
 constexpr int k_poll_interval_ms = 1000;
 constexpr std::size_t k_max_tasks_per_owner = 200;
-constexpr std::size_t k_id_bytes = 16;
+constexpr std::string_view k_id_prefix = "task_";
+constexpr std::size_t k_handle_bytes = 16;
 
 std::string iso_time(std::int64_t unix_ms) {
   const std::time_t whole = static_cast<std::time_t>(unix_ms / 1000);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(whole), unix_ms % 1000);
 }
 
-const char* name_of(Task::Status status) {
+const char* name_of(TaskStatus status) {
   constexpr std::array<const char*, 5> k_names = {"working", "input_required", "completed", "failed", "cancelled"};
   return k_names.at(static_cast<std::size_t>(status));
 }
 
 }  // namespace
 
-Task::Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin)
-    : m_id(std::move(id)),
-      m_owner(std::move(owner)),
-      m_ttl(ttl),
-      m_created(unix_milliseconds_now()),
-      m_expiry(Clock::now() + ttl),
-      m_call(std::move(call)),
-      m_bulletin(bulletin),
-      m_updated(m_created) {}
-
-Task::Status Task::status() const {
-  const std::lock_guard lock(m_mutex);
-  return m_status;
+std::string task_id_of(const std::string& handle) {
+  return std::string(k_id_prefix) + handle;
 }
 
-bool Task::ended() const {
-  return m_status != Status::working && m_status != Status::input_required;
+std::optional<std::string> handle_of_task(const std::string& id) {
+  const std::string handle = id.starts_with(k_id_prefix) ? id.substr(k_id_prefix.size()) : "";
+  const bool hexadecimal = handle.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return handle.size() == 2 * k_handle_bytes && hexadecimal ? std::optional(handle) : std::nullopt;
 }
 
-json Task::describe() const {
-  json task = {{"taskId", m_id},
-               {"status", name_of(m_status)},
-               {"createdAt", iso_time(m_created)},
-               {"lastUpdatedAt", iso_time(m_updated)},
-               {"ttlMs", m_ttl.count()},
+std::string new_task_handle() {
+  return to_hex(random_bytes(k_handle_bytes));
+}
+
+ProtocolError cancelled_task_error() {
+  return {k_invalid_request, "the task was cancelled", nullptr};
+}
+
+json TaskState::to_json() const {
+  json task = {{"taskId", id},
+               {"status", name_of(status)},
+               {"createdAt", iso_time(created_ms)},
+               {"lastUpdatedAt", iso_time(updated_ms)},
+               {"ttlMs", ttl.count()},
                {"pollIntervalMs", k_poll_interval_ms}};
-  switch (m_status) {
-    case Status::working:
-    case Status::cancelled:
+  switch (status) {
+    case TaskStatus::working:
+    case TaskStatus::cancelled:
       break;
-    case Status::input_required:
-      task["inputRequests"] = m_asked;
+    case TaskStatus::input_required:
+      task["inputRequests"] = asked;
       break;
-    case Status::completed:
-      task["result"] = m_result;
+    case TaskStatus::completed:
+      task["result"] = result;
       break;
-    case Status::failed:
-      task["error"] = {{"code", m_error.code}, {"message", m_error.message}};
+    case TaskStatus::failed:
+      task["error"] = {{"code", error.code}, {"message", error.message}};
       break;
   }
   return task;
 }
 
-json Task::describe_handshake() const {
-  const bool failed = m_status == Status::failed || (m_status == Status::completed && m_tool_failed);
-  return {{"taskId", m_id},
-          {"status", failed ? "failed" : name_of(m_status)},
-          {"createdAt", iso_time(m_created)},
-          {"lastUpdatedAt", iso_time(m_updated)},
-          {"ttl", m_ttl.count()},
+json TaskState::to_handshake_json() const {
+  const bool failed = status == TaskStatus::failed || (status == TaskStatus::completed && tool_failed);
+  return {{"taskId", id},
+          {"status", failed ? "failed" : name_of(status)},
+          {"createdAt", iso_time(created_ms)},
+          {"lastUpdatedAt", iso_time(updated_ms)},
+          {"ttl", ttl.count()},
           {"pollInterval", k_poll_interval_ms}};
 }
 
-json Task::description() const {
-  const std::lock_guard lock(m_mutex);
-  return describe();
+Task::Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin)
+    : m_id(std::move(id)),
+      m_owner(std::move(owner)),
+      m_expiry(Clock::now() + ttl),
+      m_call(std::move(call)),
+      m_bulletin(bulletin) {
+  m_state.id = m_id;
+  m_state.ttl = ttl;
+  m_state.created_ms = unix_milliseconds_now();
+  m_state.updated_ms = m_state.created_ms;
 }
 
-json Task::handshake_description() const {
+Task::Status Task::status() const {
   const std::lock_guard lock(m_mutex);
-  return describe_handshake();
+  return m_state.status;
+}
+
+TaskState Task::state() const {
+  const std::lock_guard lock(m_mutex);
+  return m_state;
 }
 
 /// Tells those who wait and those who listen; the latter without the lock.
 void Task::changed(std::unique_lock<std::mutex>& lock) {
-  m_updated = unix_milliseconds_now();
+  m_state.updated_ms = unix_milliseconds_now();
   m_changed.notify_all();
-  Notice notice{Notice::Kind::task_changed, m_id, m_owner, describe(), describe_handshake()};
+  Notice notice{Notice::Kind::task_changed, m_id, m_owner, m_state.to_json(), m_state.to_handshake_json()};
   lock.unlock();
   m_bulletin.publish(notice);
 }
 
 void Task::complete(json result, bool tool_failed) {
   std::unique_lock lock(m_mutex);
-  if (!ended()) {
-    m_status = Status::completed;
-    m_tool_failed = tool_failed;
-    m_result = std::move(result);
+  if (!m_state.ended()) {
+    m_state.status = Status::completed;
+    m_state.tool_failed = tool_failed;
+    m_state.result = std::move(result);
     changed(lock);
   }
 }
 
 void Task::fail(const ProtocolError& error) {
   std::unique_lock lock(m_mutex);
-  if (!ended()) {
-    m_status = Status::failed;
-    m_error = error;
+  if (!m_state.ended()) {
+    m_state.status = Status::failed;
+    m_state.error = error;
     changed(lock);
   }
 }
 
 void Task::cancel() {
   std::unique_lock lock(m_mutex);
-  if (!ended()) {
-    m_status = Status::cancelled;
-    m_error = {k_invalid_request, "the task was cancelled", nullptr};
+  if (!m_state.ended()) {
+    m_state.status = Status::cancelled;
+    m_state.error = cancelled_task_error();
     changed(lock);
     m_call->interrupt(StopReason::cancelled);
   }
@@ -134,16 +145,16 @@ void Task::cancel() {
 
 Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
-  if (ended()) {
+  if (m_state.ended()) {
     return ::dockbridge::fail("interrupted", "the client did not answer before the task ended");
   }
-  m_asked = requests;
+  m_state.asked = requests;
   m_answers = json::object();
-  m_status = Status::input_required;
+  m_state.status = Status::input_required;
   changed(lock);
   lock.lock();
-  m_changed.wait(lock, stop, [&] { return m_status != Status::input_required; });
-  if (m_status != Status::working) {
+  m_changed.wait(lock, stop, [&] { return m_state.status != Status::input_required; });
+  if (m_state.status != Status::working) {
     return ::dockbridge::fail("interrupted", "the client did not answer before the task ended");
   }
   return std::move(m_answers);
@@ -151,30 +162,30 @@ Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
 
 void Task::update(const json& responses) {
   std::unique_lock lock(m_mutex);
-  if (m_status != Status::input_required) {
+  if (m_state.status != Status::input_required) {
     return;
   }
   for (const auto& [name, response] : responses.items()) {
-    if (m_asked.erase(name) > 0) {
+    if (m_state.asked.erase(name) > 0) {
       m_answers[name] = response;
     }
   }
-  if (m_asked.empty()) {
-    m_status = Status::working;
+  if (m_state.asked.empty()) {
+    m_state.status = Status::working;
   }
   changed(lock);
 }
 
-std::optional<Task::End> Task::wait(Deadline deadline, const std::stop_token& stop) const {
+std::optional<TaskState> Task::wait(Deadline deadline, const std::stop_token& stop) const {
   std::unique_lock lock(m_mutex);
-  if (!m_changed.wait_until(lock, stop, deadline.time(), [&] { return ended(); })) {
+  if (!m_changed.wait_until(lock, stop, deadline.time(), [&] { return m_state.ended(); })) {
     return std::nullopt;
   }
-  return m_status == Status::completed ? End{m_result, {}} : End{std::nullopt, m_error};
+  return m_state;
 }
 
 std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<milliseconds> ttl,
-                                    std::shared_ptr<Interruption> call) {
+                                    std::shared_ptr<Interruption> call, const std::string& handle) {
   const std::lock_guard lock(m_mutex);
   forget_old(owner);
   const auto running =
@@ -182,9 +193,11 @@ std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<mill
   if (static_cast<std::size_t>(running) >= k_max_tasks_per_owner) {
     return nullptr;
   }
-  const milliseconds granted = std::clamp(ttl.value_or(k_usual_ttl), milliseconds(1000), k_longest_ttl);
+  const milliseconds granted = std::clamp(ttl.value_or(k_usual_task_ttl), milliseconds(1000), k_longest_ttl);
+  const std::string id = task_id_of(handle);
+  const bool taken = std::any_of(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->id() == id; });
   m_tasks.push_front(
-      std::make_shared<Task>("task_" + to_hex(random_bytes(k_id_bytes)), owner, granted, std::move(call), m_bulletin));
+      std::make_shared<Task>(taken ? task_id_of(new_task_handle()) : id, owner, granted, std::move(call), m_bulletin));
   return m_tasks.front();
 }
 

@@ -18,11 +18,42 @@
 
 namespace dockbridge::mcp {
 
+enum class TaskStatus { working, input_required, completed, failed, cancelled };
+
+/// What a client is told of a task.
+struct TaskState {
+  std::string id;
+  milliseconds ttl{0};
+  std::int64_t created_ms = 0;  ///< Unix time
+  std::int64_t updated_ms = 0;  ///< Unix time
+  TaskStatus status = TaskStatus::working;
+  bool tool_failed = false;
+  json result{};                ///< if completed
+  ProtocolError error{};        ///< if failed or cancelled
+  json asked = json::object();  ///< if input is required
+
+  [[nodiscard]] bool ended() const { return status != TaskStatus::working && status != TaskStatus::input_required; }
+  /// Id, status, times, and what 2026's tasks/get adds (result, error or input requests).
+  [[nodiscard]] json to_json() const;
+  /// The same as 2025-11-25 has it, without the result.
+  [[nodiscard]] json to_handshake_json() const;
+};
+
+inline constexpr milliseconds k_usual_task_ttl{3'600'000};
+
+/// The id of the task of a call with this handle, and back. No handle for what is not such an id.
+std::string task_id_of(const std::string& handle);
+std::optional<std::string> handle_of_task(const std::string& id);
+/// What tasks/result answers for a cancelled task.
+ProtocolError cancelled_task_error();
+/// A handle that nobody can guess.
+std::string new_task_handle();
+
 /// A call that goes on after its request was answered, and what has become of it. Any thread may use it. An end stays:
 /// what comes after it changes nothing.
 class Task {
  public:
-  enum class Status { working, input_required, completed, failed, cancelled };
+  using Status = TaskStatus;
 
   Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin);
 
@@ -31,10 +62,10 @@ class Task {
   [[nodiscard]] Status status() const;
   [[nodiscard]] bool expired() const { return Clock::now() >= m_expiry; }
 
-  /// As it is now: id, status, times, and what 2026's tasks/get adds (result, error or input requests).
-  [[nodiscard]] json description() const;
-  /// The same as 2025-11-25 has it, without the result.
-  [[nodiscard]] json handshake_description() const;
+  /// As it is now.
+  [[nodiscard]] TaskState state() const;
+  [[nodiscard]] json description() const { return state().to_json(); }
+  [[nodiscard]] json handshake_description() const { return state().to_handshake_json(); }
 
   void complete(json result, bool tool_failed);
   void fail(const ProtocolError& error);
@@ -46,35 +77,21 @@ class Task {
   /// Answers from the client; names that were not asked for are ignored.
   void update(const json& responses);
 
-  struct End {
-    std::optional<json> result;  ///< else it failed or was cancelled
-    ProtocolError error;
-  };
-  /// The end; none if it has not come by then.
-  [[nodiscard]] std::optional<End> wait(Deadline deadline, const std::stop_token& stop) const;
+  /// Its state when it has ended; none if that has not come by then.
+  [[nodiscard]] std::optional<TaskState> wait(Deadline deadline, const std::stop_token& stop) const;
 
  private:
-  bool ended() const;
   void changed(std::unique_lock<std::mutex>& lock);
-  json describe() const;
-  json describe_handshake() const;
 
   const std::string m_id;
   const std::string m_owner;
-  const milliseconds m_ttl;
-  const std::int64_t m_created;
   const Clock::time_point m_expiry;
   const std::shared_ptr<Interruption> m_call;
   Bulletin& m_bulletin;
 
   mutable std::mutex m_mutex;  // guards everything below
   mutable std::condition_variable_any m_changed;
-  Status m_status = Status::working;
-  bool m_tool_failed = false;
-  std::int64_t m_updated;
-  json m_result;
-  ProtocolError m_error;
-  json m_asked = json::object();
+  TaskState m_state;
   json m_answers = json::object();
 };
 
@@ -83,10 +100,10 @@ class Tasks {
  public:
   explicit Tasks(Bulletin& bulletin) : m_bulletin(bulletin) {}
 
-  /// `ttl`: what the client wishes, if it does; the answer tells what it gets. None if this owner has too many that
-  /// run.
+  /// `ttl`: what the client wishes, if it does; the answer tells what it gets. The id is made of `handle`, unless a
+  /// task has that already. None if this owner has too many that run.
   std::shared_ptr<Task> create(const std::string& owner, std::optional<milliseconds> ttl,
-                               std::shared_ptr<Interruption> call);
+                               std::shared_ptr<Interruption> call, const std::string& handle);
   /// None if this owner has no such task.
   [[nodiscard]] std::shared_ptr<Task> find(const std::string& owner, const std::string& id) const;
   /// Newest first.

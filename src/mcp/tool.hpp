@@ -46,6 +46,9 @@ struct CallContext {
   const StateSeal* seal = nullptr;        ///< for the request state
   bool shows_progress = false;     ///< somebody reads what report_progress says; else it only tells that the call lives
   std::optional<OnceMark> once{};  ///< if the call has an idempotency key
+  /// For a call that is or may become a task: 32 hexadecimal digits. What the call starts under this name is found by
+  /// the task's id after a restart of the server (`LostTasks`).
+  std::string handle{};
   /// Identifies the client among those of this process: its session, or in the stateless revision its owner.
   std::string client{};
   std::string client_name{};  ///< such as "claude-code"; empty if the client did not say

@@ -231,14 +231,22 @@ ToolResult tell_detached(const ToolCall& call, const std::string& process) {
   return result;
 }
 
+/// The end of the process id, if something is to be found by it: the idempotency key, or the call's task. A background
+/// process is never a task.
+std::optional<std::string> process_token(const mcp::CallContext& context, const Order& order) {
+  if (context.once) {
+    return context.once->key;
+  }
+  return context.handle.empty() || order.background ? std::nullopt : std::optional(context.handle);
+}
+
 ToolResult run_and_tell(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
   const mcp::Interruption& interruption = call.context.interruption;
-  const auto& once = call.context.once;
-  auto id = call.sandbox.new_process_id(interruption.token(), once ? std::optional(once->key) : std::nullopt);
+  auto id = call.sandbox.new_process_id(interruption.token(), process_token(call.context, order));
   if (!id) {
     return mcp::error_result(id.error());
   }

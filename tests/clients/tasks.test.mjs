@@ -60,7 +60,7 @@ for (const transport of ['stdio', 'HTTP']) {
     });
 
     it('are known by their ids only', async () => {
-      await assert.rejects(ask('tasks/get', { taskId: 'task_00' }), /no such task/);
+      await assert.rejects(ask('tasks/get', { taskId: 'task_00' }), /Task not found/);
     });
   });
 }

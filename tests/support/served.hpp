@@ -37,6 +37,13 @@ class Served {
     send(connection, token, "resources/read", uri, {{"uri", uri}}, json::object());
     return connection.receive().json();
   }
+  /// Any request of the stateless revision; `name` is what Mcp-Name says.
+  [[nodiscard]] json ask(const std::string& token, const std::string& method, const std::string& name,
+                         const json& params, const json& more_meta) const {
+    HttpConnection connection(m_port);
+    send(connection, token, method, name, params, more_meta);
+    return connection.receive().json();
+  }
   [[nodiscard]] std::string get(const std::string& path) const {
     return HttpConnection(m_port).request("GET", path, {}).body;
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "mcp/call.hpp"
+#include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/worker_pool.hpp"
 
@@ -41,6 +42,31 @@ class OneResource : public ResourceProvider {
   std::shared_ptr<void> watch(const std::string& uri, const std::string&) override {
     return uri == "test://one" ? std::shared_ptr<void>(this, [](void*) {}) : nullptr;
   }
+};
+
+const std::string k_lost_handle(32, 'a');
+const std::string k_lost_task = "task_" + k_lost_handle;
+
+/// What alice's call has left behind under `k_lost_handle`.
+class OneLostTask : public LostTasks {
+ public:
+  Result<std::optional<LostTask>> find(const std::string& handle, milliseconds patience,
+                                       const CallContext& context) override {
+    asked_patience = patience;
+    if (handle != k_lost_handle || context.owner != "alice") {
+      return std::nullopt;
+    }
+    return LostTask{status, 1000, 2000, {"what it printed", nullptr}};
+  }
+  Result<void> cancel(const std::string& handle, const CallContext& context) override {
+    CHECK(handle == k_lost_handle);
+    CHECK(context.owner == "alice");
+    status = TaskStatus::cancelled;
+    return {};
+  }
+
+  TaskStatus status = TaskStatus::working;
+  milliseconds asked_patience{-1};
 };
 
 /// Several clients of one server.
@@ -106,6 +132,15 @@ class House {
                const auto answers = context.ask({{"q", {{"method", "roots/list"}, {"params", json::object()}}}});
                return ToolResult{answers ? answers->dump() : answers.error().message, nullptr};
              }),
+        tool(
+            "handle",
+            [](const json&, const CallContext& context) {
+              if (context.become_task) {
+                context.become_task();
+              }
+              return ToolResult{context.handle, nullptr};
+            },
+            TaskSupport::optional),
         tool("mark",
              [](const json&, const CallContext& context) {
                return ToolResult{context.once ? context.once->key + " " + context.once->call : "none", nullptr};
@@ -130,6 +165,7 @@ class House {
   Gate gate;
   std::atomic<int> failed{0};
   OneResource resources;
+  OneLostTask lost_tasks;
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server{
       {"test", "Test", "1", "", "", true},
@@ -139,7 +175,8 @@ class House {
          "Greets",
          {{"who", "whom", true}},
          [](const json& arguments, const CallContext&) { return PromptResult{json::array({arguments["who"]})}; }}},
-       &resources}};
+       &resources,
+       &lost_tasks}};
   Hub hub{server, log};
   WorkerPool pool{16};
 };
@@ -188,6 +225,86 @@ TEST_CASE("a stateless call becomes a task only for a client that follows tasks,
   CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
   house.gate.open();
   CHECK(text_of(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
+}
+
+TEST_CASE("tasks: the id of a task is made of its call's handle") {
+  House house;
+  House::Client client(house, "alice");
+  const json task = client.stateless("tools/call", {{"name", "handle"}}, k_follows_tasks)["result"];
+  CHECK(task["resultType"] == "task");
+  json ended;
+  dockbridge::test::eventually("the task has ended", [&] {
+    ended = client.stateless("tasks/get", {{"taskId", task["taskId"]}}, k_follows_tasks)["result"];
+    return ended["status"] == "completed";
+  });
+  CHECK("task_" + text_of(ended["result"]) == task["taskId"]);
+  CHECK(text_of(client.stateless("tools/call", {{"name", "handle"}})["result"]).empty());
+}
+
+TEST_CASE("tasks: what an earlier run of the server began is found by the task's id") {
+  House house;
+  House::Client client(house, "alice");
+  const auto get = [&] { return client.stateless("tasks/get", {{"taskId", k_lost_task}}, k_follows_tasks)["result"]; };
+  CHECK(get()["status"] == "working");
+  CHECK(get()["createdAt"] == "1970-01-01T00:00:01.000Z");
+  house.lost_tasks.status = TaskStatus::completed;
+  CHECK(get()["status"] == "completed");
+  CHECK(text_of(get()["result"]) == "what it printed");
+  client.initialize();
+  CHECK(client.ask("tasks/get", {{"taskId", k_lost_task}})["result"]["status"] == "completed");
+  CHECK(house.lost_tasks.asked_patience == milliseconds(0));
+  const json result = client.ask("tasks/result", {{"taskId", k_lost_task}})["result"];
+  CHECK(text_of(result) == "what it printed");
+  CHECK(result["_meta"][k_meta_related_task]["taskId"] == k_lost_task);
+  CHECK(house.lost_tasks.asked_patience > seconds(60));
+}
+
+TEST_CASE("tasks: what an earlier run of the server began can be cancelled, in both forms") {
+  for (const bool stateless : {true, false}) {
+    CAPTURE(stateless);
+    House house;
+    House::Client client(house, "alice");
+    client.initialize();
+    const auto ask = [&](const char* method) {
+      return stateless ? client.stateless(method, {{"taskId", k_lost_task}}, k_follows_tasks)
+                       : client.ask(method, {{"taskId", k_lost_task}});
+    };
+    CHECK(ask("tasks/cancel").contains("result"));
+    CHECK(house.lost_tasks.status == TaskStatus::cancelled);
+    CHECK(ask("tasks/get")["result"]["status"] == "cancelled");
+    // A task that has ended cannot be cancelled in 2025-11-25; the extension acknowledges it.
+    CHECK(ask("tasks/cancel").contains(stateless ? "result" : "error"));
+    if (!stateless) {
+      CHECK(ask("tasks/result")["error"]["message"] == "the task was cancelled");
+    }
+  }
+}
+
+TEST_CASE("tasks: another owner's task answers like an unknown one") {
+  House house;
+  House::Client bob(house, "bob");
+  const auto ask = [&](const char* method, const std::string& id) {
+    return bob.stateless(method, {{"taskId", id}}, k_follows_tasks)["error"];
+  };
+  const std::string unknown = "task_" + std::string(32, 'b');
+  for (const char* method : {"tasks/get", "tasks/cancel", "tasks/update"}) {
+    CAPTURE(method);
+    CHECK(ask(method, k_lost_task)["code"] == k_invalid_params);
+    CHECK(ask(method, k_lost_task)["message"] == "Task not found: " + k_lost_task);
+    CHECK(ask(method, unknown)["code"] == k_invalid_params);
+    CHECK(ask(method, unknown)["message"] == "Task not found: " + unknown);
+  }
+  CHECK(house.lost_tasks.status == TaskStatus::working);
+}
+
+TEST_CASE("tasks: an id of another form is not looked for") {
+  House house;
+  House::Client client(house, "alice");
+  for (const std::string id : {"", "task_", "task_00", "task_../../etc", "proc_1_abc"}) {
+    CAPTURE(id);
+    CHECK(client.stateless("tasks/get", {{"taskId", id}}, k_follows_tasks)["error"]["code"] == k_invalid_params);
+  }
+  CHECK(house.lost_tasks.asked_patience == milliseconds(-1));
 }
 
 TEST_CASE("resources are listed, read and completed; an unknown one is an error of each era") {
