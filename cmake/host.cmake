@@ -36,6 +36,8 @@ add_library(dockbridge_core STATIC
   src/mcp/once.cpp
   src/mcp/once_keys.cpp
   src/mcp/server.cpp
+  src/mcp/skill.cpp
+  src/mcp/skill_methods.cpp
   src/mcp/state_seal.cpp
   src/mcp/subscriptions.cpp
   src/mcp/task_methods.cpp
@@ -91,6 +93,7 @@ add_library(dockbridge_core STATIC
   src/tools/prompts.cpp
   src/tools/resources.cpp
   src/tools/send_input.cpp
+  src/tools/skills.cpp
   src/tools/tool_selection.cpp
   src/tools/tool_shape.cpp
   src/tools/toolbox.cpp
@@ -105,6 +108,7 @@ add_library(dockbridge_core STATIC
   src/util/path_walk.cpp
   src/util/random.cpp
   src/util/temporary_name.cpp
+  src/util/sha256.cpp
   src/util/socket_address.cpp
   src/util/text.cpp
   src/util/trusted_file.cpp

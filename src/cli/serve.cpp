@@ -15,6 +15,7 @@
 #include "tools/command_tasks.hpp"
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"
+#include "tools/skills.hpp"
 #include "tools/toolbox.hpp"
 #include "util/memory.hpp"
 #include "util/worker_pool.hpp"
@@ -68,14 +69,14 @@ int serve(const Options& options, Log& log) {
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   tools::SandboxResources resources(bridge.sandbox());
   tools::CommandTasks command_tasks(bridge.sandbox(), options.tools);
-  const mcp::Server server(
-      {.name = "dockbridge",
-       .title = "dockbridge",
-       .version = DOCKBRIDGE_VERSION,
-       .instructions = options.tools.selection.keep_sentences(k_instructions),
-       .icon = k_icon,
-       .representation = options.representation},
-      {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources, &command_tasks});
+  const mcp::Server server({.name = "dockbridge",
+                            .title = "dockbridge",
+                            .version = DOCKBRIDGE_VERSION,
+                            .instructions = options.tools.selection.keep_sentences(k_instructions),
+                            .icon = k_icon,
+                            .representation = options.representation},
+                           {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources,
+                            &command_tasks, tools::all_skills()});
   mcp::Hub hub(server, log);
   hub.is_client_timeout = tools::is_client_timeout;
   resources.publish_to(hub.bulletin);

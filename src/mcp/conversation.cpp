@@ -278,6 +278,9 @@ bool Conversation::may_read(const std::string& uri) const {
   if (m_server.resources() == nullptr || uri.size() > k_max_uri_bytes) {
     return false;
   }
+  if (m_server.find_skill(uri) != nullptr) {
+    return visible_skill(uri) != nullptr;
+  }
   const std::string tool = m_server.resources()->tool_for(uri);
   return tool.empty() || m_caller.may_use(tool);
 }

@@ -129,6 +129,11 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   std::shared_ptr<Call> list_tasks(Request& request, const Peer& peer, Reply reply);
   std::shared_ptr<Call> await_task(Request& request, const Peer& peer, Reply reply);
 
+  std::shared_ptr<Call> list_skills(Request& request, const Peer& peer, Reply reply);
+  std::shared_ptr<Call> get_skill(Request& request, const Peer& peer, Reply reply);
+
+  /// The skill of this URI; null if there is none that this client may see.
+  [[nodiscard]] const Skill* visible_skill(const std::string& uri) const;
   /// False, and answered, for a client that does not follow tasks.
   static bool may_follow_tasks(const Peer& peer, Reply& reply);
   /// The task that a request names; null if this process has none such for the caller.

@@ -46,6 +46,8 @@ const std::map<std::string_view, Conversation::Method>& Conversation::methods() 
       {"resources/unsubscribe", {true, false, &Conversation::unsubscribe}},
       {"subscriptions/listen", {false, true, &Conversation::listen}},
       {"completion/complete", {true, true, &Conversation::complete}},
+      {"skills/list", {false, true, &Conversation::list_skills}},
+      {"skills/get", {false, true, &Conversation::get_skill}},
       {"tasks/get", {true, true, &Conversation::get_task}},
       {"tasks/update", {false, true, &Conversation::update_task}},
       {"tasks/cancel", {true, true, &Conversation::cancel_task}},
@@ -219,6 +221,10 @@ std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& 
   if (m_server.resources() == nullptr || !uri) {
     reply.error(uri ? k_method_not_found : k_invalid_params,
                 uri ? "this server has no resources" : "resources/read needs a 'uri' that is a string");
+    return nullptr;
+  }
+  if (const Skill* skill = is_stateless(peer.revision) ? visible_skill(*uri) : nullptr) {
+    reply.result(m_server.read_result(skill_contents(*skill), peer.revision));
     return nullptr;
   }
   return std::make_shared<PlainCall>(

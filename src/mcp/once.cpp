@@ -1,14 +1,11 @@
 #include "mcp/once.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <numeric>
-#include <stdexcept>
 
-#include "util/encoding.hpp"
+#include "util/sha256.hpp"
 
 namespace dockbridge::mcp {
 
@@ -18,12 +15,7 @@ constexpr std::size_t k_digest_bytes = 16;
 
 /// The first half of SHA-256.
 std::string digest(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("no digest could be made");
-  }
-  return to_hex({reinterpret_cast<const char*>(bytes.data()), k_digest_bytes});
+  return sha256_hex(text).substr(0, 2 * k_digest_bytes);
 }
 
 OnceKeys::Digest from_hex(const std::string& text) {

@@ -34,6 +34,7 @@ inline constexpr const char* k_meta_idempotency_key = "dockbridge/idempotencyKey
 inline constexpr const char* k_meta_structured = "dockbridge/structured";
 /// In a tool result: facts for programs, in a few hundred bytes.
 inline constexpr const char* k_meta_result = "dockbridge/result";
+inline constexpr const char* k_skills_extension = "io.modelcontextprotocol/skills";
 inline constexpr const char* k_tasks_extension = "io.modelcontextprotocol/tasks";
 
 /// Echoes a handshake revision that is known; anything else gets the newest of them.

@@ -112,6 +112,10 @@ ToolResult error_result(const Error& error) {
 }
 
 Server::Server(ServerInfo info, Offer offer) : m_info(std::move(info)), m_offer(std::move(offer)) {
+  std::erase_if(m_offer.skills, [this](const Skill& skill) {
+    return std::any_of(skill.tools.begin(), skill.tools.end(),
+                       [this](const std::string& tool) { return find_tool(tool) == nullptr; });
+  });
   for (std::size_t i = 0; i < m_tool_lists.size(); ++i) {
     const auto revision = static_cast<Revision>(i);
     for (const Representation representation : {Representation::text, Representation::structured}) {
@@ -153,7 +157,10 @@ json Server::capabilities(Revision revision) const {
         {"list", json::object()}, {"cancel", json::object()}, {"requests", {{"tools", {{"call", json::object()}}}}}};
   }
   if (tasks && is_stateless(revision)) {
-    all["extensions"] = {{k_tasks_extension, json::object()}};
+    all["extensions"][k_tasks_extension] = json::object();
+  }
+  if (!m_offer.skills.empty() && m_offer.resources != nullptr && is_stateless(revision)) {
+    all["extensions"][k_skills_extension] = json::object();
   }
   return all;
 }
@@ -256,7 +263,35 @@ Result<json> Server::resources_list_result(Revision revision, const json& cursor
     put_title(entry, resource.title, revision);
     entries.push_back(std::move(entry));
   }
+  for (const Skill& skill : m_offer.skills) {
+    if (is_stateless(revision) && (!visible || visible(skill.uri))) {
+      entries.push_back(skill_resource(skill));
+    }
+  }
   return list("resources", std::move(entries), cursor, revision, visible != nullptr);
+}
+
+Result<json> Server::skills_list_result(const json& cursor, const Visible& visible) const {
+  json entries = json::array();
+  for (const Skill& skill : m_offer.skills) {
+    if (!visible || visible(skill.uri)) {
+      entries.push_back(skill_entry(skill));
+    }
+  }
+  return list("skills", std::move(entries), cursor, Revision::v2026_07_28, visible != nullptr);
+}
+
+json Server::skill_result(const Skill& skill, bool filtered) const {
+  return finished({{"skill", skill_entry(skill)},
+                   {"ttlMs", k_list_ttl_ms},
+                   {"cacheScope", filtered ? "private" : "public"}},
+                  Revision::v2026_07_28);
+}
+
+const Skill* Server::find_skill(const std::string& uri) const {
+  const auto found = std::find_if(m_offer.skills.begin(), m_offer.skills.end(),
+                                  [&](const Skill& skill) { return skill.uri == uri; });
+  return found == m_offer.skills.end() ? nullptr : &*found;
 }
 
 Result<json> Server::templates_list_result(Revision revision, const json& cursor, const Visible& visible) const {

@@ -10,6 +10,7 @@
 #include "mcp/prompt.hpp"
 #include "mcp/resource.hpp"
 #include "mcp/revision.hpp"
+#include "mcp/skill.hpp"
 #include "mcp/tool.hpp"
 
 namespace dockbridge::mcp {
@@ -33,6 +34,7 @@ struct Offer {
   std::vector<Prompt> prompts{};
   ResourceProvider* resources = nullptr;  ///< outlives the server
   LostTasks* lost_tasks = nullptr;        ///< outlives the server; null: unknown tasks stay unknown
+  std::vector<Skill> skills{};            ///< those that name a tool which is not offered are dropped
 };
 
 /// A parameter that HTTP clients of the stateless revision repeat in a header.
@@ -65,6 +67,10 @@ class Server {
                                                    const Visible& visible = {}) const;
   [[nodiscard]] json call_result(ToolResult result, Revision revision, Representation representation) const;
   [[nodiscard]] json prompt_result(const Prompt& prompt, PromptResult result, Revision revision) const;
+  /// Skills are served in the stateless revision only.
+  [[nodiscard]] Result<json> skills_list_result(const json& cursor, const Visible& visible = {}) const;
+  [[nodiscard]] json skill_result(const Skill& skill, bool filtered) const;
+  [[nodiscard]] const Skill* find_skill(const std::string& uri) const;
   [[nodiscard]] json read_result(json contents, Revision revision) const;
   /// Any other result, with what every result of the stateless revision carries.
   [[nodiscard]] json finished(json result, Revision revision, const char* type = "complete") const;

@@ -8,6 +8,7 @@
 #include "mcp/call.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
+#include "util/sha256.hpp"
 #include "util/worker_pool.hpp"
 
 using namespace dockbridge;
@@ -176,7 +177,10 @@ class House {
          {{"who", "whom", true}},
          [](const json& arguments, const CallContext&) { return PromptResult{json::array({arguments["who"]})}; }}},
        &resources,
-       &lost_tasks}};
+       &lost_tasks,
+       {{"skill://test/both/SKILL.md", "both", "Says: \"both\"", {"mark", "log"}, "# Both\n"},
+        {"skill://test/one/SKILL.md", "one", "Says one", {"mark"}, "# One\n"},
+        {"skill://test/none/SKILL.md", "none", "Names a tool that is not there", {"no_such_tool"}, ""}}}};
   Hub hub{server, log};
   WorkerPool pool{16};
 };
@@ -305,6 +309,57 @@ TEST_CASE("tasks: an id of another form is not looked for") {
     CHECK(client.stateless("tasks/get", {{"taskId", id}}, k_follows_tasks)["error"]["code"] == k_invalid_params);
   }
   CHECK(house.lost_tasks.asked_patience == milliseconds(-1));
+}
+
+TEST_CASE("skills: the list has frontmatter, size and digest of what resources/read returns") {
+  House house;
+  House::Client client(house, "alice");
+  const json list = client.stateless("skills/list")["result"];
+  REQUIRE(list["skills"].size() == 2);  // the third names a tool that this server does not have
+  CHECK(list["cacheScope"] == "public");
+  for (const json& skill : list["skills"]) {
+    REQUIRE(skill["resources"].size() == 1);
+    const json contents = client.stateless("resources/read", {{"uri", skill["uri"]}})["result"]["contents"][0];
+    const std::string text = contents["text"];
+    CHECK(contents["mimeType"] == "text/markdown");
+    CHECK(skill["resources"][0]["uri"] == skill["uri"]);
+    CHECK(skill["resources"][0]["size"] == text.size());
+    CHECK(skill["resources"][0]["digest"] == "sha256:" + sha256_hex(text));
+    CHECK(text.starts_with("---\nname: " + skill["frontmatter"]["name"].get<std::string>() + "\n"));
+    const json got = client.stateless("skills/get", {{"uri", skill["uri"]}})["result"];
+    CHECK(got["skill"] == skill);
+    CHECK(got.contains("ttlMs"));
+  }
+  CHECK(client.stateless("resources/list")["result"]["resources"].size() == 3);
+  CHECK(client.stateless("skills/get", {{"uri", "skill://test/none/SKILL.md"}})["error"]["code"] == k_invalid_params);
+  CHECK(client.stateless("skills/get")["error"]["code"] == k_invalid_params);
+}
+
+TEST_CASE("skills: a client sees only skills whose tools it may use") {
+  House house;
+  House::Client client(house, "alice", std::set<std::string>{"mark"});
+  const json list = client.stateless("skills/list")["result"];
+  REQUIRE(list["skills"].size() == 1);
+  CHECK(list["skills"][0]["uri"] == "skill://test/one/SKILL.md");
+  CHECK(list["cacheScope"] == "private");
+  CHECK(client.stateless("resources/list")["result"]["resources"].size() == 2);
+  const json hidden = {{"uri", "skill://test/both/SKILL.md"}};
+  CHECK(client.stateless("skills/get", hidden)["error"]["code"] == k_invalid_params);
+  CHECK(client.stateless("resources/read", hidden)["error"]["code"] == k_invalid_params);
+}
+
+TEST_CASE("skills: they are announced and served in the stateless revision only") {
+  House house;
+  House::Client client(house, "alice");
+  const json extensions = client.stateless("server/discover")["result"]["capabilities"]["extensions"];
+  CHECK(extensions["io.modelcontextprotocol/skills"] == json::object());
+  CHECK(extensions.contains(k_tasks_extension));
+  const json initialized = client.ask("initialize", {{"protocolVersion", "2025-11-25"}});
+  CHECK_FALSE(initialized["result"]["capabilities"].contains("extensions"));
+  CHECK(client.ask("skills/list", json::object())["error"]["code"] == k_method_not_found);
+  CHECK(client.ask("resources/list", json::object())["result"]["resources"].size() == 1);
+  CHECK(client.ask("resources/read", {{"uri", "skill://test/one/SKILL.md"}})["error"]["code"] ==
+        k_handshake_resource_not_found);
 }
 
 TEST_CASE("resources are listed, read and completed; an unknown one is an error of each era") {
