@@ -191,14 +191,17 @@ bool Call::become_task(std::optional<milliseconds> ttl) {
   return true;
 }
 
-void Call::finish(json result) {
+void Call::finish(json result, Delivered delivered) {
   release_id();
   if (m_task) {
-    m_task->complete(std::move(result), m_tool_failed);
+    // The result stays with the task for its time to live, so its client can fetch it.
+    if (m_task->complete(std::move(result), m_tool_failed) && delivered) {
+      delivered();
+    }
   } else if (forbids_reply(m_interruption->reason())) {
     m_reply.silence();
   } else {
-    m_reply.result(std::move(result));
+    m_reply.result(std::move(result), std::move(delivered));
   }
 }
 
@@ -335,8 +338,10 @@ void ToolCall::answer(ToolResult result) {
     return;
   }
   m_tool_failed = result.is_error;
+  Delivered delivered = std::move(result.on_delivered);
   finish(server().call_result(std::move(result), m_peer.revision,
-                              requested_representation(m_request.params, server().info().representation)));
+                              requested_representation(m_request.params, server().info().representation)),
+         std::move(delivered));
 }
 
 void PlainCall::make() {

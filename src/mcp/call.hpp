@@ -39,7 +39,7 @@ class Call {
   [[nodiscard]] const Server& server() const { return hub().server; }
   /// Before the answer goes out: the id is the client's again.
   void release_id();
-  void finish(json result);
+  void finish(json result, Delivered delivered = {});
   void fail(const ProtocolError& error);
   /// The handle of this call's task, if it has or gets one.
   const std::string& handle();

@@ -90,7 +90,7 @@ std::optional<Revision> Conversation::negotiated() const {
 Conversation::Calls Conversation::receive(std::string_view text, const std::shared_ptr<ReplySink>& sink) {
   auto parsed = parse_json(text);
   if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
-    sink->answer(error_message(malformed->id, malformed->code, malformed->reason));
+    sink->answer(error_message(malformed->id, malformed->code, malformed->reason), {});
     return {};
   }
   return receive(std::move(std::get<json>(parsed)), sink);
@@ -105,13 +105,14 @@ Conversation::Calls Conversation::receive(json value, const std::shared_ptr<Repl
 }
 
 void Conversation::refuse(const Malformed& malformed) {
-  m_standing->answer(error_message(malformed.id, malformed.code, malformed.reason));
+  m_standing->answer(error_message(malformed.id, malformed.code, malformed.reason), {});
 }
 
 Conversation::Calls Conversation::receive_batch(json batch, const std::shared_ptr<ReplySink>& sink) {
   if (batch.empty() || batch.size() > k_max_batch) {
     sink->answer(
-        error_message(nullptr, k_invalid_request, fmt::format("a batch has to hold 1 to {} messages", k_max_batch)));
+        error_message(nullptr, k_invalid_request, fmt::format("a batch has to hold 1 to {} messages", k_max_batch)),
+        {});
     return {};
   }
   std::vector<Message> messages;
@@ -148,7 +149,7 @@ std::shared_ptr<Call> Conversation::dispatch(Message message, const std::shared_
   } else if (auto* answer = std::get_if<Answer>(&message)) {
     handle_answer(std::move(*answer));
   } else if (const auto* malformed = std::get_if<Malformed>(&message)) {
-    sink->answer(error_message(malformed->id, malformed->code, malformed->reason));
+    sink->answer(error_message(malformed->id, malformed->code, malformed->reason), {});
   }
   return nullptr;
 }

@@ -75,7 +75,9 @@ Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock:
 }
 
 void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point now) {
-  const auto kept = std::make_shared<const ToolResult>(result);
+  ToolResult stored = result;
+  stored.on_delivered = nullptr;
+  const auto kept = std::make_shared<const ToolResult>(std::move(stored));
   {
     const std::lock_guard lock(m_mutex);
     Owner& own = owner_of(attempt.m_owner);

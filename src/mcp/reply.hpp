@@ -5,17 +5,23 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "mcp/message.hpp"
 
 namespace dockbridge::mcp {
+
+/// Called once after an answer was written to the client's transport, by any thread. Dropped without a call if that
+/// did not happen. It must not throw, and owns what it uses: a resumable stream may keep it for long.
+using Delivered = std::function<void()>;
 
 /// Where the messages of one request go: to the client as they come, into a batch that goes out when it is complete, or
 /// into the response of an HTTP request. Any thread may call. A client that is gone is no error.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
-  virtual void answer(json message) = 0;
+  /// `delivered` may be empty.
+  virtual void answer(json message, Delivered delivered) = 0;
   /// An answer that will never come (its request was cancelled).
   virtual void nothing() = 0;
   /// What is no answer: a notification, or a request of ours.
@@ -42,9 +48,11 @@ class Reply {
   /// Where notifications that belong to this request go; not after the answer.
   [[nodiscard]] const std::shared_ptr<ReplySink>& sink() const { return m_sink; }
 
-  void result(json value) { take()->answer(result_message(m_id, std::move(value))); }
+  void result(json value, Delivered delivered = {}) {
+    take()->answer(result_message(m_id, std::move(value)), std::move(delivered));
+  }
   void error(int code, const std::string& message, json data = nullptr) {
-    take()->answer(error_message(m_id, code, message, std::move(data)));
+    take()->answer(error_message(m_id, code, message, std::move(data)), {});
   }
   /// For a cancelled request: nothing more is sent for its id.
   void silence() { take()->nothing(); }
@@ -59,22 +67,30 @@ class Reply {
 /// Sends each message at once.
 class DirectSink : public ReplySink {
  public:
-  explicit DirectSink(std::function<void(const json&)> send) : m_send(std::move(send)) {}
-  void answer(json message) override { m_send(message); }
+  /// `send` returns false if the client is gone.
+  explicit DirectSink(std::function<bool(const json&)> send) : m_send(std::move(send)) {}
+  void answer(json message, Delivered delivered) override {
+    if (m_send(message) && delivered) {
+      delivered();
+    }
+  }
   void nothing() override {}
   void tell(const json& message) override { m_send(message); }
 
  private:
-  std::function<void(const json&)> m_send;
+  std::function<bool(const json&)> m_send;
 };
 
 /// Collects the answers to a batch of requests and sends them as one array when the last is there.
 class BatchSink : public ReplySink {
  public:
   BatchSink(std::size_t expected, std::shared_ptr<ReplySink> whole) : m_missing(expected), m_whole(std::move(whole)) {}
-  void answer(json message) override {
+  void answer(json message, Delivered delivered) override {
     const std::lock_guard lock(m_mutex);
     m_answers.push_back(std::move(message));
+    if (delivered) {
+      m_deliveries.push_back(std::move(delivered));
+    }
     one_less();
   }
   void nothing() override {
@@ -91,12 +107,17 @@ class BatchSink : public ReplySink {
     if (m_answers.empty()) {
       m_whole->nothing();
     } else {
-      m_whole->answer(std::move(m_answers));
+      m_whole->answer(std::move(m_answers), [deliveries = std::move(m_deliveries)] {
+        for (const Delivered& delivered : deliveries) {
+          delivered();
+        }
+      });
     }
   }
   std::mutex m_mutex;
   std::size_t m_missing;
   json m_answers = json::array();
+  std::vector<Delivered> m_deliveries;
   std::shared_ptr<ReplySink> m_whole;
 };
 

@@ -114,14 +114,16 @@ void Task::changed(std::unique_lock<std::mutex>& lock) {
   m_bulletin.publish(notice);
 }
 
-void Task::complete(json result, bool tool_failed) {
+bool Task::complete(json result, bool tool_failed) {
   std::unique_lock lock(m_mutex);
-  if (!m_state.ended()) {
-    m_state.status = Status::completed;
-    m_state.tool_failed = tool_failed;
-    m_state.result = std::move(result);
-    changed(lock);
+  if (m_state.ended()) {
+    return false;
   }
+  m_state.status = Status::completed;
+  m_state.tool_failed = tool_failed;
+  m_state.result = std::move(result);
+  changed(lock);
+  return true;
 }
 
 void Task::fail(const ProtocolError& error) {

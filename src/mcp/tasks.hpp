@@ -67,7 +67,8 @@ class Task {
   [[nodiscard]] json description() const { return state().to_json(); }
   [[nodiscard]] json handshake_description() const { return state().to_handshake_json(); }
 
-  void complete(json result, bool tool_failed);
+  /// False if it had ended before.
+  bool complete(json result, bool tool_failed);
   void fail(const ProtocolError& error);
   /// Tells the call to end what it does.
   void cancel();

@@ -40,7 +40,7 @@ class StdioClient {
         m_log(hub.log),
         m_pool(pool),
         m_max_message(max_message),
-        m_sink(std::make_shared<DirectSink>([this](const json& message) { send(message); })),
+        m_sink(std::make_shared<DirectSink>([this](const json& message) { return send(message); })),
         m_conversation(Conversation::begin(hub, {}, m_sink)),
         m_lines(max_message),
         m_under_way(k_most_under_way * MessageMemory::room_for(max_message),
@@ -69,12 +69,14 @@ class StdioClient {
   }
 
  private:
-  void send(const json& message) {
+  bool send(const json& message) {
     const std::string line = dump(message) + "\n";
     const std::lock_guard lock(m_output_mutex);
-    if (!write_all(m_output_fd, line)) {
+    const bool sent = static_cast<bool>(write_all(m_output_fd, line));
+    if (!sent) {
       m_log.debug("the client does not read any more");
     }
+    return sent;
   }
 
   void take(std::string_view line) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -38,8 +39,9 @@ class Client {
   explicit Client(std::size_t max_calls = 16)
       : m_pool(max_calls),
         m_server({"test", "Test", "1", "Be kind."}, {tools()}),
-        m_conversation(Conversation::begin(
-            m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { inbox.put(message); }))) {
+        m_conversation(Conversation::begin(m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) {
+                                             return inbox.put(message) && !gone;
+                                           }))) {
     m_hub.is_client_timeout = [](std::string_view reason) { return reason == "own timeout"; };
   }
 
@@ -83,12 +85,18 @@ class Client {
 
   Inbox inbox;
   Gate gate;
+  Deliveries deliveries;  // of "gate"
+  std::atomic<bool> gone{false};
 
  private:
   std::vector<Tool> tools() {
     return {tool("echo", [](const json& arguments, const CallContext&) { return text_result(arguments.dump()); }),
             tool("gate",
-                 [this](const json&, const CallContext& context) { return text_result(name_of(gate.pass(context))); }),
+                 [this](const json&, const CallContext& context) {
+                   ToolResult result = text_result(name_of(gate.pass(context)));
+                   result.on_delivered = deliveries.expect();
+                   return result;
+                 }),
             tool("late progress",
                  [this](const json&, const CallContext& context) {
                    gate.pass(context);  // until it is cancelled

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -19,10 +20,12 @@ inline constexpr seconds k_patience{20};
 /// What the client receives, in order.
 class Inbox {
  public:
-  void put(const json& message) {
+  /// Always true: this client stays.
+  bool put(const json& message) {
     const std::lock_guard lock(m_mutex);
     m_messages.push_back(json::parse(dump(message)));
     m_changed.notify_all();
+    return true;
   }
   /// The next message; fails the test if none comes.
   json next() {
@@ -77,6 +80,39 @@ class Gate {
   bool m_open = false;
   int m_arrived = 0;
   std::vector<StopReason> m_reasons;
+};
+
+/// Counts the results that were delivered to their client.
+class Deliveries {
+ public:
+  /// For ToolResult::on_delivered. Its destruction counts as the end of the attempt.
+  std::function<void()> expect() {
+    change(m_expected);
+    const std::shared_ptr<void> attempt(nullptr, [this](void*) { change(m_settled); });
+    return [this, attempt] { change(m_delivered); };
+  }
+  /// The number of calls made, after every attempt has been delivered or dropped.
+  int settled() {
+    std::unique_lock lock(m_mutex);
+    REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return m_expected > 0 && m_settled == m_expected; }));
+    return m_delivered;
+  }
+  int so_far() {
+    const std::lock_guard lock(m_mutex);
+    return m_delivered;
+  }
+
+ private:
+  void change(int& number) {
+    const std::lock_guard lock(m_mutex);
+    ++number;
+    m_changed.notify_all();
+  }
+  std::mutex m_mutex;
+  std::condition_variable m_changed;
+  int m_expected = 0;
+  int m_settled = 0;
+  int m_delivered = 0;
 };
 
 inline Tool tool(const std::string& name, std::function<ToolResult(const json&, const CallContext&)> call,

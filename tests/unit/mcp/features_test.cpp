@@ -79,7 +79,7 @@ class House {
         : m_house(house),
           m_conversation(Conversation::begin(
               house.hub, {owner, tools},
-              std::make_shared<DirectSink>([this](const json& message) { m_inbox.put(message); }))) {}
+              std::make_shared<DirectSink>([this](const json& message) { return m_inbox.put(message); }))) {}
     ~Client() {
       m_conversation->detach_calls();
       CHECK(m_conversation->wait_for_calls(Deadline::after(k_patience)));
@@ -113,7 +113,9 @@ class House {
  private:
   ToolResult pass(const CallContext& context) {
     gate.pass(context);
-    return {"through", nullptr};
+    ToolResult result{"through", nullptr};
+    result.on_delivered = deliveries.expect();
+    return result;
   }
   std::vector<Tool> tools() {
     return {
@@ -164,6 +166,7 @@ class House {
 
  public:
   Gate gate;
+  Deliveries deliveries;  // of results that went through the gate
   std::atomic<int> failed{0};
   OneResource resources;
   OneLostTask lost_tasks;
@@ -360,6 +363,22 @@ TEST_CASE("skills: they are announced and served in the stateless revision only"
   CHECK(client.ask("resources/list", json::object())["result"]["resources"].size() == 1);
   CHECK(client.ask("resources/read", {{"uri", "skill://test/one/SKILL.md"}})["error"]["code"] ==
         k_handshake_resource_not_found);
+}
+
+TEST_CASE("tasks: a result is delivered when its task has it, unless the task was cancelled") {
+  for (const bool cancelled : {false, true}) {
+    House house;
+    House::Client client(house, "alice");
+    const json task = client.stateless("tools/call", {{"name", "task"}}, k_follows_tasks)["result"];
+    house.gate.wait_for_arrivals(1);
+    CHECK(house.deliveries.so_far() == 0);
+    if (cancelled) {
+      const json named = {{"taskId", task["taskId"]}};
+      CHECK(client.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
+    }
+    house.gate.open();
+    CHECK(house.deliveries.settled() == (cancelled ? 0 : 1));
+  }
 }
 
 TEST_CASE("resources are listed, read and completed; an unknown one is an error of each era") {

@@ -82,7 +82,7 @@ class Desk {
  public:
   Hub hub{m_server, m_log};
   std::shared_ptr<Conversation> conversation = Conversation::begin(
-      hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { m_inbox.put(message); }));
+      hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) { return m_inbox.put(message); }));
 };
 
 }  // namespace

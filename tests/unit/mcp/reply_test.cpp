@@ -15,7 +15,10 @@ using namespace dockbridge::mcp::test;
 
 TEST_CASE("a reply that is dropped sends an internal error, and one that was given sends nothing more") {
   std::vector<json> sent;
-  const auto sink = std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); });
+  const auto sink = std::make_shared<DirectSink>([&](const json& message) {
+    sent.push_back(message);
+    return true;
+  });
   { const Reply dropped(7, sink); }
   REQUIRE(sent.size() == 1);
   CHECK(sent[0]["id"] == 7);
@@ -132,8 +135,10 @@ TEST_CASE("other revisions have no batches") {
 
 TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced, and not before") {
   std::vector<json> sent;
-  const auto sink = std::make_shared<BatchSink>(
-      3, std::make_shared<DirectSink>([&](const json& message) { sent.push_back(message); }));
+  const auto sink = std::make_shared<BatchSink>(3, std::make_shared<DirectSink>([&](const json& message) {
+                                                  sent.push_back(message);
+                                                  return true;
+                                                }));
   Reply(1, sink).result("done");
   Reply(2, sink).silence();
   CHECK(sent.empty());
@@ -142,4 +147,54 @@ TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced
   REQUIRE(sent[0].size() == 2);
   CHECK(sent[0][0]["id"] == 1);
   CHECK(sent[0][1]["error"]["code"] == k_internal_error);
+}
+
+TEST_CASE("reply: a tool is notified once of the delivery of its result") {
+  Client client;
+  client.gate.open();
+  client.call(1, "gate");
+  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(client.deliveries.settled() == 1);
+}
+
+TEST_CASE("reply: a result for a client that is gone is not delivered") {
+  Client client;
+  client.gate.open();
+  client.gone = true;
+  client.call(1, "gate");
+  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(client.deliveries.settled() == 0);
+}
+
+TEST_CASE("reply: the result of a cancelled call is not delivered") {
+  Client client;
+  client.call(1, "gate");
+  client.gate.wait_for_arrivals(1);
+  client.cancel(1);
+  CHECK(client.deliveries.settled() == 0);
+  client.expect_nothing_more();
+}
+
+TEST_CASE("reply: the results of a batch are delivered when the batch is sent") {
+  Client client;
+  client.initialize("2025-03-26");
+  const auto call = [](int id, const char* name) {
+    return request_message(id, "tools/call", {{"name", name}, {"arguments", json::object()}});
+  };
+  client.send(json::array({call(1, "gate"), call(2, "gate")}));
+  client.gate.wait_for_arrivals(2);
+  CHECK(client.deliveries.so_far() == 0);
+  client.gate.open();
+  CHECK(client.inbox.next().size() == 2);
+  CHECK(client.deliveries.settled() == 2);
+}
+
+TEST_CASE("once: a stored result does not hold the delivery callback") {
+  Client client;
+  client.gate.open();
+  for (const int id : {1, 2}) {
+    client.call(id, "gate", json::object(), {{k_meta_idempotency_key, "key"}});
+    CHECK(text_of(client.inbox.next()) == "none");
+    CHECK(client.deliveries.settled() == 1);  // which waits for the destruction of every copy
+  }
 }

@@ -25,7 +25,7 @@ class Limited {
   explicit Limited(const std::set<std::string>& tools)
       : m_conversation(mcp::Conversation::begin(
             m_hub, {"alice", tools},
-            std::make_shared<mcp::DirectSink>([this](const json& message) { m_inbox.put(message); }))) {}
+            std::make_shared<mcp::DirectSink>([this](const json& message) { return m_inbox.put(message); }))) {}
 
   json ask(const std::string& method, const json& params) {
     for (const auto& call : m_conversation->receive(mcp::request_message(++m_id, method, params).dump())) {

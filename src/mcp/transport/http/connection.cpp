@@ -58,11 +58,14 @@ std::string refusal(int status, const char* reason, const char* retry_after) {
 Client::Event Client::wait(milliseconds at_most) const {
   std::array<pollfd, 2> polled = {pollfd{m_wakeup->fd(), POLLIN, 0}, pollfd{m_socket.fd(), POLLRDHUP, 0}};
   const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(at_most.count()));
+  if (ready > 0 && polled[1].revents != 0) {
+    return Event::gone;  // first, so that an answer does not count as delivered to a client that left before it
+  }
   if (ready > 0 && polled[0].revents != 0) {
     m_wakeup->reset();
     return Event::woken;
   }
-  return ready > 0 && polled[1].revents != 0 ? Event::gone : Event::nothing;
+  return Event::nothing;
 }
 
 std::optional<std::string> Request::header(std::string_view name) const {
@@ -126,7 +129,11 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
         request.headers.erase("Accept-Encoding");  // answers are not compressed,
         request.ranges.clear();                    // nor cut
       });
-      if (!flush() || !served || closed || m_close || m_shared.stopping) {
+      const bool sent = flush() && served;
+      if (const auto delivered = std::exchange(m_delivered, nullptr); sent && delivered) {
+        delivered();
+      }
+      if (!sent || closed || m_close || m_shared.stopping) {
         return;
       }
       m_shared.on_request(false);
@@ -192,6 +199,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       return read_body(request, room);
     };
     Response response = m_shared.handler(request);
+    m_delivered = std::move(response.delivered);
     m_shared.metrics.count_http_request(response.status);
     m_close = m_close || response.close || (has_body && !body_read);
     to.status = response.status;
@@ -305,6 +313,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   std::size_t m_taken = 0;  // of the input
   std::vector<std::pair<std::string, std::string>> m_headers;
   std::string m_output;
+  std::function<void()> m_delivered;  // called when the response has been written
   bool m_broken = false;
   bool m_asked = false;  // whether the request got to the handler
   bool m_close = false;

@@ -81,8 +81,9 @@ struct Response {
   std::string content_type = "application/json";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
-  bool close = false;     ///< the connection ends with it
-  std::string refusal{};  ///< why the request was not let in; empty: it was
+  bool close = false;                 ///< the connection ends with it
+  std::function<void()> delivered{};  ///< called after the body was written; may be empty
+  std::string refusal{};              ///< why the request was not let in; empty: it was
   /// A stream of events instead of a body: what to send next, none at its end. Waits as long as it likes.
   std::function<std::optional<std::string>()> events{};
 };

@@ -29,8 +29,9 @@ void Outbox::wake() {
   }
 }
 
-void Outbox::answer(json message) {
+void Outbox::answer(json message, Delivered delivered) {
   const std::lock_guard lock(m_mutex);
+  m_delivered = std::move(delivered);
   if (m_last == 0) {
     m_sole = std::move(message);
   } else {
@@ -105,6 +106,11 @@ bool Outbox::finished() const {
 std::optional<json> Outbox::take_sole_answer() {
   const std::lock_guard lock(m_mutex);
   return std::exchange(m_sole, std::nullopt);
+}
+
+Delivered Outbox::take_delivered() {
+  const std::lock_guard lock(m_mutex);
+  return std::exchange(m_delivered, nullptr);
 }
 
 bool Outbox::empty() const {

@@ -21,7 +21,7 @@ class Outbox : public ReplySink {
   /// `name`: stands in the ids of its events; empty: not resumable, and without ids.
   explicit Outbox(std::string name = "") : m_name(std::move(name)) {}
 
-  void answer(json message) override;
+  void answer(json message, Delivered delivered) override;
   void nothing() override;
   void tell(const json& message) override;
   void hang_up() override;
@@ -41,6 +41,9 @@ class Outbox : public ReplySink {
   [[nodiscard]] bool finished() const;
   /// The one answer if it is there and nothing else was or is to be sent; else none.
   std::optional<json> take_sole_answer();
+  /// To be called when the answer was written to a connection. Empty if there is nobody to notify. If the write fails,
+  /// it stays here for the connection that resumes.
+  Delivered take_delivered();
   [[nodiscard]] bool empty() const;
   [[nodiscard]] bool hung_up() const;
   [[nodiscard]] const std::string& name() const { return m_name; }
@@ -57,6 +60,7 @@ class Outbox : public ReplySink {
   mutable std::mutex m_mutex;  // guards everything below
   std::deque<Kept> m_messages;
   std::optional<json> m_sole;  // an answer that came first, not yet made into text
+  Delivered m_delivered;
   std::size_t m_bytes = 0;
   std::uint64_t m_last = 0;
   std::uint64_t m_taken = 0;

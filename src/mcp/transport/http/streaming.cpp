@@ -79,6 +79,7 @@ Response Front::as_json(const Turn& turn, const json& answer) {
   Response response;
   response.status = turn.session ? 200 : status_of(answer, turn.envelope_complete);
   response.body = dump(answer);
+  response.delivered = turn.outbox->take_delivered();
   return response;
 }
 
@@ -120,11 +121,16 @@ Response Front::await_answer(Turn& turn) {
   const bool streams = turn.request.accepts("text/event-stream");
   const std::uint64_t ticket = turn.outbox->attach(client.wakeup());
   const auto stream_from = Deadline::after(m_limits.keep_alive);
+  const auto to_nobody = [] {
+    Response response;
+    response.close = true;
+    return response;
+  };
   while (true) {
     const bool hung_up = turn.outbox->hung_up();
     if (!hung_up) {
       if (const auto answer = turn.outbox->take_sole_answer()) {
-        return as_json(turn, *answer);
+        return client.wait(milliseconds(0)) == Client::Event::gone ? to_nobody() : as_json(turn, *answer);
       }
     }
     if (turn.outbox->finished()) {
@@ -147,9 +153,7 @@ Response Front::await_answer(Turn& turn) {
       if (!turn.session) {
         leave_calls(*turn.conversation);
       }
-      Response response;
-      response.close = true;
-      return response;
+      return to_nobody();
     }
   }
 }
@@ -167,7 +171,12 @@ Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
   response.headers.emplace_back("Cache-Control", "no-cache");
   response.headers.emplace_back("X-Accel-Buffering", "no");
   Client& client = turn.request.client;
-  response.events = [this, &client, stream, ticket, prime, first = true]() mutable -> std::optional<std::string> {
+  response.events = [this, &client, stream, ticket, prime, first = true,
+                     answered = false]() mutable -> std::optional<std::string> {
+    // The connection asks for more only after it has written what it got before.
+    if (const Delivered delivered = answered ? stream->outbox->take_delivered() : nullptr) {
+      delivered();
+    }
     if (std::exchange(first, false)) {
       return prime ? fmt::format("id: {}-0\nretry: {}\ndata: \n\n", stream->outbox->name(), k_retry_ms)
                    : std::string(":\n\n");
@@ -179,6 +188,7 @@ Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
         text += event_text(*stream->outbox, number, data);
       }
       if (!text.empty()) {
+        answered = stream->outbox->finished();
         return text;
       }
       if (taken.ended) {

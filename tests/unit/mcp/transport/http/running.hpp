@@ -75,6 +75,7 @@ class Running {
   }
 
   Gate gate;
+  Deliveries deliveries;  // of results that went through the gate
   std::vector<Tool> tools() {
     return {tool("echo",
                  [](const json& arguments, const CallContext&) {
@@ -99,7 +100,9 @@ class Running {
   }
   ToolResult through(const CallContext& context) {
     gate.pass(context);
-    return {"through", nullptr};
+    ToolResult result{"through", nullptr};
+    result.on_delivered = deliveries.expect();
+    return result;
   }
   Log log{-1, LogLevel::off, LogFormat::text};
   Server server;

@@ -115,6 +115,64 @@ TEST_CASE("http: a client of a session that lost its stream comes back for the r
   CHECK_FALSE(second.next_event());
 }
 
+TEST_CASE("http: a result is delivered when its response was written, as JSON or as events") {
+  for (const bool as_events : {false, true}) {
+    Running server;
+    HttpConnection connection = server.connect();
+    json meta = k_meta;
+    meta["progressToken"] = 1;
+    const std::string tool = as_events ? "progress" : "gate";
+    connection.send_request("POST", "/mcp", stateless_headers("tools/call", tool), call_body(tool, meta));
+    server.gate.wait_for_arrivals(1);
+    CHECK(server.deliveries.so_far() == 0);
+    server.gate.open();
+    CHECK(connection.receive_head().status == 200);
+    CHECK(server.deliveries.settled() == 1);
+  }
+}
+
+TEST_CASE("http: a result is not delivered to a client that left before the response") {
+  for (const bool stateless : {true, false}) {
+    Running server;
+    HttpConnection connection = server.connect();
+    HttpHeaders headers = stateless_headers("tools/call", "gate");
+    if (!stateless) {
+      headers = with(plain_headers(), {"Mcp-Session-Id: " + server.initialize()});
+    }
+    connection.send_request("POST", "/mcp", headers,
+                            stateless ? call_body("gate") : body("tools/call", {{"name", "gate"}}));
+    server.gate.wait_for_arrivals(1);
+    connection.close();
+    if (stateless) {
+      CHECK(server.deliveries.settled() == 0);  // the call was cancelled
+    }
+    server.gate.open();
+    CHECK(server.gate.wait_for_end() == (stateless ? StopReason::cancelled : StopReason::none));
+    server.pool.wait_until_idle(Deadline::after(k_patience));
+    CHECK(server.deliveries.so_far() == 0);
+  }
+}
+
+TEST_CASE("http: a stored event counts as delivered when the client has come back for it") {
+  Running server;
+  const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + server.initialize()});
+  HttpConnection first = server.connect();
+  first.send_request("POST", "/mcp", session, body("tools/call", {{"name", "hang up"}}));
+  CHECK(first.receive_head().status == 200);
+  CHECK(first.next_event() == "");
+  const std::string last = first.event_id();
+  CHECK_FALSE(first.next_event());
+  server.gate.open();
+  server.pool.wait_until_idle(Deadline::after(k_patience));
+  CHECK(server.deliveries.so_far() == 0);
+
+  HttpConnection second = server.connect();
+  second.send_request("GET", "/mcp", with(session, {"Last-Event-ID: " + last}));
+  CHECK(second.receive_head().status == 200);
+  CHECK(next_message(second)["result"]["content"][0]["text"] == "through");
+  CHECK(server.deliveries.settled() == 1);
+}
+
 TEST_CASE("http: 200 open streams, and a request is still answered") {
   Running server;
   const std::string listen = body("subscriptions/listen", {{"_meta", k_meta}, {"notifications", json::object()}});
