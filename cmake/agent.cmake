@@ -21,6 +21,7 @@ add_executable(dockbridge-agent
   src/agent/launch.cpp
   src/agent/moment.cpp
   src/agent/record.cpp
+  src/agent/order_page.cpp
   src/agent/spool.cpp
   src/agent/session/direct_line.cpp
   src/agent/session/event_loop.cpp
@@ -66,6 +67,7 @@ add_executable(dockbridge-agent
   src/wire/screen_facts.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
+  src/wire/write_order.cpp
   src/util/beneath.cpp
   src/util/file.cpp
   src/util/json_parse.cpp

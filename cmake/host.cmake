@@ -97,6 +97,8 @@ add_library(dockbridge_core STATIC
   src/tools/tool_selection.cpp
   src/tools/tool_shape.cpp
   src/tools/toolbox.cpp
+  src/tools/shown_cursors.cpp
+  src/tools/stream_parts.cpp
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
   src/util/beneath.cpp
@@ -118,6 +120,7 @@ add_library(dockbridge_core STATIC
   src/wire/screen_facts.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
+  src/wire/write_order.cpp
   ${agent_image_source})
 target_include_directories(dockbridge_core PUBLIC src)
 target_compile_definitions(dockbridge_core PUBLIC DOCKBRIDGE_VERSION="${PROJECT_VERSION}")

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "agent/order_page.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 
@@ -31,10 +32,18 @@ namespace {
 constexpr std::array<char, 8> k_spool_magic = {'D', 'B', 'S', 'P', 'O', 'O', 'L', '1'};
 constexpr std::uint64_t k_header_bytes = 4096;
 
+/// The order of both streams lies behind the other fields, up to the end of the header.
+constexpr std::uint64_t k_order_offset = k_header_bytes - sizeof(OrderPage);
+static_assert(k_order_offset >= sizeof(SpoolHeader));
+
 /// What the disk is given back in.
 constexpr std::uint64_t k_block_bytes = 4096;
 /// However little is allowed, so much of each end is kept.
 constexpr std::uint64_t k_least_part = 16 * k_block_bytes;
+
+OrderPage& order_in(SpoolHeader* header) {
+  return *reinterpret_cast<OrderPage*>(reinterpret_cast<char*>(header) + k_order_offset);
+}
 
 template <typename Number>
 void set(Number& field, Number value) {
@@ -172,6 +181,12 @@ void SpoolWriter::append(std::string_view bytes) {
   }
 }
 
+void SpoolWriter::note_order(std::uint64_t out_total) {
+  if (m_header != nullptr) {
+    order_in(m_header).note(out_total, m_total);
+  }
+}
+
 void SpoolWriter::trim(std::uint64_t bytes) {
   const std::uint64_t part = std::max(bytes / 2 / k_block_bytes * k_block_bytes, k_least_part);
   m_limits = {std::min(m_limits.head, part), std::min(m_limits.tail, part)};
@@ -240,6 +255,17 @@ Result<wire::StreamState> SpoolReader::state() const {
   }
   const std::uint64_t tail_start = std::min(header->tail_start, header->total);
   return wire::StreamState{header->total, std::min(header->head_end, tail_start), tail_start};
+}
+
+Result<wire::WriteOrder> SpoolReader::order() const {
+  OrderPage page;
+  if (!m_file) {
+    return wire::WriteOrder{};
+  }
+  if (::pread(m_file.get(), &page, sizeof page, k_order_offset) != static_cast<ssize_t>(sizeof page)) {
+    return fail("spool_damaged", "the stored output has no valid header");
+  }
+  return page.marks();
 }
 
 Result<std::int64_t> SpoolReader::changed_at() const {

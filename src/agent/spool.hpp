@@ -7,6 +7,7 @@
 #include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
+#include "wire/write_order.hpp"
 
 namespace dockbridge::agent {
 
@@ -33,6 +34,8 @@ class SpoolWriter {
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
   void append(std::string_view bytes);
+  /// For stderr: notes that what was appended last was written after `out_total` bytes of stdout.
+  void note_order(std::uint64_t out_total);
   /// From now on takes up no more than about so much of the disk: what lies between the first and the last part of it
   /// is given up, and counted as a gap. There is no way back.
   void trim(std::uint64_t bytes);
@@ -65,6 +68,9 @@ class SpoolReader {
 
   [[nodiscard]] bool exists() const { return static_cast<bool>(m_file); }
   Result<wire::StreamState> state() const;
+  /// In the spool of stderr: the order of both streams. Take the states of both first: then this is at least as new.
+  /// Empty if nothing is known of it.
+  Result<wire::WriteOrder> order() const;
   /// When something was appended last, as `Moment::uptime_ms`; 0 if that is not known.
   Result<std::int64_t> changed_at() const;
 

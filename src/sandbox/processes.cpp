@@ -114,6 +114,13 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
     }
     snapshot.line = line->get<std::string>();
   }
+  if (const auto order = frame.head.find("order"); order != frame.head.end()) {
+    auto marks = wire::write_order_from_json(*order);
+    if (!marks) {
+      return fail(marks.error());
+    }
+    snapshot.order = std::move(*marks);
+  }
   snapshot.whole = carried->get<bool>();
   if (snapshot.whole) {
     const auto out = snapshot.state.out.total;

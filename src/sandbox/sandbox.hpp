@@ -23,6 +23,7 @@
 #include "wire/retention.hpp"
 #include "wire/screen_facts.hpp"
 #include "wire/terminal.hpp"
+#include "wire/write_order.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -84,6 +85,7 @@ struct Snapshot {
   bool whole = false;                                 ///< `out` and `err` hold everything the process wrote so far
   std::string out;
   std::string err;
+  wire::WriteOrder order;  ///< of both streams; may name bytes beyond their totals
 };
 
 struct OutputSlice {

@@ -141,11 +141,12 @@ void Keeper::loop() {
       watch(link.socket, POLLIN);
     }
     wait_for_events(polled);
+    // One read empties a pipe, or fills the buffer. Reading on would miss what was written to stderr in between.
     if (polled[1].revents != 0) {
-      read_output(m_out_pipe, m_out, k_chunk_bytes);
+      read_output(m_out_pipe, m_out, m_terminal ? k_chunk_bytes : 1);
     }
     if (polled[2].revents != 0) {
-      read_output(m_err_pipe, m_err, k_chunk_bytes);
+      read_output(m_err_pipe, m_err, 1);
     }
     if (polled[4].revents != 0) {
       write_input();
@@ -229,13 +230,16 @@ int Keeper::poll_timeout_ms() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
-void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most) {
+void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
   static std::array<char, k_chunk_bytes> buffer;
-  for (std::size_t done = 0; pipe && done < at_most;) {
+  for (std::size_t done = 0; pipe && done < enough;) {
     const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
     if (got > 0) {
       const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
       spool.append(bytes);
+      if (&spool == &m_err) {
+        m_err.note_order(m_out.total());
+      }
       if (m_terminal) {
         m_terminal->show(bytes);
       }

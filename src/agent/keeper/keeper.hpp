@@ -60,7 +60,8 @@ class Keeper {
   void wait_for_events(std::vector<pollfd>& polled);
   void settle();
 
-  void read_output(Fd& pipe, SpoolWriter& spool, std::size_t at_most);
+  /// Reads until the pipe is empty, or so many bytes were read.
+  void read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough);
   void reap();
   void note_end(bool closed);
   /// Writes the end to the journal.

@@ -253,6 +253,13 @@ void Session::answer_wait(const Waiter& waiter, const Process& process, Happened
       head["line"] = match->line;
     }
   }
+  if (state->out.total > 0 && state->err.total > 0) {
+    const auto spool = SpoolReader::open(m_state.fd(), err_name(process.id));
+    const auto order = spool ? spool->order() : fail(spool.error());
+    if (order && !order->empty()) {
+      head["order"] = to_json(*order);
+    }
+  }
   std::string body;
   const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
   if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, wire::k_max_read_bytes)) {

@@ -323,3 +323,43 @@ TEST_CASE("a spool tells when something was appended last") {
   CHECK(*changed >= before);
   CHECK(*changed <= uptime_milliseconds_now());
 }
+
+TEST_CASE("spool: the order of both streams is there after the writer is gone") {
+  const TemporaryDirectory directory;
+  {
+    SpoolWriter writer(directory.fd(), "out", {100, 100});
+    writer.note_order(1);  // before the file exists
+    writer.append("warn");
+    writer.note_order(10);
+    writer.append("ing");
+    writer.note_order(10);
+    writer.append("!");
+    writer.note_order(25);
+    const auto meanwhile = open_reader(directory).order();
+    REQUIRE(meanwhile);
+    CHECK(meanwhile->size() == 2);
+  }
+  const SpoolReader reader = open_reader(directory);
+  const auto order = reader.order();
+  REQUIRE(order);
+  REQUIRE(order->size() == 2);
+  CHECK((*order)[0].out == 10);
+  CHECK((*order)[0].err == 7);
+  CHECK((*order)[1].out == 25);
+  CHECK((*order)[1].err == 8);
+  check_state(state_of(reader), {8, 8, 8});
+  CHECK(slice_of(reader, 0, 100).bytes == "warning!");
+}
+
+TEST_CASE("spool: a stream without notes has no order, and a cut header is damage") {
+  const TemporaryDirectory directory;
+  CHECK(open_reader(directory).order()->empty());
+  SpoolWriter writer(directory.fd(), "out", {100, 100});
+  writer.append("text");
+  const SpoolReader reader = open_reader(directory);
+  CHECK(reader.order()->empty());
+  REQUIRE(::truncate((directory.path() / "out").c_str(), 4000) == 0);
+  const auto order = reader.order();
+  REQUIRE_FALSE(order);
+  CHECK(order.error().code == "spool_damaged");
+}

@@ -54,6 +54,22 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
   CHECK(snapshot->err == "error");
 }
 
+TEST_CASE("processes: a snapshot has the order of output, and a malformed one is a violation") {
+  json order;
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request,
+                 {{"process", state_of(k_process)}, {"carried", false}, {"happened", "nothing"}, {"order", order}});
+  });
+  order = {3, 5, 3, 9};
+  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  REQUIRE(snapshot);
+  REQUIRE(snapshot->order.size() == 2);
+  CHECK(snapshot->order[1].out == 3);
+  CHECK(snapshot->order[1].err == 9);
+  order = {3, 5, 2, 9};
+  CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+}
+
 TEST_CASE("a wait tells the agent what to return at") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", state_of(k_process)},

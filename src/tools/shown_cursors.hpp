@@ -1,0 +1,56 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tools/output.hpp"
+#include "util/clock.hpp"
+
+namespace dockbridge::tools {
+
+/// How much of a process's output each client has been shown. Only what was delivered counts. Holds a bounded number of
+/// clients and processes, and forgets the ones that were used least recently; a client that was forgotten is shown the
+/// output again. Any thread may call.
+class ShownCursors {
+ public:
+  /// `patience`: how long `known` waits for a reply that is being sent.
+  explicit ShownCursors(std::size_t most = 4096, milliseconds patience = milliseconds(200));
+
+  /// The end of what the client was shown of both streams, from their beginning on.
+  ///
+  /// A client may call again before the server knows that its last reply was delivered. So replies about this process
+  /// that are being sent are waited for, but each only once: a client that is gone holds up nobody for long.
+  Cursor known(const std::string& client, const std::string& process);
+
+  /// For ToolResult::on_delivered, of a reply that shows the output from `from` to `to`. In a stream that has output
+  /// before `from` which the client was not shown, the cursor stays.
+  std::function<void()> when_delivered(const std::string& client, const std::string& process, Cursor from, Cursor to);
+
+ private:
+  struct Entry {
+    Cursor cursor{};
+    int in_flight = 0;  // replies that were neither delivered nor dropped
+    int late = 0;       // of those, the ones that nobody waits for any more
+  };
+  using Key = std::pair<std::string, std::string>;
+  /// Replies may outlive the tools.
+  struct Table {
+    std::mutex mutex;  // guards everything below
+    std::condition_variable changed;
+    std::list<std::pair<Key, std::shared_ptr<Entry>>> latest_first;
+    std::map<Key, decltype(latest_first)::iterator> places;
+  };
+  std::shared_ptr<Entry> entry(const Key& key);
+
+  const std::size_t m_most;
+  const milliseconds m_patience;
+  const std::shared_ptr<Table> m_table = std::make_shared<Table>();
+};
+
+}  // namespace dockbridge::tools
