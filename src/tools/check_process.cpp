@@ -37,6 +37,7 @@ ordered_json input_schema(const Settings& settings) {
       {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 60 with waitFor, else 0)"}}},
       {"waitFor", wait_for_schema()},
       {"since", {{"type", "string"}, {"description", "Only output after this cursor of an earlier reply"}}},
+      {"all", {{"type", "boolean"}, {"description", "Also output that was shown before"}}},
       {"tail", {{"type", "integer"}, {"description", "Only the last lines"}}},
       {"grep", {{"type", "string"}, {"description", "Only lines that match this regex (RE2)"}}}};
   add_view_arguments(properties);
@@ -86,6 +87,7 @@ struct Question {
   sandbox::Until until;
   milliseconds timeout{0};
   ViewRequest view;
+  bool only_new = false;  ///< leave out what the client was shown before
 };
 
 std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
@@ -118,6 +120,8 @@ Question read_question(const ToolCall& call) {
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
     question.view.output.tail_lines = static_cast<std::size_t>(*lines);
   }
+  question.only_new = !arguments.flag("all", false) && !arguments.has("since") && !question.view.output.tail_lines &&
+                      !question.view.grep;
   if (const auto since = arguments.text_or_number("since")) {
     const auto cursor = Cursor::parse(*since);
     if (!cursor) {
@@ -173,13 +177,19 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
     notes.push_back(std::move(note));
   }
   const bool waited = question.timeout.count() > 0;
-  const std::string shown = view_text_with_rest(call, state, view);
+  const std::string before = shown_before_text(view);
+  std::string shown = view_text_with_rest(call, state, view);
+  if (shown.empty()) {
+    shown = before.empty() ? "(no output)" : "No new output. " + before;
+  } else if (!before.empty()) {
+    shown = before + "\n" + shown;
+  }
   const std::string text =
-      fmt::format("{}{}\n\n{}", status_sentence(state), waited ? happened_text(snapshot, question) : "",
-                  shown.empty() ? "(no output)" : shown);
+      fmt::format("{}{}\n\n{}", status_sentence(state), waited ? happened_text(snapshot, question) : "", shown);
   ToolResult result;
   result.text = with_notes(text, notes);
   result.facts = view_facts(state, view);
+  count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   if (waited) {
@@ -219,6 +229,9 @@ ToolResult check(const ToolCall& call) {
   }
   if (!snapshot) {
     return mcp::error_result(snapshot.error());
+  }
+  if (question.only_new) {
+    question.view.output.shown = call.shown->known(call.context.client, snapshot->state.id);
   }
   const auto view = look_at(call.sandbox, *snapshot, question.view, limit);
   return view ? tell(call, *snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());

@@ -198,6 +198,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   ToolResult result;
   result.text = with_notes(std::move(text), notes);
   result.facts = view_facts(state, view);
+  count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["returned"] = why_returned(snapshot, order.background);

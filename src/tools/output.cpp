@@ -79,6 +79,10 @@ std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64
   return note + (not_kept > 0 ? fmt::format(", {} of them not stored]", not_kept) : "]");
 }
 
+std::string not_kept_note(const StreamSource& source, std::uint64_t from, std::uint64_t to) {
+  return fmt::format("[{} bytes of {} ({}–{}) were not kept]", to - from, source.name(), from, to);
+}
+
 /// While the process runs, half a character at the end is left for the next reply. Returns how many bytes those are.
 std::size_t hold_back(const StreamSource& source, std::string& bytes) {
   const std::size_t half = source.snapshot().state.running() ? incomplete_utf8_tail(bytes) : 0;
@@ -117,17 +121,23 @@ std::size_t cut_first_line(std::string& tail) {
   return cut;
 }
 
-/// The beginning and the end of a stream, `budget` bytes together, with a note in between.
-Result<ShownStream> excerpt(const StreamSource& source, std::size_t budget, bool raw) {
+/// Whether some of the stream after `begin` is not stored.
+bool has_gap(const StreamState& state, std::uint64_t begin) {
+  return state.head_end < state.tail_start && begin < state.tail_start;
+}
+
+/// Of what comes after `begin` the first and the last part, `budget` bytes together, with a remark in between.
+Result<ShownStream> excerpt(const StreamSource& source, std::uint64_t begin, std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
-  const std::uint64_t head_end = std::min<std::uint64_t>(state.head_end, budget / 3);
+  const std::uint64_t stored_end = has_gap(state, begin) ? std::max(begin, state.head_end) : state.total;
+  const std::uint64_t head_end = std::min<std::uint64_t>(stored_end, begin + budget / 3);
   const std::uint64_t tail_budget = std::min<std::uint64_t>(state.total, budget - budget / 3);
   std::uint64_t tail_start = std::max({head_end, tail_begin(state), state.total - tail_budget});
   const std::uint64_t tail_wanted = tail_start;
-  std::uint64_t zero = 0;
-  auto head = source.bytes(zero, head_end);
+  std::uint64_t head_start = begin;
+  auto head = source.bytes(head_start, head_end);
   auto tail = source.bytes(tail_start, state.total);
   if (!head || !tail) {
     return fail(!head ? head.error() : tail.error());
@@ -139,32 +149,37 @@ Result<ShownStream> excerpt(const StreamSource& source, std::size_t budget, bool
   shown.left_out = gap_end - gap_begin;
   // The ring may have lost more since the snapshot.
   shown.not_kept = missing_in(state, gap_begin, tail_wanted) + (tail_start - tail_wanted);
-  shown.text = presentable(*head, raw, shown.replaced);
-  shown.text += fmt::format("{}{}\n", shown.text.empty() || shown.text.ends_with('\n') ? "" : "\n",
-                            gap_note(source, gap_begin, gap_end, shown.not_kept));
-  shown.text += presentable(*tail, raw, shown.replaced);
+  shown.parts = {{head_start, std::move(*head)},
+                 {gap_end, std::move(*tail), gap_note(source, gap_begin, gap_end, shown.not_kept)}};
   return shown;
 }
 
-/// Everything if it fits, else an excerpt.
-Result<ShownStream> whole_or_excerpt(const StreamSource& source, const OutputRequest& request, std::size_t budget) {
+/// Everything after `begin` if it fits, else an excerpt.
+Result<ShownStream> whole_or_excerpt(const StreamSource& source, std::uint64_t begin, const OutputRequest& request,
+                                     std::size_t budget) {
   const StreamState& state = source.state();
+  begin = std::min(begin, state.total);
   const std::size_t excerpt_bytes = std::min(budget, request.excerpt);
-  if (state.total > budget || state.head_end != state.tail_start) {
-    return excerpt(source, excerpt_bytes, request.raw);
+  if (state.total - begin > budget || has_gap(state, begin)) {
+    return excerpt(source, begin, excerpt_bytes);
   }
   ShownStream shown;
   shown.total = state.total;
-  std::uint64_t zero = 0;
-  auto bytes = source.bytes(zero, state.total);
+  std::uint64_t from = begin;
+  auto bytes = source.bytes(from, state.total);
   if (!bytes) {
     return fail(bytes.error());
   }
   shown.next = state.total - hold_back(source, *bytes);
-  shown.text = presentable(*bytes, request.raw, shown.replaced);
-  const auto lines = static_cast<std::size_t>(std::count(shown.text.begin(), shown.text.end(), '\n'));
-  const bool too_many = request.max_lines > 0 && lines > request.max_lines && state.total > excerpt_bytes;
-  return too_many ? excerpt(source, excerpt_bytes, request.raw) : Result<ShownStream>(std::move(shown));
+  shown.not_kept = shown.left_out = from - begin;
+  std::size_t replaced = 0;
+  const std::string text = presentable(*bytes, request.raw, replaced);
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (request.max_lines > 0 && lines > request.max_lines && state.total - begin > excerpt_bytes) {
+    return excerpt(source, begin, excerpt_bytes);
+  }
+  shown.parts = {{from, std::move(*bytes), from > begin ? not_kept_note(source, begin, from) : ""}};
+  return shown;
 }
 
 /// Removes the lines after the first `max`; 0 means no limit. Returns whether there were more.
@@ -207,20 +222,17 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, con
   shown.next = from + bytes->size();
   shown.not_kept = from - std::min(since, from);
   shown.left_out = shown.not_kept + (state.total - shown.next);
-  if (shown.not_kept > 0) {
-    shown.text = fmt::format("[{} bytes of {} ({}–{}) were not kept]\n", shown.not_kept, source.name(), since, from);
-  }
-  shown.text += presentable(*bytes, request.raw, shown.replaced);
+  shown.parts = {{from, std::move(*bytes), shown.not_kept > 0 ? not_kept_note(source, since, from) : ""}};
   if (lines_cut || (shown.next < state.total && to < state.total)) {
     shown.rest = shown.next;
-    shown.text += fmt::format("{}[{} more bytes of {}]\n", shown.text.ends_with('\n') ? "" : "\n",
-                              state.total - shown.next, source.name());
+    shown.parts.push_back(
+        {shown.next, "", fmt::format("[{} more bytes of {}]", state.total - shown.next, source.name())});
   }
   return shown;
 }
 
 /// What came after `since`, its end if that is too much.
-Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std::size_t budget, bool raw) {
+Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
@@ -235,12 +247,13 @@ Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std:
   bytes->erase(0, skipped);
   shown.left_out = from + skipped - since;
   shown.not_kept = missing_in(state, since, from);
-  shown.text = shown.left_out > 0 ? fmt::format("[{} bytes of {} before this]\n", shown.left_out, source.name()) : "";
-  shown.text += presentable(*bytes, raw, shown.replaced);
+  const std::string remark =
+      shown.left_out > 0 ? fmt::format("[{} bytes of {} before this]", shown.left_out, source.name()) : "";
+  shown.parts = {{from + skipped, std::move(*bytes), remark}};
   return shown;
 }
 
-Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, std::size_t budget, bool raw) {
+Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
@@ -264,23 +277,23 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
   bytes->erase(0, begin);
   shown.left_out = from + begin;
   shown.not_kept = missing_in(state, 0, shown.left_out);
-  if (cut_line) {
-    shown.text =
-        fmt::format("[{} begins {} bytes before this; raise maxOutput for more]\n", source.name(), shown.left_out);
-  }
-  shown.text += presentable(*bytes, raw, shown.replaced);
+  const std::string remark = cut_line ? fmt::format("[{} begins {} bytes before this; raise maxOutput for more]",
+                                                    source.name(), shown.left_out)
+                                      : "";
+  shown.parts = {{shown.left_out, std::move(*bytes), remark}};
   return shown;
 }
 
+/// `begin`: where what is asked for begins.
 Result<ShownStream> show(const StreamSource& source, const OutputRequest& request, std::size_t budget,
-                         std::uint64_t since) {
+                         std::uint64_t begin) {
   if (request.tail_lines) {
-    return last_lines(source, *request.tail_lines, budget, request.raw);
+    return last_lines(source, *request.tail_lines, budget);
   }
   if (request.latest) {
-    return newest(source, since, budget, request.raw);
+    return newest(source, begin, budget);
   }
-  return request.since ? read_on(source, since, request, budget) : whole_or_excerpt(source, request, budget);
+  return request.since ? read_on(source, begin, request, budget) : whole_or_excerpt(source, begin, request, budget);
 }
 
 }  // namespace
@@ -305,9 +318,9 @@ std::optional<Cursor> Cursor::parse(const std::string& text) {
 
 Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request,
                                    const CallLimit& limit) {
-  const Cursor since = request.since.value_or(Cursor{});
-  const std::uint64_t out_wanted = snapshot.state.out.total - std::min(since.out, snapshot.state.out.total);
-  const std::uint64_t err_wanted = snapshot.state.err.total - std::min(since.err, snapshot.state.err.total);
+  const Cursor begin = request.since.value_or(request.shown);
+  const std::uint64_t out_wanted = snapshot.state.out.total - std::min(begin.out, snapshot.state.out.total);
+  const std::uint64_t err_wanted = snapshot.state.err.total - std::min(begin.err, snapshot.state.err.total);
   const bool shows_all = !request.since && !request.latest && !request.tail_lines;
   const bool is_excerpt = shows_all && out_wanted + err_wanted > request.max_bytes;
   const std::uint64_t budget = is_excerpt ? std::min(request.excerpt, request.max_bytes) : request.max_bytes;
@@ -317,12 +330,22 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
       std::min<std::uint64_t>(err_wanted, std::max<std::uint64_t>(budget / 4, budget - out_at_most));
   const std::uint64_t out_budget = budget - err_budget;
 
-  auto out = show({sandbox, snapshot, Stream::out, limit}, request, out_budget, since.out);
-  auto err = show({sandbox, snapshot, Stream::err, limit}, request, err_budget, since.err);
+  auto out = show({sandbox, snapshot, Stream::out, limit}, request, out_budget, begin.out);
+  auto err = show({sandbox, snapshot, Stream::err, limit}, request, err_budget, begin.err);
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }
-  return ShownOutput{std::move(*out), std::move(*err)};
+  for (ShownStream* stream : {&*out, &*err}) {
+    stream->text = text_of(stream->parts,
+                           [&](std::string_view bytes) { return presentable(bytes, request.raw, stream->replaced); });
+  }
+  std::string text = err->text.empty()
+                         ? out->text
+                         : interleaved_text(out->parts, err->parts, snapshot.order,
+                                            [&, counted = std::size_t{0}](std::string_view bytes) mutable {
+                                              return presentable(bytes, request.raw, counted);
+                                            });
+  return ShownOutput{std::move(*out), std::move(*err), std::move(text)};
 }
 
 }  // namespace dockbridge::tools

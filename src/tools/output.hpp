@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sandbox/sandbox.hpp"
+#include "tools/stream_parts.hpp"
 #include "util/error.hpp"
 
 namespace dockbridge::tools {
@@ -34,13 +36,15 @@ struct OutputRequest {
   std::size_t excerpt = k_default_excerpt;       ///< bytes shown of output that exceeds one of the two
   bool raw = false;                              ///< keep escape sequences, carriage returns and repeated lines
   std::optional<Cursor> since;                   ///< from there on; none: head and tail of everything
+  Cursor shown{};                                ///< without `since`: what lies before it is left out
   bool latest = false;                           ///< what does not fit is left out before it, not after it
   std::optional<std::size_t> tail_lines;         ///< only the last lines
 };
 
-/// One stream, ready to be shown: valid UTF-8, cut to size, with a line in it that says what was left out.
+/// One stream, ready to be shown: cut to size, with remarks that say what was left out.
 struct ShownStream {
-  std::string text;
+  std::vector<StreamPart> parts;
+  std::string text;                     ///< of the parts, valid UTF-8
   std::uint64_t total = 0;              ///< bytes the process wrote
   std::optional<std::uint64_t> rest{};  ///< offset of what did not fit; nullopt if everything asked for is shown
   std::uint64_t left_out = 0;           ///< of those asked for, not in `text`
@@ -52,6 +56,7 @@ struct ShownStream {
 struct ShownOutput {
   ShownStream out;
   ShownStream err;
+  std::string text{};  ///< both in the order of writing, with marks where the stream changes
   [[nodiscard]] Cursor cursor() const { return {out.next, err.next}; }
   /// Where what did not fit begins; nullopt if everything asked for is shown.
   [[nodiscard]] std::optional<Cursor> rest() const {

@@ -235,6 +235,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   result.text =
       with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status_sentence(state)), notes);
   result.facts = view_facts(state, view);
+  count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["accepted"] = accepted;

@@ -41,18 +41,20 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
     plans.push_back(file_upload(settings));
     plans.push_back(file_download(settings));
   }
+  const auto shown = std::make_shared<ShownCursors>();
   std::vector<mcp::Tool> tools;
   for (ToolPlan& plan : plans) {
     if (!settings.selection.contains(plan.description.name)) {
       continue;
     }
     plan.description.description = settings.selection.keep_sentences(plan.description.description);
-    plan.description.call = [resolve, settings, call = plan.call, aliases = argument_aliases(plan.description.name)](
-                                const mcp::json& values, const mcp::CallContext& context) {
+    plan.description.call = [resolve, settings, shown, call = plan.call,
+                             aliases = argument_aliases(plan.description.name)](const mcp::json& values,
+                                                                                const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);
       Arguments arguments(values, aliases);
       const ToolSelection listed = context.may_use ? listed_for(context, settings.selection) : settings.selection;
-      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed});
+      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, shown});
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }

@@ -10,6 +10,7 @@
 #include "tools/arguments.hpp"
 #include "tools/client_patience.hpp"
 #include "tools/host_directories.hpp"
+#include "tools/shown_cursors.hpp"
 #include "tools/tool_selection.hpp"
 #include "util/clock.hpp"
 
@@ -40,7 +41,8 @@ struct ToolCall {
   const Settings& settings;
   Arguments& arguments;
   const mcp::CallContext& context;
-  const ToolSelection& listed;  ///< tools that this caller can see
+  const ToolSelection& listed;                                             ///< tools that this caller can see
+  std::shared_ptr<ShownCursors> shown = std::make_shared<ShownCursors>();  ///< shared by all calls
   Clock::time_point began = Clock::now();
 
   /// The sentences of `text` that name only tools which the caller can see.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/process_report.hpp"
 #include "util/text.hpp"
 
@@ -62,9 +64,9 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
   View view;
   const wire::ProcessState& state = snapshot.state;
   // Who was shown something else has read nothing of the stream.
-  const Cursor since = request.output.since.value_or(Cursor{});
-  view.output.out.next = since.out;
-  view.output.err.next = since.err;
+  const Cursor begin = request.output.since.value_or(request.output.shown);
+  view.output.out.next = begin.out;
+  view.output.err.next = begin.err;
   if (request.grep) {
     auto found = sandbox.grep(state.id, *request.grep, limit);
     if (!found) {
@@ -72,6 +74,8 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
     }
     view.output.out.text = valid_text(found->out, view.output.out.replaced);
     view.output.err.text = valid_text(found->err, view.output.err.replaced);
+    view.output.text = interleaved_text({{0, view.output.out.text}}, {{0, view.output.err.text}}, {},
+                                        [](std::string_view text) { return std::string(text); });
     view.found = std::move(*found);
     return view;
   }
@@ -92,6 +96,11 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
     return fail(output.error());
   }
   view.output = std::move(*output);
+  if (!request.output.tail_lines) {
+    view.from = begin;
+    const Cursor shown = request.output.since ? Cursor{} : request.output.shown;
+    view.before = {std::min(shown.out, state.out.total), std::min(shown.err, state.err.total)};
+  }
   return view;
 }
 
@@ -99,12 +108,29 @@ std::string view_text(const View& view) {
   if (view.screen) {
     return screen_text(*view.screen);
   }
-  const std::string out = without_final_newline(view.output.out.text);
-  const std::string err = without_final_newline(view.output.err.text);
-  if (!out.empty() && !err.empty()) {
-    return fmt::format("STDOUT:\n{}\n\nSTDERR:\n{}", out, err);
+  return without_final_newline(view.output.text);
+}
+
+std::string shown_before_text(const View& view) {
+  const auto [out, err] = view.before;
+  std::string bytes = out > 0 ? fmt::format("stdout 0-{}", out) : "";
+  if (err > 0) {
+    bytes += fmt::format("{}stderr 0-{}", bytes.empty() ? "" : ", ", err);
   }
-  return err.empty() ? out : "STDERR:\n" + err;
+  return bytes.empty() ? "" : fmt::format("[{} shown before; since: \"0:0\" returns it]", bytes);
+}
+
+void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const View& view, mcp::ToolResult& result) {
+  if (!view.from) {
+    return;
+  }
+  auto counted = call.shown->when_delivered(call.context.client, state.id, *view.from, view.output.cursor());
+  result.on_delivered = [counted = std::move(counted), earlier = std::move(result.on_delivered)] {
+    counted();
+    if (earlier) {
+      earlier();
+    }
+  };
 }
 
 std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view) {
@@ -115,7 +141,8 @@ std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& 
   }
   const std::uint64_t left_out = output.out.left_out + output.err.left_out;
   std::string line = state.running() ? "" : end_text(state) + ". ";
-  line += fmt::format("{} of {} bytes left out.", left_out, output.out.total + output.err.total);
+  const std::uint64_t asked_for = output.out.total - view.before.out + (output.err.total - view.before.err);
+  line += fmt::format("{} of {} bytes left out.", left_out, asked_for);
   if (left_out > output.out.not_kept + output.err.not_kept) {
     const std::string hint =
         call.hint(fmt::format("check_process {} with since: \"{}\" reads them.", process_name(state), rest->text()));

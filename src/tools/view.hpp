@@ -24,6 +24,8 @@ struct View {
   ShownOutput output;  ///< with a screen, where to read on and nothing else
   std::optional<sandbox::Screen> screen;
   std::optional<sandbox::GrepResult> found;  ///< `output` then holds the lines
+  Cursor before{};                           ///< what lies before this was shown earlier and is not in `output`
+  std::optional<Cursor> from;  ///< where `output` begins; nullopt if it holds no output, or only the last lines
 };
 
 /// Adds to a tool's arguments what it takes to choose: maxOutput, raw and screen.
@@ -34,11 +36,15 @@ ViewRequest read_view_arguments(Arguments& arguments);
 Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request,
                      const sandbox::CallLimit& limit);
 
-/// The screen, or the output, or STDOUT: and STDERR: blocks where both spoke. Empty if there was none.
+/// The screen, or the output of both streams. Empty if there was none.
 std::string view_text(const View& view);
 /// The text with a line before it that says how the process ended and how to read what was left out. Clients may cut
 /// the end of a long reply. Without such a line if nothing was left out.
 std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view);
+/// Which bytes were shown earlier, and how to read them again; empty if none were.
+std::string shown_before_text(const View& view);
+/// When the reply has been delivered, what it shows counts as shown to the client.
+void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const View& view, mcp::ToolResult& result);
 /// Remarks that do not belong into the output.
 std::vector<std::string> view_notes(const View& view);
 /// Facts about a process and how to read on, for `ToolResult::facts`.

@@ -512,3 +512,67 @@ TEST_CASE("output: a cursor may be a number of bytes of stdout") {
     CHECK_FALSE(Cursor::parse(bad));
   }
 }
+
+TEST_CASE("output: both streams are one text in the order of writing") {
+  Snapshot snapshot = carried("a\nc\n", "b\n");
+  CHECK(collect(snapshot, {}).text == "a\nc\n[stderr]\nb\n");
+  snapshot.order = {{2, 2}};
+  const ShownOutput output = collect(snapshot, {});
+  CHECK(output.text == "a\n[stderr]\nb\n[stdout]\nc\n");
+  CHECK(output.out.text == "a\nc\n");
+  CHECK(output.err.text == "b\n");
+  CHECK(collect(snapshot, since({2, 0})).text == "[stderr]\nb\n[stdout]\nc\n");
+  CHECK(collect(carried("a\n"), {}).text == "a\n");
+  CHECK(collect(carried("", "b\n"), {}).text == "[stderr]\nb\n");
+}
+
+TEST_CASE("output: bytes that are not UTF-8 are counted once") {
+  const ShownOutput output = collect(carried("a\xff\n", "b\xfe\n"), {});
+  CHECK(output.text == "a\xEF\xBF\xBD\n[stderr]\nb\xEF\xBF\xBD\n");
+  CHECK(output.out.replaced == 1);
+  CHECK(output.err.replaced == 1);
+}
+
+TEST_CASE("output: what was shown before is left out") {
+  const auto after = [](const Cursor& shown, std::size_t max_bytes) {
+    OutputRequest request = at_most(max_bytes);
+    request.shown = shown;
+    return request;
+  };
+  const Snapshot snapshot = carried("one\ntwo\n", "oops\n");
+  const ShownOutput news = collect(snapshot, after({4, 0}, 1000));
+  CHECK(news.text == "two\n[stderr]\noops\n");
+  CHECK(news.cursor().text() == "8:5");
+  CHECK(news.out.left_out == 0);
+  CHECK(collect(snapshot, after({8, 5}, 1000)).text.empty());
+  CHECK(collect(snapshot, after({100, 100}, 1000)).text.empty());
+
+  const std::string out = numbered_lines(2000);
+  const std::uint64_t shown = out.find("1000\n");
+  const ShownStream excerpt = collect(carried(out), after({shown, 0}, 500)).out;
+  CHECK(excerpt.text.starts_with("1000\n1001\n"));
+  CHECK(excerpt.text.ends_with("\n1999\n2000\n"));
+  CHECK(excerpt.next == out.size());
+  REQUIRE(excerpt.rest);
+  CHECK(collect(carried(out), since({*excerpt.rest, 0})).out.text ==
+        out.substr(*excerpt.rest));  // from the first byte that was left out
+  CHECK(without_note(excerpt).size() + excerpt.left_out == out.size() - shown);
+}
+
+TEST_CASE("output: what was not kept is told to a client that was shown the beginning") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6000);
+  for (const std::uint64_t begin : {500U, 1000U, 3000U}) {
+    CAPTURE(begin);
+    OutputRequest request = at_most(10'000);
+    request.shown = {begin, 0};
+    const ShownStream shown = spool.collect(request);
+    CHECK(shown.not_kept == 6000 - std::max<std::uint64_t>(begin, 1000));
+    CHECK(shown.left_out == shown.not_kept);
+    CHECK(shown.text.ends_with("not stored]\n" + std::string(1000, 't')));
+    CHECK(std::count(shown.text.begin(), shown.text.end(), 'h') == (begin < 1000 ? 500 : 0));
+  }
+  OutputRequest request = at_most(10'000);
+  request.shown = {6400, 0};
+  CHECK(spool.collect(request).text == std::string(600, 't'));
+}

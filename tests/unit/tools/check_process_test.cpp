@@ -1,0 +1,90 @@
+#include <doctest/doctest.h>
+
+#include "tools/toolbox.hpp"
+#include "unit/sandbox/world.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+/// A process that has written `out` and `err`, and clients that check it.
+struct Checked {
+  std::string out;
+  std::string err;
+  json order = json::array();
+  std::shared_ptr<tools::ShownCursors> shown = std::make_shared<tools::ShownCursors>();
+  World world{[this](FakeAgent& agent, const wire::Frame& request) {
+    json state = state_of(k_process);
+    state["out"] = {out.size(), out.size(), out.size()};
+    state["err"] = {err.size(), err.size(), err.size()};
+    agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "nothing"}, {"order", order}},
+                 out + err);
+  }};
+
+  mcp::ToolResult check(json arguments = json::object(), const std::string& client = "alice") {
+    arguments.update({{"processId", k_process}, {"rationale", "a test"}});
+    tools::Arguments read(arguments);
+    const mcp::Interruption interruption;
+    mcp::CallContext context{"r1", "local", interruption, {}};
+    context.client = client;
+    const tools::Settings settings;
+    return tools::check_process(settings).call({world.sandbox, settings, read, context, settings.selection, shown});
+  }
+  /// The text after the status.
+  static std::string body_of(const mcp::ToolResult& result) {
+    REQUIRE_FALSE(result.is_error);
+    return result.text.substr(result.text.find("\n\n") + 2);
+  }
+  std::string delivered(const json& arguments = json::object(), const std::string& client = "alice") {
+    const mcp::ToolResult result = check(arguments, client);
+    if (result.on_delivered) {
+      result.on_delivered();
+    }
+    return body_of(result);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("check_process: shows each client only what it was not shown") {
+  Checked process;
+  CHECK(process.delivered() == "(no output)");
+  process.out = "one\n";
+  CHECK(process.delivered() == "one");
+  CHECK(process.delivered() == "No new output. [stdout 0-4 shown before; since: \"0:0\" returns it]");
+  process.err = "oops\n";
+  process.out += "two\n";
+  process.order = {4, 5};
+  CHECK(process.delivered() == "[stdout 0-4 shown before; since: \"0:0\" returns it]\n[stderr]\noops\n[stdout]\ntwo");
+  CHECK(process.delivered() == "No new output. [stdout 0-8, stderr 0-5 shown before; since: \"0:0\" returns it]");
+  CHECK(process.delivered(json::object(), "bob") == "one\n[stderr]\noops\n[stdout]\ntwo");
+}
+
+TEST_CASE("check_process: all and since show what was shown before") {
+  Checked process;
+  process.out = "one\n";
+  CHECK(process.delivered() == "one");
+  CHECK(process.delivered({{"all", true}}) == "one");
+  CHECK(process.delivered({{"since", "0:0"}}) == "one");
+  CHECK(process.delivered({{"since", 2}}) == "e");
+  CHECK(process.delivered({{"tail", 1}}) == "one");
+  CHECK(process.delivered().starts_with("No new output."));
+}
+
+TEST_CASE("check_process: a reply that was not delivered shows nothing") {
+  Checked process;
+  process.out = "one\n";
+  CHECK(Checked::body_of(process.check()) == "one");
+  CHECK(Checked::body_of(process.check()) == "one");
+  CHECK(process.delivered() == "one");
+  CHECK(Checked::body_of(process.check()).starts_with("No new output."));
+}
+
+TEST_CASE("check_process: the last lines and a later part do not count as shown") {
+  Checked process;
+  process.out = "one\ntwo\nthree\n";
+  CHECK(process.delivered({{"tail", 1}}) == "three");
+  CHECK(process.delivered({{"since", "4:0"}}) == "two\nthree");
+  CHECK(process.delivered() == "one\ntwo\nthree");
+}
