@@ -87,7 +87,7 @@ describe('the server and', { concurrency: 4 }, () => {
         assert.equal(result.structuredContent.exitCode, 3);
         assert.equal(result.structuredContent.stdout, 'out\n');
         assert.equal(result.structuredContent.stderr, 'err\n');
-        assert.match(textOf(result), /STDOUT:\nout\n[^]*STDERR:\nerr\n[^]*Exit code: 3/);
+        assert.match(textOf(result), /out\n\[stderr\]\nerr\n[^]*Exit code: 3/);
       });
 
       it('keep quotes, newlines and all of Unicode as they are', async () => {

@@ -29,14 +29,14 @@ void on_both_channels(const std::function<void(Server& server, const Container& 
 TEST_CASE("a command's output and exit code come back in the shapes people know") {
   on_both_channels([](Server& server, const Container&) {
     const json both = server.execute("echo out; echo err >&2; exit 3");
-    CHECK(text_of(both) == "STDOUT:\nout\n\nSTDERR:\nerr\n\nExit code: 3");
+    CHECK(text_of(both) == "out\n[stderr]\nerr\n\nExit code: 3");
     CHECK(both["isError"] == false);
     CHECK(fields_of(both)["stdout"] == "out\n");
     CHECK(fields_of(both)["stderr"] == "err\n");
     CHECK(fields_of(both)["exitCode"] == 3);
     CHECK(text_of(server.execute("true")) == "Exit code: 0 (no output)");
     CHECK(text_of(server.execute("echo hello")) == "hello\n\nExit code: 0");
-    CHECK(text_of(server.execute("echo oops >&2; false")) == "STDERR:\noops\n\nExit code: 1");
+    CHECK(text_of(server.execute("echo oops >&2; false")) == "[stderr]\noops\n\nExit code: 1");
   });
 }
 
@@ -280,7 +280,7 @@ TEST_CASE("output is told as it comes to who asks for progress") {
   const int running = c.server.start_call("execute_command", {{"command", talk}}, {{"progressToken", "run"}});
   hear("run", "one");
   go_on("heard1");
-  hear("run", "STDERR:\ntwo");
+  hear("run", "[stderr]\ntwo");
   go_on("heard2");
   CHECK(fields_of(c.server.receive_answer(running)["result"])["stdout"] == "one\nthree\n");
 
@@ -292,7 +292,7 @@ TEST_CASE("output is told as it comes to who asks for progress") {
                           {{"progressToken", "wait"}});
   last = 0;
   go_on("heard1");
-  hear("wait", "STDERR:\ntwo");  // and not what was there before
+  hear("wait", "[stderr]\ntwo");  // and not what was there before
   go_on("heard2");
   CHECK(fields_of(c.server.receive_answer(waiting)["result"])["happened"] == "exit");
 }
