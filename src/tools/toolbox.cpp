@@ -54,7 +54,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       sandbox::Sandbox& sandbox = resolve(context);
       Arguments arguments(values, aliases);
       const ToolSelection listed = context.may_use ? listed_for(context, settings.selection) : settings.selection;
-      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, shown});
+      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, Clock::now(), shown});
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }

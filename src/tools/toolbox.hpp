@@ -41,9 +41,9 @@ struct ToolCall {
   const Settings& settings;
   Arguments& arguments;
   const mcp::CallContext& context;
-  const ToolSelection& listed;                                             ///< tools that this caller can see
-  std::shared_ptr<ShownCursors> shown = std::make_shared<ShownCursors>();  ///< shared by all calls
+  const ToolSelection& listed;  ///< tools that this caller can see
   Clock::time_point began = Clock::now();
+  std::shared_ptr<ShownCursors> shown = std::make_shared<ShownCursors>();  ///< shared by all calls
 
   /// The sentences of `text` that name only tools which the caller can see.
   [[nodiscard]] std::string hint(std::string_view text) const { return listed.keep_sentences(text); }

@@ -198,7 +198,7 @@ describe('the server and', { concurrency: 4 }, () => {
         assert.equal(answered.structuredContent.stdout, awkwardText);
 
         await session.call('send_input', { processId, input: 'the end', eof: true });
-        const ended = await session.call('check_process', { processId, timeout: 20 });
+        const ended = await session.call('check_process', { processId, timeout: 20, all: true });
         assert.equal(ended.structuredContent.status, 'completed');
         assert.equal(ended.structuredContent.exitCode, 0);
         assert.equal(ended.structuredContent.stdout, `${awkwardText}the end\n`);

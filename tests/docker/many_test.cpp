@@ -45,7 +45,10 @@ TEST_CASE(
   REQUIRE(std::set<std::string>(ids.begin(), ids.end()).size() == k_processes);
 
   const auto printed = call_all(c.server, "check_process", [&](int i) {
-    return json{{"processId", ids[static_cast<std::size_t>(i)]}, {"waitFor", {{"pattern", "^err"}}}, {"timeout", 60}};
+    return json{{"processId", ids[static_cast<std::size_t>(i)]},
+                {"waitFor", {{"pattern", "^err"}}},
+                {"timeout", 60},
+                {"all", true}};
   });
   for (int i = 0; i < k_processes; ++i) {
     const json fields = fields_of(printed[static_cast<std::size_t>(i)]);

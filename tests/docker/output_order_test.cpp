@@ -12,6 +12,12 @@ using namespace dockbridge::test;
 
 namespace {
 
+/// check_process as a client calls it, which shows only what is new.
+std::string check_news(Server& server, const std::string& process, json more = json::object()) {
+  more["all"] = false;
+  return text_of(check(server, process, std::move(more)));
+}
+
 json send_line(Server& server, const std::string& process, const std::string& line) {
   return server.call("send_input", {{"processId", process}, {"input", line}});
 }
@@ -21,8 +27,10 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 /// A process that writes to both streams in turn. It waits for a line of input before each step, so whoever has seen
-/// the output of one step knows that the keeper has read it before the next.
-constexpr const char* k_steps = "echo one; read x; echo two >&2; read x; echo three; read x; echo four >&2; read x";
+/// the output of one step knows that the keeper has read it before the next. The first step comes after the reply to
+/// its start.
+constexpr const char* k_steps =
+    "sleep 1; echo one; read x; echo two >&2; read x; echo three; read x; echo four >&2; read x";
 constexpr const char* k_all_steps = "one\n[stderr]\ntwo\n[stdout]\nthree\n[stderr]\nfour";
 
 /// A client's session with an HTTP server.
@@ -85,12 +93,12 @@ TEST_CASE("order: a process that ran for long and one that was lost keep it") {
     (void)check(c.server, id, {{"waitFor", {{"input", true}}}});
     (void)send_line(c.server, id, "go");
   }
-  CHECK(contains(text_of(check(c.server, id, {{"all", true}})), k_all_steps));
+  CHECK(contains(text_of(check(c.server, id)), k_all_steps));
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
   }
   eventually("it is lost", [&] { return fields_of(check(c.server, id))["status"] == "lost"; });
-  CHECK(contains(text_of(check(c.server, id, {{"all", true}})), k_all_steps));
+  CHECK(contains(text_of(check(c.server, id)), k_all_steps));
   (void)control(c.server, id, "kill");
 }
 
@@ -124,21 +132,21 @@ TEST_CASE("order: 20,000 changes of the stream lose no byte, and the last is in 
 TEST_CASE("check_process: shows only what the client was not shown") {
   Connected c;
   const std::string id = start_in_background(c.server, k_steps);
-  const std::string first = text_of(check(c.server, id, {{"waitFor", {{"input", true}}}}));
+  const std::string first = check_news(c.server, id, {{"waitFor", {{"input", true}}}});
   CAPTURE(first);
   CHECK(contains(first, "one"));
-  const std::string again = text_of(check(c.server, id));
+  const std::string again = check_news(c.server, id);
   CAPTURE(again);
   CHECK(contains(again, "No new output."));
   CHECK(contains(again, "since"));
   CHECK_FALSE(contains(again, "one"));
 
   CHECK(contains(text_of(send_line(c.server, id, "go")), "two"));
-  CHECK(contains(text_of(check(c.server, id)), "No new output."));
+  CHECK(contains(check_news(c.server, id), "No new output."));
   CHECK(contains(text_of(check(c.server, id, {{"since", "0:0"}})), "one\n[stderr]\ntwo"));
   CHECK(contains(text_of(check(c.server, id, {{"tail", 1}})), "one\n[stderr]\ntwo"));
-  CHECK(contains(text_of(check(c.server, id, {{"all", true}})), "one\n[stderr]\ntwo"));
-  CHECK(contains(text_of(check(c.server, id)), "No new output."));
+  CHECK(contains(text_of(check(c.server, id)), "one\n[stderr]\ntwo"));
+  CHECK(contains(check_news(c.server, id), "No new output."));
   (void)control(c.server, id, "kill");
 }
 
@@ -179,9 +187,9 @@ TEST_CASE("check_process: a reply that did not reach its client shows nothing") 
 
 TEST_CASE("check_process: a cancelled call shows nothing") {
   Connected c;
-  const std::string id = start_in_background(c.server, "echo one; read x; echo two; read x");
+  const std::string id = start_in_background(c.server, "sleep 1; echo one; read x; echo two; read x");
   const int cancelled = c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}}}});
   c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", cancelled}}}});
-  CHECK(contains(text_of(check(c.server, id, {{"waitFor", {{"input", true}}}})), "one"));
+  CHECK(contains(check_news(c.server, id, {{"waitFor", {{"input", true}}}}), "one"));
   (void)control(c.server, id, "kill");
 }

@@ -95,7 +95,7 @@ TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   eventually("it is known to be lost", [&] {
     return fields_of(c.server.call("check_process", {{"processId", id}}))["status"] == "lost";
   });
-  const json lost = c.server.call("check_process", {{"processId", id}});
+  const json lost = c.server.call("check_process", {{"processId", id}, {"all", true}});
   CHECK_FALSE(fields_of(lost).contains("exitCode"));
   CHECK(fields_of(lost)["stdout"] == "kept\n");
   CHECK(text_of(lost).find("unknown") != std::string::npos);
@@ -250,7 +250,7 @@ TEST_CASE(
     CHECK(error["code"] == "container_stopped");
     CHECK(fields_of(c.server.execute("echo up"))["stdout"] == "up\n");
     // What had ended before is still on the container's disk.
-    CHECK(fields_of(c.server.call("check_process", {{"processId", old}}))["stdout"] == "kept\n");
+    CHECK(fields_of(c.server.call("check_process", {{"processId", old}, {"all", true}}))["stdout"] == "kept\n");
   }
 }
 

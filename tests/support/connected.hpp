@@ -48,8 +48,10 @@ inline const json& error_of(const json& result) {
   return error;
 }
 
+/// check_process, with the output that was shown before.
 inline json check(Server& server, const std::string& process, json more = json::object()) {
   more["processId"] = process;
+  more.emplace("all", true);
   return server.call("check_process", std::move(more), seconds(60));
 }
 

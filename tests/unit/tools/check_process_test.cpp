@@ -29,7 +29,8 @@ struct Checked {
     mcp::CallContext context{"r1", "local", interruption, {}};
     context.client = client;
     const tools::Settings settings;
-    return tools::check_process(settings).call({world.sandbox, settings, read, context, settings.selection, shown});
+    return tools::check_process(settings).call(
+        {world.sandbox, settings, read, context, settings.selection, Clock::now(), shown});
   }
   /// The text after the status.
   static std::string body_of(const mcp::ToolResult& result) {
