@@ -16,16 +16,18 @@ void set(std::uint64_t& field, std::uint64_t value) {
 }  // namespace
 
 void OrderPage::note(std::uint64_t out, std::uint64_t err) {
-  if (m_count > 0) {
-    if (wire::OrderMark& last = m_marks[slot(m_count - 1)]; last.out == out) {
+  // Read once: another process may change it, and the slot must not depend on two values of it.
+  const std::uint64_t count = std::atomic_ref<std::uint64_t>(m_count).load(std::memory_order_relaxed);
+  if (count > 0) {
+    if (wire::OrderMark& last = m_marks[slot(count - 1)]; last.out == out) {
       set(last.err, err);  // no stdout in between: the same run
       return;
     }
   }
-  wire::OrderMark& next = m_marks[slot(m_count)];
+  wire::OrderMark& next = m_marks[slot(count)];
   set(next.out, out);
   set(next.err, err);
-  set(m_count, m_count + 1);
+  set(m_count, count + 1);
 }
 
 wire::WriteOrder OrderPage::marks() const {
