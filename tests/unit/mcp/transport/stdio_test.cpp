@@ -146,5 +146,7 @@ TEST_CASE("stdio: a call that arrives after the stop is refused with the reason"
   client.gate.wait_for_arrivals(1);
   client.stop();
   client.send(call("late", "echo"));
-  CHECK(client.next()["result"]["structuredContent"]["error"]["code"] == "server_stopping");
+  const json answer = client.next();
+  CAPTURE(answer.dump());
+  CHECK(answer["result"]["_meta"][k_meta_result]["error"] == "server_stopping");
 }
