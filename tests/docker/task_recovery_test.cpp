@@ -63,7 +63,7 @@ TEST_CASE("tasks: a task of 2025-11-25 outlives kill -9 of the server") {
     Server first({"-c", container.name()});
     first.initialize();
     id = start_task(first, k_gated);
-    eventually("the command runs", [&] { return !container.pids_of("sleep").empty(); });
+    eventually("the command runs", [&] { return !container.pids_of("tmp/go").empty(); });
     kill_server(first);
   }
   Server second({"-c", container.name()});
