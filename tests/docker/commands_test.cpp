@@ -48,7 +48,7 @@ TEST_CASE("every exit code and every signal is exact") {
     const json killed = server.execute("kill -KILL $$");
     CHECK(fields_of(killed)["signal"] == "SIGKILL");
     CHECK_FALSE(fields_of(killed).contains("exitCode"));
-    CHECK(text_of(killed) == "Killed by signal 9 (SIGKILL)");
+    CHECK(text_of(killed) == "Killed by signal 9 (SIGKILL) (no output)");
     CHECK(fields_of(server.execute("kill -TERM $$"))["signal"] == "SIGTERM");
     CHECK(fields_of(server.execute("bash -c 'kill -SEGV $$'; exit $?"))["exitCode"] == 139);
   });
@@ -364,12 +364,93 @@ TEST_CASE("something left running in the background does not hold up the reply a
   });
 }
 
-TEST_CASE("unknown arguments are ignored with a note") {
+TEST_CASE("commands: an unknown argument is an error, and the command is not run") {
   on_both_channels([](Server& server, const Container&) {
-    const json result = server.execute("echo hi", {{"colour", "blue"}});
-    CHECK(result["isError"] == false);
-    CHECK(text_of(result).find("colour") != std::string::npos);
+    const json result = server.execute("touch /tmp/ran", {{"timeot", 5}});
+    CHECK(text_of(result) == "Error: Unknown argument: timeot\nDid you mean timeout?");
+    CHECK(error_of(result)["code"] == "bad_arguments");
+    CHECK(fields_of(server.execute("ls /tmp/ran"))["exitCode"] == 2);
   });
+}
+
+TEST_CASE("commands: names that other clients' tools use are accepted") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.call("execute_command", {{"cmd", "pwd"}, {"workdir", "/tmp"}, {"description", "x"}});
+    CHECK(text_of(result) == "/tmp\n\nExit code: 0");
+  });
+}
+
+TEST_CASE("commands: timeout moves a command that prints to the background, in seconds or milliseconds") {
+  on_both_channels([](Server& server, const Container&) {
+    const std::string talks = "while :; do echo tick; sleep 0.1; done";
+    const json in_seconds = server.execute(talks, {{"timeout", 1}});
+    CHECK(fields_of(in_seconds)["status"] == "running");
+    CHECK(text_of(in_seconds).find("is still running after 1 s. check_process waits for it.") != std::string::npos);
+    CHECK(text_of(in_seconds).find("milliseconds") == std::string::npos);
+    const json in_ms = server.execute(talks, {{"timeout", 1200}});
+    CHECK(fields_of(in_ms)["status"] == "running");
+    CHECK(text_of(in_ms).find("Note: timeout was read as milliseconds (1.2 s)") != std::string::npos);
+    for (const json& started : {in_seconds, in_ms}) {
+      control(server, fields_of(started)["processId"], "kill");
+    }
+  });
+}
+
+TEST_CASE("commands: ~ is the home of the user that the command runs as") {
+  on_both_channels([](Server& server, const Container&) {
+    CHECK(fields_of(server.execute("pwd", {{"cwd", "~"}}))["stdout"] == "/root\n");
+    CHECK(fields_of(server.execute("pwd", {{"cwd", "~"}, {"user", "games"}}))["stdout"] == "/usr/games\n");
+    CHECK(server.call("file_write", {{"filePath", "~/note"}, {"content", "x"}})["isError"] == false);
+    CHECK(fields_of(server.execute("cat ~/note"))["stdout"] == "x");
+  });
+}
+
+TEST_CASE("commands: an empty stdin is /dev/null") {
+  on_both_channels([](Server& server, const Container&) {
+    CHECK(fields_of(server.execute("readlink /proc/self/fd/0; cat", {{"stdin", ""}}))["stdout"] == "/dev/null\n");
+  });
+}
+
+TEST_CASE("commands: a command that reads standard input silently gets a hint") {
+  on_both_channels([](Server& server, const Container&) {
+    const json result = server.execute("grep needle");
+    CHECK(
+        text_of(result).ends_with("waits for input. send_input answers it. Search tools read standard input if no "
+                                  "path is given."));
+    control(server, fields_of(result)["processId"], "kill");
+  });
+}
+
+TEST_CASE("commands: by default a reply has text and facts, but no fields") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name()}, {{"DOCKBRIDGE_STRUCTURED", "off"}});
+  server.initialize();
+  const json result = server.execute("echo hi; exit 3");
+  CHECK_FALSE(result.contains("structuredContent"));
+  CHECK(text_of(result) == "hi\n\nExit code: 3");
+  const json& facts = result["_meta"]["dockbridge/result"];
+  CHECK(facts["exitCode"] == 3);
+  CHECK(facts["status"] == "completed");
+  CHECK(facts["cursor"] == "3:0");
+  CHECK(facts.dump().size() <= 500);
+  const int id = server.start_call("execute_command", {{"command", "echo hi"}}, {{"dockbridge/structured", true}});
+  CHECK(server.receive_answer(id)["result"]["structuredContent"]["stdout"] == "hi\n");
+  for (const json& tool : server.request("tools/list")["result"]["tools"]) {
+    CHECK_FALSE(tool.contains("outputSchema"));
+  }
+}
+
+TEST_CASE("commands: replies of a server with few tools name no other") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  Server server({"-c", container.name(), "--tools", "execute_command,file_read"});
+  server.initialize();
+  const json running = server.execute("sleep 60", {{"timeout", 0.2}});
+  CHECK(text_of(running).find("check_process") == std::string::npos);
+  CHECK(text_of(server.execute("seq 100000")).find("check_process") == std::string::npos);
+  const json missing = server.call("file_read", {{"filePath", "/no/such"}});
+  CHECK(error_of(missing)["code"] == "no_such_file");
+  CHECK(text_of(missing).find("file_ls") == std::string::npos);
+  CHECK(server.request("tools/call", {{"name", "check_process"}})["error"]["code"] == -32602);
 }
 
 TEST_CASE("a maximum run time ends the whole tree") {

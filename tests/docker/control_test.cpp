@@ -34,7 +34,7 @@ TEST_CASE("a process is paused and resumed, with everything it started") {
   const auto before = fields_of(check(c.server, id))["stdoutBytes"];
   const json later = check(c.server, id, {{"timeout", 1}});
   CHECK(fields_of(later)["stdoutBytes"] == before);
-  CHECK(text_of(later).find("Paused") != std::string::npos);
+  CHECK(text_of(later).find("is paused.") != std::string::npos);
   const json resumed = control(c.server, id, "resume");
   CHECK(fields_of(resumed)["paused"] == false);
   const json grown = check(c.server, id, {{"since", fields_of(later)["cursor"]}, {"waitFor", {{"pattern", "tick"}}}});

@@ -38,7 +38,7 @@ TEST_CASE("a command that prints more than its limit is ended, and what it print
   const json result = c.server.execute("trap '' TERM PIPE; while :; do echo line; done", {{"outputLimit", 100000}});
   CHECK(fields_of(result)["cause"] == "output");
   CHECK(fields_of(result)["stdoutBytes"].get<int>() > 100000);
-  CHECK(text_of(result).find("more than its limit") != std::string::npos);
+  CHECK(text_of(result).find("output limit exceeded") != std::string::npos);
   CHECK(fields_of(c.server.execute("seq 100", {{"outputLimit", 100000}}))["exitCode"] == 0);
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("when the container runs out of memory the hog goes, the reason is tol
   CAPTURE(shell.dump());
   CHECK(fields_of(shell)["exitCode"] == 137);
   CHECK(fields_of(shell)["cause"] == "memory");
-  CHECK(text_of(shell).find("ran out of memory") != std::string::npos);
+  CHECK(text_of(shell).find("out of memory") != std::string::npos);
   const json itself = c.server.execute("exec python3 -c 'x = bytearray(500_000_000)'");
   CHECK(fields_of(itself)["signal"] == "SIGKILL");
   CHECK(fields_of(itself)["cause"] == "memory");

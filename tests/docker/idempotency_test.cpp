@@ -289,8 +289,8 @@ TEST_CASE("keys behind input that was taken in part are not pressed, also when i
   const std::size_t accepted = fields_of(part)["accepted"];
   CHECK(accepted > 0);
   CHECK(accepted < 2'000'000);
-  CHECK(text_of(part).find(fmt::format("only {} of 2000000 bytes were taken", accepted)) != std::string::npos);
-  CHECK(text_of(part).find("send the rest later") != std::string::npos);
+  CHECK(text_of(part).find(fmt::format("only {} of 2000000 bytes were accepted", accepted)) != std::string::npos);
+  CHECK(text_of(part).find("Send the rest later") != std::string::npos);
   CHECK(fields_of(part)["status"] == "running");
 
   Mortal second(container);

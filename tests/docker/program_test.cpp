@@ -17,7 +17,8 @@ TEST_CASE("dockbridge call prints the result and its exit status tells success")
   CHECK(good.out == "only once\n\nExit code: 0\n");
   CHECK(good.err.find("running for") != std::string::npos);
   CHECK(good.err.find("only once") == std::string::npos);
-  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 1);
+  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 0);  // no rationale is asked for
+  CHECK(call("execute_command", "{}").exit_code == 1);
   CHECK(call("no_such_tool", "{}").exit_code == 2);
   CHECK(call("execute_command", "not json").exit_code == 2);
 }

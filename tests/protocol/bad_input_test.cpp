@@ -194,10 +194,11 @@ TEST_CASE("bad tool arguments are a result that names the argument") {
   names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", {{"A", 1}}}}), "env");
   names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"env", "A=B"}}), "env");
   names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxWaitTime", -1}}), "maxWaitTime");
-  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxWaitTime", "20"}}), "maxWaitTime");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxWaitTime", "20 s"}}), "maxWaitTime");
+  names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"timeot", 5}}), "timeout");
   names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"background", "yes"}}), "background");
   names(complaint("execute_command", {{"command", "a"}, {"rationale", "x"}, {"maxOutput", 1.5}}), "maxOutput");
-  names(complaint("check_process", {{"rationale", "x"}, {"since", "12"}}), "since");
+  names(complaint("check_process", {{"rationale", "x"}, {"since", "12:"}}), "since");
   names(complaint("check_process", {{"rationale", "x"}, {"tail", 0}}), "tail");
   names(complaint("send_input", {{"rationale", "x"}, {"input", "a"}}), "processId");
 }

@@ -49,9 +49,6 @@ TEST_CASE("tools/list needs no engine and no params") {
     names.push_back(tool["name"]);
     CHECK(tool["inputSchema"]["type"] == "object");
     CHECK(tool["outputSchema"]["type"] == "object");
-    for (const char* hint : {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}) {
-      CHECK(tool["annotations"].contains(hint));
-    }
     CHECK(tool["inputSchema"]["properties"].contains("rationale"));
   }
   CHECK(names == std::vector<std::string>{"execute_command", "check_process", "send_input", "control_process",

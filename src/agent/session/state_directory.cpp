@@ -236,10 +236,10 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
 
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
-    return is_expired(process) ? fail("process_expired", "process " + process + " ended a while ago and has expired",
-                                      "Run the command again; --retention-age and its like make the server keep more")
-                               : fail("no_such_process", "there is no process " + process,
-                                      "check_process without a processId lists those that can be read");
+    return is_expired(process) ? fail("process_expired", "Process expired: " + process,
+                                      "Run the command again. The option --retention-age keeps processes longer")
+                               : fail("no_such_process", "Process not found: " + process,
+                                      "check_process without a processId lists the processes");
   }
   return read_regular_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
     return find_record(journal, process);
