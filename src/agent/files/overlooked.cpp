@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "agent/files/find_text.hpp"
@@ -321,6 +322,64 @@ std::string_view start_of_run(std::string_view run, std::string_view like) {
   return run;
 }
 
+/// Whether blanks at the end of the wanted text are missing in the file because a word continues there, or line breaks
+/// because the line does. Then the two differ in more than blanks.
+bool is_continued(std::string_view in_file, std::string_view in_wanted, bool is_edge_of_file) {
+  return !is_edge_of_file &&
+         ((in_file.empty() && !in_wanted.empty()) || (line_breaks(in_file) == 0 && line_breaks(in_wanted) > 0));
+}
+
+/// The places in a text that are equal to the wanted text when both are folded, and that begin and end where it does.
+/// Takes linear time. Borrows the texts.
+class Places {
+ public:
+  Places(std::string_view text, std::string folded, std::string_view wanted, const std::string& folded_wanted)
+      : m_folded(std::move(folded)), m_wanted(folded_wanted), m_begin(text), m_end(text), m_size(text.size()) {
+    Walk walk(wanted);
+    m_run_before = walk.run();
+    while (!walk.at_end()) {
+      walk.next();
+    }
+    m_run_after = walk.run();
+  }
+
+  /// Moves to the next place. Places that were returned do not overlap.
+  bool next() {
+    for (; (m_from = find_text(m_folded, m_wanted, m_from)) != std::string_view::npos;) {
+      for (; m_begun < m_from; ++m_begun) {
+        m_begin.next();
+      }
+      for (; m_ended < m_from + m_wanted.size(); ++m_ended) {
+        m_end.next();
+      }
+      const bool fits = !is_continued(m_begin.run(), m_run_before, m_begin.run().size() == m_begin.at()) &&
+                        !is_continued(m_end.run(), m_run_after, m_end.at() == m_size);
+      // Starting a search costs the length of the wanted text, so overlapping places are tried only a few times.
+      m_from += fits || ++m_misfits > k_most_counted_places ? m_wanted.size() : 1;
+      if (fits) {
+        return true;
+      }
+    }
+    m_from = m_folded.size();
+    return false;
+  }
+  /// At the first visible character of the place.
+  [[nodiscard]] const Walk& begin() const { return m_begin; }
+
+ private:
+  std::string m_folded;
+  std::string_view m_wanted;  // folded
+  Walk m_begin;
+  Walk m_end;  // behind the place
+  std::size_t m_size;
+  std::string_view m_run_before;
+  std::string_view m_run_after;
+  std::size_t m_from = 0;
+  std::size_t m_begun = 0;
+  std::size_t m_ended = 0;
+  std::size_t m_misfits = 0;
+};
+
 }  // namespace
 
 void fold_into(std::string& out, std::string_view text) {
@@ -355,15 +414,11 @@ std::optional<Overlooked> find_overlooked(std::string_view text, std::string_vie
   if (folded_wanted.empty()) {
     return std::nullopt;
   }
-  const std::string folded = fold(text);
-  const std::size_t place = find_text(folded, folded_wanted);
-  if (place == std::string_view::npos) {
+  Places places(text, fold(text), wanted, folded_wanted);
+  if (!places.next()) {
     return std::nullopt;
   }
-  Walk in_file(text);
-  for (std::size_t i = 0; i < place; ++i) {
-    in_file.next();
-  }
+  Walk in_file = places.begin();
   Walk in_wanted(wanted);
   Overlooked found{in_file.at(), in_file.at(), 1, {}, 0, {}};
   Differences differences;
@@ -381,11 +436,8 @@ std::optional<Overlooked> find_overlooked(std::string_view text, std::string_vie
     differences.compare_runs(in_file.run(), in_wanted.run(), found.end, false);
   }
   differences.compare_end(start_of_run(in_file.run(), in_wanted.run()), in_wanted.run(), found.end);
-  for (std::size_t at = place; found.places < k_most_counted_places; ++found.places) {
-    at = find_text(folded, folded_wanted, at + folded_wanted.size());
-    if (at == std::string_view::npos) {
-      break;
-    }
+  while (found.places < k_most_counted_places && places.next()) {
+    ++found.places;
   }
   found.kinds = differences.kinds();
   found.first_at = differences.first_at();

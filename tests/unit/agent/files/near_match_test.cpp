@@ -74,6 +74,28 @@ TEST_CASE("what stands around the text in the file is no difference") {
   CHECK(lines.find("only in tabs against spaces (line 2:") != std::string::npos);
 }
 
+TEST_CASE("near match: a word that continues is not a difference in line breaks") {
+  const auto is_only_in = [](const std::string& text, const std::string& wanted) {
+    return explain_no_match(text, wanted).find("from it only in") != std::string::npos;
+  };
+  CHECK(!is_only_in("a = 1\nb = 22\n", "b = 2\n"));
+  CHECK(!is_only_in("b = 22", "b = 2\n"));
+  CHECK(!is_only_in("b = 22", "b = 2 "));
+  CHECK(!is_only_in("b = 2 + c\n", "b = 2\n"));
+  CHECK(!is_only_in("a\nbb = 2\n", "\nb = 2\n"));
+  CHECK(!is_only_in("a b = 2\n", "\nb = 2\n"));
+  says("a = 1\nb = 22\n", "b = 2\n", "\n     2: b = 22");
+  // At the edges of the file a line break is all that is missing.
+  says("b = 2", "b = 2\n", "line 1 differs from it only in line breaks");
+  says("b = 2\n", "\nb = 2\n", "line 1 differs from it only in line breaks");
+  // The first place that fits is found behind those that do not, and these are not counted.
+  says("b = 22\nx222\n22", "\n22\n", "line 3 differs from it only in line breaks");
+  says("222", "22\n", "line 1 differs from it only in line breaks");
+  const std::string told = explain_no_match("b = 22\nb  = 2\nb = 22\n", "b = 2\n");
+  CHECK(told.find("line 2 differs") != std::string::npos);
+  CHECK(told.find("other place") == std::string::npos);
+}
+
 TEST_CASE("the lines that come nearest are shown with their numbers") {
   says("first\n\tif x:\n\t\treturn\nlast\n", "    if x:\n        return", "\n     2: \\tif x:\n     3: \\t\\treturn");
   says("a b\na b\na b\n", "a  b", "line 1 differs from it only in spaces between words");
