@@ -24,7 +24,7 @@ readonly k_pull_seconds=900         # an unreachable registry fails far sooner; 
 
 k_build_packages=(g++ cmake ninja-build git pkg-config libcurl4-openssl-dev nlohmann-json3-dev libboost-dev
   libboost-filesystem-dev libfmt-dev libcli11-dev libexpected-dev doctest-dev
-  libre2-dev libvterm-dev libxxhash-dev libcpp-httplib-dev libssl-dev)
+  libre2-dev libstb-dev libvterm-dev libxxhash-dev libcpp-httplib-dev libssl-dev)
 readonly k_build_packages
 
 say() { printf 'dockbridge: %s\n' "$*" >&2; }

@@ -7,6 +7,7 @@
 #include "sandbox/answer_fields.hpp"
 #include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
+#include "util/json_text.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 #include "wire/file_names.hpp"
@@ -24,6 +25,8 @@ constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
 /// A content up to this size travels in one message.
 constexpr std::size_t k_most_at_once = 16ULL * 1024 * 1024;
 constexpr int k_grep_depth = 8;
+constexpr int k_list_depth = 8;
+constexpr std::uint64_t k_max_image_side = std::uint64_t{1} << 24U;
 constexpr std::size_t k_max_shown_path = 500;
 constexpr std::size_t k_max_shown_revision = 40;
 constexpr std::size_t k_max_type_bytes = 200;
@@ -61,6 +64,10 @@ ReadFile read_file_from(wire::Frame& frame) {
   if (kind == "image") {
     file.kind = FileKind::image;
     file.type = word_in(head, "type", {wire::k_image_types.begin(), wire::k_image_types.end()});
+    if (head.contains("width")) {
+      file.width = number_in(head, "width", k_max_image_side);
+      file.height = number_in(head, "height", k_max_image_side);
+    }
     return file;
   }
   if (kind == "binary") {
@@ -82,8 +89,14 @@ ReadFile read_file_from(wire::Frame& frame) {
   return file;
 }
 
-ChangedFile changed_file_from(const wire::Frame& frame) {
+ScaledImage scaled_image_from(wire::Frame& frame) {
   const json& head = frame.head;
+  return {word_in(head, "type", {"image/png", "image/jpeg"}), name_in(head, "revision", wire::is_revision),
+          number_in(head, "width", k_max_image_side), number_in(head, "height", k_max_image_side),
+          std::move(frame.body)};
+}
+
+ChangedFile change_from(const json& head) {
   ChangedFile file;
   file.path = text_in(head, "path");
   file.revision = name_in(head, "revision", wire::is_revision);
@@ -98,10 +111,32 @@ ChangedFile changed_file_from(const wire::Frame& frame) {
   file.removed = number_in(head, "removed");
   file.was_stale = flag_in(head, "stale");
   file.notes = notes_in(head, "notes");
-  const std::size_t diff_bytes = number_in(head, "diffBytes", frame.body.size());
+  return file;
+}
+
+ChangedFile changed_file_from(const wire::Frame& frame) {
+  ChangedFile file = change_from(frame.head);
+  const std::size_t diff_bytes = number_in(frame.head, "diffBytes", frame.body.size());
   file.diff = frame.body.substr(0, diff_bytes);
   file.stale_changes = frame.body.substr(diff_bytes);
   return file;
+}
+
+std::vector<ChangedFile> changed_files_from(const wire::Frame& frame, std::size_t max) {
+  const std::size_t list_bytes = number_in(frame.head, "listBytes", frame.body.size());
+  const auto list = wire::parse_bounded(std::string_view(frame.body).substr(0, list_bytes), k_list_depth);
+  if (!list || !list->at("changes").is_array() || list->at("changes").size() > max) {
+    throw BadAnswer("list");
+  }
+  std::vector<ChangedFile> files;
+  std::size_t at = list_bytes;
+  for (const json& entry : list->at("changes")) {
+    files.push_back(change_from(entry));
+    const std::size_t diff_bytes = number_in(entry, "diffBytes", frame.body.size() - at);
+    files.back().diff = frame.body.substr(at, diff_bytes);
+    at += diff_bytes;
+  }
+  return files;
 }
 
 SearchTotals totals_from(const json& head) {
@@ -189,6 +224,7 @@ Result<ReadFile> Files::read(const ReadRequest& request, const CallLimit& limit)
                      {"owner", request.owner},
                      {"offset", request.offset},
                      {"limit", request.limit},
+                     {"column", request.column},
                      {"maxLine", request.max_line_characters},
                      {"maxBytes", request.max_bytes}},
                     {}, k_patience, Repeat::once, limit);
@@ -212,6 +248,9 @@ json Files::change_head(const char* operation, const ChangeRequest& request) con
   json head = {{"op", operation}, {"path", request.path}, {"owner", request.owner}};
   if (request.expected_revision) {
     head["expected"] = *request.expected_revision;
+  }
+  if (request.match_is_enough) {
+    head["matchIsEnough"] = true;
   }
   return head;
 }
@@ -237,7 +276,7 @@ std::string Files::revision_hint(const ChangeRequest& request) {
     return "; its revision before the change was " + printable_line(*request.expected_revision, k_max_shown_revision);
   }
   const std::string seen = m_revisions.find(request.owner, request.path);
-  return seen.empty() ? "" : "; the last revision you saw was " + printable_line(seen, k_max_shown_revision);
+  return seen.empty() ? "" : "; the last revision you saw was " + seen.substr(0, wire::k_short_digits);
 }
 
 json Files::write_head(const ChangeRequest& request, const NewContent& content) const {
@@ -275,6 +314,44 @@ Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<
     body += edit.old_text + edit.new_text;
   }
   return change(request, std::move(head), body, limit);
+}
+
+Result<std::vector<ChangedFile>> Files::edit_all(const EditSet& set, const CallLimit& limit) {
+  json list = {{"files", json::array()}};
+  std::string texts;
+  for (const FileEdits& file : set.files) {
+    json entry = {{"path", file.path}, {"edits", json::array()}};
+    if (file.expected_revision) {
+      entry["expected"] = *file.expected_revision;
+    }
+    for (const TextEdit& edit : file.edits) {
+      entry["edits"].push_back({edit.old_text.size(), edit.new_text.size(), edit.replace_all});
+      texts += edit.old_text + edit.new_text;
+    }
+    list["files"].push_back(std::move(entry));
+  }
+  std::string body = json_text(list);
+  const json head = {{"op", "file.edit_set"},    {"owner", set.owner},
+                     {"listBytes", body.size()}, {"matchIsEnough", set.match_is_enough},
+                     {"preview", set.preview},   {"replacement", set.is_replacement}};
+  body += texts;
+  const auto answer = ask(head, body, k_patience, set.preview ? Repeat::once : Repeat::never,
+                          set.preview ? limit : limit.without_stop());
+  const auto read = [&](const wire::Frame& frame) { return changed_files_from(frame, set.files.size()); };
+  auto changed = answer ? believed(understood(*answer, read)) : fail(answer.error());
+  if (!changed && !set.preview && (changed.error().outcome_unknown || changed.error().code == "worker_gone")) {
+    Error error = changed.error();
+    error.outcome_unknown = true;
+    return fail(error.with_effect("all files may have been changed, or none", "Read one of the files to check"));
+  }
+  return changed;
+}
+
+Result<ScaledImage> Files::scaled_image(const std::string& path, const std::string& owner, std::uint32_t max_side,
+                                        const CallLimit& limit) {
+  auto answer = ask({{"op", "file.image"}, {"path", path}, {"owner", owner}, {"maxSide", max_side}}, {}, k_patience,
+                    Repeat::once, limit);
+  return answer ? believed(understood(*answer, scaled_image_from)) : fail(answer.error());
 }
 
 Result<ChangedFile> Files::undo(const ChangeRequest& request, const std::string& change_id, const CallLimit& limit) {

@@ -22,6 +22,7 @@ struct ReadRequest {
   std::string owner;        ///< who has seen the file then
   std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
   std::size_t limit = 2000;
+  std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `max_bytes` only
   std::size_t max_line_characters = 2000;
   std::size_t max_bytes = 96ULL * 1024;
 };
@@ -36,6 +37,10 @@ struct ReadFile {
   std::int64_t modified_at_ms = 0;
   FileKind kind = FileKind::text;
   std::string type;  ///< of an image: its MIME type; of a binary: what people call it
+
+  // Of an image, as it is to be shown; 0 if unknown.
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
 
   // Of text.
   std::string text;  ///< every line ended by "\n"
@@ -58,11 +63,21 @@ struct WholeFile {
   std::string bytes;
 };
 
+/// An image that was scaled down.
+struct ScaledImage {
+  std::string type;      ///< MIME type
+  std::string revision;  ///< of the file
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
+  std::string bytes;
+};
+
 /// Whose change it is, and what they think the file holds.
 struct ChangeRequest {
   std::string path;
   std::string owner;
-  std::optional<std::string> expected_revision;  ///< none: what the owner saw there last
+  std::optional<std::string> expected_revision;  ///< or its start; none: what the owner saw there last
+  bool match_is_enough = false;                  ///< an exact and unique match stands for having read the file
 };
 
 struct NewContent {
@@ -76,6 +91,22 @@ struct TextEdit {
   std::string old_text;
   std::string new_text;
   bool replace_all = false;
+};
+
+/// The edits of one file of several.
+struct FileEdits {
+  std::string path;
+  std::vector<TextEdit> edits;
+  std::optional<std::string> expected_revision{};  ///< as in ChangeRequest
+};
+
+/// Edits of several files, which are made all or none.
+struct EditSet {
+  std::string owner;
+  std::vector<FileEdits> files;
+  bool match_is_enough = false;  ///< as in ChangeRequest
+  bool preview = false;          ///< changes nothing
+  bool is_replacement = false;   ///< leaves out files without a match; a preview counts as having read them
 };
 
 struct ChangedFile {
@@ -190,6 +221,9 @@ class Files {
   /// Returns the bytes unchanged, and marks the file as read by `owner`. Error `too_large` beyond `max_bytes`.
   Result<WholeFile> whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
                           const CallLimit& limit);
+  /// The image with at most `max_side` pixels on its longer side. Marks the file as read by `owner`.
+  Result<ScaledImage> scaled_image(const std::string& path, const std::string& owner, std::uint32_t max_side,
+                                   const CallLimit& limit);
   /// Waits until the file is not as it was at `modified_at_ms` (0: there was none) any more. False: the time is up.
   Result<bool> await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
                             const CallLimit& limit);
@@ -197,6 +231,8 @@ class Files {
   Result<ChangedFile> write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit = {});
   Result<ChangedFile> edit(const ChangeRequest& request, const std::vector<TextEdit>& edits,
                            const CallLimit& limit = {});
+  /// The changed files in their order. A preview has the changes that would be made.
+  Result<std::vector<ChangedFile>> edit_all(const EditSet& set, const CallLimit& limit = {});
   /// Brings back what was there before a change; empty: before the newest one.
   Result<ChangedFile> undo(const ChangeRequest& request, const std::string& change, const CallLimit& limit = {});
 

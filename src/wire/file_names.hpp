@@ -13,6 +13,8 @@ namespace dockbridge::wire {
 inline constexpr std::size_t k_revision_length = 32;
 inline constexpr std::string_view k_change_prefix = "change_";
 inline constexpr std::size_t k_change_digits = 16;
+/// Files that one request may change together.
+inline constexpr std::size_t k_max_set_files = 500;
 /// Image types that clients can show.
 inline constexpr std::array<std::string_view, 4> k_image_types = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 
@@ -25,10 +27,26 @@ inline bool is_revision(std::string_view text) {
   return text.size() == k_revision_length && is_lower_hex(text);
 }
 
+/// Digits of a revision that a client has to give to name it, and that replies show.
+inline constexpr std::size_t k_short_digits = 8;
+
+/// Whether the text is a revision, or at least its first 8 digits.
+inline bool is_revision_start(std::string_view text) {
+  return text.size() >= k_short_digits && text.size() <= k_revision_length && is_lower_hex(text);
+}
+
 /// Whether the text is "change_" and 16 lower-case hexadecimal digits.
 inline bool is_change_id(std::string_view text) {
   return text.size() == k_change_prefix.size() + k_change_digits && text.starts_with(k_change_prefix) &&
          is_lower_hex(text.substr(k_change_prefix.size()));
+}
+
+/// Whether the text is at least 8 of the digits of a change id, with or without "change_".
+inline bool is_change_start(std::string_view text) {
+  if (text.starts_with(k_change_prefix)) {
+    text.remove_prefix(k_change_prefix.size());
+  }
+  return text.size() >= k_short_digits && text.size() <= k_change_digits && is_lower_hex(text);
 }
 
 inline bool is_image_type(std::string_view text) {

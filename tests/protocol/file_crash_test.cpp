@@ -67,14 +67,14 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Kills it at its n-th stop at the border of a system call since it began to wait for a request. False: it ended
-  /// before that.
-  bool kill_at(int stop) {
+  /// Kills it at its n-th stop at the border of a system call since it began to wait for a request, or with
+  /// `from_start` since it was executed. False: it ended before that.
+  bool kill_at(int stop, bool from_start = false) {
     int status = 0;
     REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
     REQUIRE(WIFSTOPPED(status));  // it has been executed
     ::ptrace(PTRACE_SETOPTIONS, m_pid, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-    for (bool serves = false; stop > 0; stop -= serves ? 1 : 0) {
+    for (bool serves = from_start; stop > 0; stop -= serves ? 1 : 0) {
       REQUIRE(::ptrace(PTRACE_SYSCALL, m_pid, nullptr, nullptr) == 0);
       REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
       if (WIFEXITED(status)) {
@@ -144,7 +144,8 @@ struct World {
     return wire::encode(head, body);
   }
   [[nodiscard]] wire::Frame read() const {
-    return ask({{"op", "file.read"}, {"offset", 0}, {"limit", 1}, {"maxLine", 2000}, {"maxBytes", 10'000}});
+    return ask(
+        {{"op", "file.read"}, {"offset", 0}, {"limit", 1}, {"column", 0}, {"maxLine", 2000}, {"maxBytes", 10'000}});
   }
 };
 
@@ -279,5 +280,102 @@ TEST_CASE("a content in pieces that is killed at any system call leaves the old 
                      {k_old, k_new},
                      in_place,
                      {k_new.substr(0, 5000), k_new.substr(5000)}});
+  }
+}
+
+namespace {
+
+/// Three files that are edited together: two in one directory, and one with two names, which is written in place.
+struct SetWorld : World {
+  SetWorld() {
+    fs::create_directory(work / "other");
+    std::string requests;
+    for (const std::string& name : names) {
+      std::ofstream(work / name, std::ios::binary) << k_old;
+      const json head = {{"op", "file.read"}, {"offset", 0},        {"limit", 1},     {"column", 0},
+                         {"maxLine", 2000},   {"maxBytes", 10'000}, {"owner", "ann"}, {"path", (work / name).string()}};
+      requests += wire::encode(head, "");
+    }
+    fs::create_hard_link(work / names.back(), work / "other name");
+    Worker worker(state.path(), requests, false);
+    worker.wait_for_end();
+  }
+  [[nodiscard]] std::string edit_request() const {
+    json list = {{"files", json::array()}};
+    std::string texts;
+    for (const std::string& name : names) {
+      list["files"].push_back({{"path", (work / name).string()}, {"edits", {{3, 2, false}}}});
+      texts += "oldnw";
+    }
+    return request(
+        {{"op", "file.edit_set"}, {"listBytes", list.dump().size()}, {"preview", false}, {"replacement", false}},
+        list.dump() + texts);
+  }
+  /// "o" for a file with the old content, "n" for the new one, "?" for anything else.
+  [[nodiscard]] std::string contents() const {
+    const std::string edited = "the nw content\n" + k_old.substr(k_old.find('\n') + 1);
+    std::string told;
+    for (const std::string& name : names) {
+      std::ifstream file(work / name, std::ios::binary);
+      std::ostringstream text;
+      text << file.rdbuf();
+      told += text.str() == k_old ? "o" : text.str() == edited ? "n" : "?";
+    }
+    return told;
+  }
+  [[nodiscard]] bool is_tidy() const {
+    return count_names(work.path(), ".dockbridge-") == 0 && count_names(work / "other", ".dockbridge-") == 0 &&
+           count_names(state.path(), "writing_") == 0;
+  }
+  /// As the next session does.
+  void recover() const { (void)ask({{"op", "file.abandon"}}); }
+
+  const std::vector<std::string> names = {"first", "other/second", "third"};
+};
+
+}  // namespace
+
+TEST_CASE("crash: a set of edits that is killed at any system call changes all files or none") {
+  std::set<std::string> before;  // the recovery
+  std::set<std::string> after;
+  int moment = 1;
+  int halfway = 0;
+  for (bool killed = true; killed; ++moment) {
+    CAPTURE(moment);
+    const SetWorld world;
+    {
+      Worker worker(world.state.path(), world.edit_request(), true);
+      killed = worker.kill_at(moment);
+    }
+    before.insert(world.contents());
+    halfway = halfway == 0 && world.contents() == "nno" ? moment : halfway;
+    world.recover();
+    after.insert(world.contents());
+    REQUIRE((world.contents() == "ooo" || world.contents() == "nnn"));
+    REQUIRE(world.is_tidy());
+  }
+  CHECK(moment > 100);
+  CHECK(after == std::set<std::string>{"ooo", "nnn"});
+  for (const char* mixed : {"noo", "nno", "nn?"}) {
+    CHECK(before.contains(mixed));  // otherwise nothing was tested
+  }
+  // A recovery that is killed itself is completed by the next one.
+  REQUIRE(halfway > 0);
+  bool killed = true;
+  for (int at = 1; killed; ++at) {
+    CAPTURE(at);
+    const SetWorld world;
+    {
+      Worker worker(world.state.path(), world.edit_request(), true);
+      REQUIRE(worker.kill_at(halfway));
+    }
+    REQUIRE(world.contents() == "nno");
+    {
+      Worker worker(world.state.path(), "", true);
+      killed = worker.kill_at(at, true);
+    }
+    world.recover();
+    REQUIRE(world.contents() == "ooo");
+    REQUIRE(world.is_tidy());
   }
 }

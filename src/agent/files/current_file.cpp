@@ -1,7 +1,9 @@
 #include "agent/files/current_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <thread>
@@ -22,7 +24,18 @@ std::string shown(const std::string& path) {
 }
 
 /// Two of our changes in one directory do not get into each other's way.
-Result<void> lock(const FilePlace& place) {
+Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
+  if (locked != nullptr) {
+    struct stat info {};
+    if (::fstat(place.directory.get(), &info) != 0) {
+      return fail(file_error(place.path, errno));
+    }
+    const auto [entry, is_new] = locked->try_emplace({info.st_dev, info.st_ino});
+    if (!is_new) {
+      return {};
+    }
+    entry->second.reset(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));  // has the same lock
+  }
   const auto deadline = Deadline::after(k_lock_patience);
   while (::flock(place.directory.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
@@ -40,7 +53,8 @@ Result<void> lock(const FilePlace& place) {
 
 }  // namespace
 
-Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent) {
+Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent,
+                            LockedDirectories* locked_directories) {
   CurrentFile current;
   auto found = space.find(path);
   if (!found && (found.error().code != "no_such_file" || absent == Absent::is_an_error)) {
@@ -57,7 +71,7 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
     return fail(place.error());
   }
   current.place = std::move(*place);
-  if (auto locked = lock(current.place); !locked) {
+  if (auto locked = lock(current.place, locked_directories); !locked) {
     return fail(locked.error());
   }
   if (!current.file) {

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "agent/files/file_space.hpp"
 #include "agent/files/text_page.hpp"
 #include "util/error.hpp"
+#include "util/fd.hpp"
 
 namespace dockbridge::agent {
 
@@ -22,8 +27,13 @@ struct CurrentFile {
 /// What it means that there is no such file.
 enum class Absent { is_an_error, is_fine, is_to_be_made };
 
+/// The directories that one change of several files has locked, by device and inode. They stay locked while this lives.
+using LockedDirectories = std::map<std::pair<dev_t, ino_t>, Fd>;
+
+/// With `locked`, a directory in it is not locked again, and a newly locked one is added.
 /// Errors for what is no file, may not be written, is too large to be changed by the tools, or locked by another for
 /// seconds.
-Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent);
+Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent,
+                            LockedDirectories* locked = nullptr);
 
 }  // namespace dockbridge::agent

@@ -11,6 +11,7 @@
 #include "util/file.hpp"
 #include "util/temporary_name.hpp"
 #include "util/text.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::agent {
 
@@ -26,18 +27,21 @@ std::string shown(const std::string& path) {
 /// The content as text, in UTF-8.
 Result<std::string> text_of(const FileContent& content, const std::string& path) {
   if (!content.whole) {
-    return fail("too_large",
-                fmt::format("'{}' has {}, too much to be edited here", shown(path), human_bytes(content.size)),
+    return fail("too_large", fmt::format("File is too large to edit: {}, {}", shown(path), human_bytes(content.size)),
                 "Change it with a command, for example sed -i");
   }
   if (!content.page) {
-    return fail("is_binary", fmt::format("'{}' is not text", shown(path)),
+    return fail("is_binary", "Not a text file: " + shown(path),
                 "Write it as a whole with file_write and encoding: base64, or use a command");
   }
   return decode(*content.whole, content.page->encoding);
 }
 
 }  // namespace
+
+std::string FileChanger::previewer(const std::string& owner) {
+  return owner + "\n(preview)";
+}
 
 FileChanger::FileChanger(int state_fd, ContentStore store, bool may_prepare)
     : m_state_fd(state_fd), m_writer(state_fd, std::move(store)), m_history(state_fd), m_may_prepare(may_prepare) {}
@@ -84,13 +88,29 @@ void FileChanger::settle() {
   }
 }
 
-Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const CurrentFile& current) const {
-  const auto known = request.expected ? request.expected : m_history.last_seen(request.owner, current.place.path);
-  if (known) {
-    return *known;
+Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const CurrentFile& current,
+                                                   const EditSetMode& mode) const {
+  const std::string& revision = current.content.revision;
+  const auto seen = m_history.last_seen(request.owner, current.place.path);
+  if (request.expected) {
+    for (const std::string& known : {revision, seen.value_or("")}) {
+      if (wire::is_revision_start(*request.expected) && known.starts_with(*request.expected)) {
+        return known;
+      }
+    }
+    return *request.expected;
   }
-  return fail("not_read", fmt::format("'{}' exists, and has not been read yet", shown(current.place.path)),
-              "Read it with file_read first, or give its revision as expectedRevision");
+  const bool was_previewed =
+      mode.is_replacement && m_history.last_seen(previewer(request.owner), current.place.path) == revision;
+  if (mode.preview || was_previewed) {
+    return revision;
+  }
+  if (seen) {
+    return *seen;
+  }
+  return fail("not_read", "File has not been read: " + shown(current.place.path),
+              mode.is_replacement ? "Call with preview: true first"
+                                  : "Read it with file_read first, or give its revision as expectedRevision");
 }
 
 std::optional<Diff> FileChanger::changes_since(const std::string& revision, const CurrentFile& current) {
@@ -108,8 +128,8 @@ std::optional<Diff> FileChanger::changes_since(const std::string& revision, cons
 Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) {
   if (!current.file) {
     return request.expected && !request.expected->empty()
-               ? fail("file_changed", fmt::format("'{}' is not there any more", shown(current.place.path)),
-                      "Leave expectedRevision out to make it anew")
+               ? fail("file_changed", "File was removed: " + shown(current.place.path),
+                      "Leave expectedRevision out to create it")
                : Result<void>();
   }
   const auto expected = expected_revision(request, current);
@@ -125,8 +145,9 @@ Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const C
 Error FileChanger::changed_since_read(const std::string& revision, const CurrentFile& current) {
   const auto since = changes_since(revision, current);
   return {"file_changed",
-          fmt::format("'{}' has changed since it was read; it has revision {} now{}", shown(current.place.path),
-                      current.content.revision, since ? ". What others have changed:\n" + since->text : std::string()),
+          fmt::format("File has changed since it was read: {}, revision {} now{}", shown(current.place.path),
+                      current.content.revision.substr(0, wire::k_short_digits),
+                      since ? ". What others have changed:\n" + since->text : std::string()),
           "Read it again, then repeat the change"};
 }
 
@@ -229,14 +250,27 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
   return bytes ? commit(request, *current, NewBytes(*bytes), content.mode, std::move(answer)) : fail(bytes.error());
 }
 
-Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
-                                       std::span<const Edit> edits) {
-  settle();
-  const auto current = look_up(space, request.path, Absent::is_an_error);
+Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& space, const ChangeRequest& request,
+                                                            std::span<const Edit> edits, const EditSetMode& mode,
+                                                            LockedDirectories* locked) {
+  auto current = look_up(space, request.path, Absent::is_an_error, locked);
   if (!current) {
     return fail(current.error());
   }
-  const auto expected = expected_revision(request, *current);
+  auto expected = expected_revision(request, *current, mode);
+  if (!expected && mode.is_replacement) {
+    // A file without a match is not part of the replacement, whether it was read or not.
+    const auto unseen = text_of(current->content, current->place.path);
+    const auto tried = unseen ? apply_edits(*unseen, edits) : fail(unseen.error());
+    if (!tried) {
+      return fail(tried.error());
+    }
+  }
+  const bool is_unread = !expected && request.match_is_enough;
+  const auto unread = is_unread ? expected.error() : Error{};
+  if (is_unread) {
+    expected = current->content.revision;
+  }
   const auto text = expected ? text_of(current->content, current->place.path) : fail(expected.error());
   if (!text) {
     return fail(text.error());
@@ -256,12 +290,16 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
     }
     return fail(std::move(error));
   }
-  if (is_stale && std::any_of(edited->replacements.begin(), edited->replacements.end(),
-                              [](std::size_t count) { return count > 1; })) {
+  const bool changes_several = std::any_of(edited->replacements.begin(), edited->replacements.end(),
+                                           [](std::size_t count) { return count > 1; });
+  if (is_unread && changes_several) {
+    return fail(unread);
+  }
+  if (is_stale && changes_several) {
     return fail(changed_since_read(*expected, *current));
   }
   const Encoding encoding = current->content.page->encoding;
-  const auto bytes = encode(edited->text, encoding);
+  auto bytes = encode(edited->text, encoding);
   if (!bytes) {
     return fail(bytes.error());
   }
@@ -272,7 +310,16 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
   if (is_stale) {
     answer.since = changes_since(*expected, *current).value_or(Diff{});
   }
-  return commit(request, *current, NewBytes(*bytes), std::nullopt, std::move(answer));
+  return PreparedEdit{std::move(*current), std::move(*bytes), std::move(answer)};
+}
+
+Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
+                                       std::span<const Edit> edits) {
+  settle();
+  auto prepared = prepare_edit(space, request, edits);
+  return prepared
+             ? commit(request, prepared->current, NewBytes(prepared->bytes), std::nullopt, std::move(prepared->answer))
+             : fail(prepared.error());
 }
 
 Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeRequest& request,
@@ -284,7 +331,7 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
   }
   const auto found = m_history.find_change(current->place.path, change);
   if (!found) {
-    return fail("no_such_change", fmt::format("no change of '{}' is known that could be undone", shown(request.path)),
+    return fail("no_such_change", "No change to undo: " + shown(request.path),
                 "Only changes by these tools can be undone, and only the newer ones");
   }
   if (current->content.revision != found->after) {

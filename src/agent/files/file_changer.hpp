@@ -29,7 +29,21 @@ namespace dockbridge::agent {
 struct ChangeRequest {
   std::string path;
   std::string owner;
-  std::optional<std::string> expected;  ///< a revision; none: what the owner saw there last
+  std::optional<std::string> expected;  ///< a revision or its start; none: what the owner saw there last
+  bool match_is_enough = false;         ///< an exact and unique match stands for having read the file
+};
+
+/// The edits of one file of several.
+struct FileEdits {
+  ChangeRequest request;
+  std::vector<Edit> edits;
+};
+
+/// What becomes of the edits of several files.
+struct EditSetMode {
+  bool preview = false;         ///< nothing is changed; the files count as read for a later replacement
+  bool is_replacement = false;  ///< over files that were searched for: those without a match are left out, and a
+                                ///< preview counts as read
 };
 
 struct NewContent {
@@ -61,7 +75,12 @@ class FileChanger {
 
   Result<ChangeAnswer> write(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   Result<ChangeAnswer> edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits);
-  /// Brings back what was there before the newest change, or the one with this id.
+  /// Edits several files, all or none: whatever fails, and whenever this process is killed, they all get their old
+  /// content back. Nothing is written before all edits are known to be possible. The answers are in the order of the
+  /// files.
+  Result<std::vector<ChangeAnswer>> edit_all(const FileSpace& space, std::span<const FileEdits> files,
+                                             const EditSetMode& mode);
+  /// Brings back what was there before the newest change, or the one with this id or the start of its digits.
   Result<ChangeAnswer> undo(const FileSpace& space, const ChangeRequest& request,
                             const std::optional<std::string>& change);
 
@@ -95,6 +114,13 @@ class FileChanger {
     std::optional<TemporaryFile> file;
   };
 
+  /// An edit that is possible, and has not been written.
+  struct PreparedEdit {
+    CurrentFile current;
+    std::string bytes;
+    ChangeAnswer answer;
+  };
+
   /// What is left to be done of the latest request.
   struct Unsettled {
     std::string revision;  ///< of a content that has yet to be remembered, so that later changes by others can be shown
@@ -105,12 +131,22 @@ class FileChanger {
   };
 
   FileChanger(int state_fd, ContentStore store, bool may_prepare);
+  /// Under this name the history has what an owner was shown by a preview. That counts for a replacement only.
+  static std::string previewer(const std::string& owner);
   void remember(const std::string& revision, std::string content);
   [[nodiscard]] Result<std::unique_ptr<Staged>> begin_staging(const FileSpace& space, const std::string& path) const;
   /// How a text shall be stored: as is asked for, or as the file is.
   static Encoding encoding_for(const NewContent& content, const CurrentFile& current);
   /// The revision that the owner goes by; error `not_read` if there is none.
-  Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current) const;
+  Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current,
+                                        const EditSetMode& mode = {}) const;
+  Result<PreparedEdit> prepare_edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits,
+                                    const EditSetMode& mode = {}, LockedDirectories* locked = nullptr);
+  Result<std::vector<PreparedEdit>> prepare_all(const FileSpace& space, std::span<const FileEdits> files,
+                                                const EditSetMode& mode, LockedDirectories& locked);
+  /// Keeps both contents of each file; returns the changes as they will be recorded.
+  Result<std::vector<FileChange>> keep_all(std::vector<PreparedEdit>& prepared);
+  Result<void> write_all(std::vector<PreparedEdit>& prepared, std::span<const FileChange> changes);
   Result<void> expect_unchanged(const ChangeRequest& request, const CurrentFile& current);
   [[nodiscard]] std::optional<Diff> changes_since(const std::string& revision, const CurrentFile& current);
   [[nodiscard]] Error changed_since_read(const std::string& revision, const CurrentFile& current);

@@ -80,14 +80,19 @@ Result<void> FileHistory::note_change(const FileChange& change) const {
 
 std::optional<FileChange> FileHistory::find_change(const std::string& path,
                                                    const std::optional<std::string>& id) const {
-  const auto found = last_line(k_changes, escaped(path) + k_separator + (id ? *id + k_separator : ""));
+  std::string start;
+  if (id) {
+    if (!wire::is_change_start(*id)) {
+      return std::nullopt;
+    }
+    start = id->starts_with(wire::k_change_prefix) ? *id : std::string(wire::k_change_prefix) + *id;
+  }
+  const auto found = last_line(k_changes, escaped(path) + k_separator + start);
   if (!found) {
     return std::nullopt;
   }
-  auto fields = fields_of(*found);
-  if (id) {
-    fields.insert(fields.begin(), *id);
-  }
+  const std::string line = start + *found;
+  const auto fields = fields_of(line);
   const auto is_revision_or_none = [](std::string_view text) { return text.empty() || is_revision(text); };
   if (fields.size() != 4 || !wire::is_change_id(fields[0]) || !is_revision_or_none(fields[1]) ||
       !is_revision_or_none(fields[2])) {

@@ -56,31 +56,29 @@ Error file_error(const std::string& path, int number) {
   const std::string name = shown(path);
   switch (number) {
     case ENOENT:
-      return {"no_such_file", fmt::format("there is no '{}'", name), "file_ls and file_glob show what is there"};
+      return {"no_such_file", "No such file or directory: " + name, "Check the path with file_ls or file_glob"};
     case EACCES:
     case EPERM:
-      return {"no_permission", fmt::format("no permission for '{}'", name),
+      return {"no_permission", "Permission denied: " + name,
               "The agent runs as the container's user; execute_command with user: root may help"};
     case ENOTDIR:
-      return {"not_a_directory", fmt::format("a part of '{}' is not a directory", name), "file_ls shows what is there"};
+      return {"not_a_directory", "Not a directory: " + name, "Check the path with file_ls"};
     case EISDIR:
-      return {"is_a_directory", fmt::format("'{}' is a directory", name), "Use file_ls for directories"};
+      return {"is_a_directory", "Is a directory: " + name, "Use file_ls for directories"};
     case ELOOP:
-      return {"symlink_loop", fmt::format("the symbolic links of '{}' lead in a circle", name),
-              "See with file_ls where they lead"};
+      return {"symlink_loop", "Too many levels of symbolic links: " + name, "Check with file_ls where they lead"};
     case ENAMETOOLONG:
-      return {"path_too_long", "the path, or a name in it, is too long", "Names have at most 255 bytes, paths 4095"};
+      return {"path_too_long", "File name too long", "Names have at most 255 bytes, paths 4095"};
     case ENOSPC:
     case EDQUOT:
-      return {"disk_full", fmt::format("the disk is full: '{}' is as it was", name),
+      return {"disk_full", "No space left on device, the file is unchanged: " + name,
               "Free some space in the container; `df -h` shows where"};
     case EROFS:
-      return {"read_only", fmt::format("'{}' is on a read-only file system", name), "Write to another place"};
+      return {"read_only", "Read-only file system: " + name, "Write to another place"};
     case EXDEV:
-      return {"outside_root", fmt::format("'{}' leads out of the directory that the file tools are kept in", name),
-              "Use a path beneath it; the server's --root says which it is"};
+      return {"outside_root", "Path leads out of the directory of --root: " + name, "Use a path beneath it"};
     default:
-      return {"io_error", fmt::format("'{}': {}", name, std::strerror(number)),
+      return {"io_error", fmt::format("{}: {}", std::strerror(number), name),
               "Look at it with a command, for example stat"};
   }
 }
@@ -121,8 +119,7 @@ Result<void> expect_regular(const ResolvedFile& file) {
   }
   return file.is_regular()
              ? Result<void>()
-             : fail("not_a_file", fmt::format("'{}' is a device, a pipe or a socket, not a file", shown(file.path)),
-                    "Use execute_command for it");
+             : fail("not_a_file", "Not a regular file: " + shown(file.path), "Use execute_command for it");
 }
 
 Result<void> expect_writable(const ResolvedFile& file) {

@@ -67,6 +67,11 @@ off_t common_end(int a, int b) {
   }
 }
 
+bool is_same(int a, int b) {
+  const off_t size = size_of(a);
+  return size == size_of(b) && same_until(a, b, 0) == size;
+}
+
 }  // namespace
 
 Result<void> write_over(int file, int content, const std::string& path) {
@@ -99,13 +104,21 @@ Result<void> write_over(int file, int content, const std::string& path) {
 
 bool is_mixture(int file, int before, int after) {
   const off_t size = size_of(file);
-  const auto is_whole = [&](int content) { return size == size_of(content) && same_until(file, content, 0) == size; };
-  if (is_whole(before) || is_whole(after)) {
+  if (is_same(file, before) || is_same(file, after)) {
     return false;
   }
   const off_t put_back = same_until(file, before, 0);
   const off_t written = same_until(file, after, put_back);
   return size == std::max(size_of(before), written) && written + common_end(file, before) >= size;
+}
+
+bool is_to_put_back(int file, int before, int after) {
+  const off_t size = size_of(file);
+  if (is_same(file, before) || size < size_of(after)) {
+    return false;
+  }
+  const off_t put_back = same_until(file, before, 0);
+  return put_back == size || same_until(file, after, put_back) == size;
 }
 
 }  // namespace dockbridge::agent

@@ -14,4 +14,7 @@ Result<void> write_over(int file, int content, const std::string& path);
 /// back, the new one as far as it was written, and what was there before. Not so if it is one of the two.
 bool is_mixture(int file, int before, int after);
 
+/// Whether a file has the new content, or is on its way from that back to the old one. Not so if it has the old one.
+bool is_to_put_back(int file, int before, int after);
+
 }  // namespace dockbridge::agent

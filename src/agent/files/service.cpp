@@ -1,9 +1,11 @@
 #include "agent/files/service.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,12 +17,16 @@
 #include "agent/files/binary_kind.hpp"
 #include "agent/files/download.hpp"
 #include "agent/files/file_changer.hpp"
+#include "agent/files/image_header.hpp"
+#include "agent/files/image_scale.hpp"
+#include "agent/files/revision.hpp"
 #include "agent/files/searching.hpp"
 #include "agent/files/text_page.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 #include "util/memory.hpp"
 #include "util/text.hpp"
+#include "wire/file_names.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::agent {
@@ -31,6 +37,13 @@ using nlohmann::json;
 
 constexpr std::size_t k_most_page_bytes = wire::k_max_body_to_host / 2;
 constexpr std::size_t k_most_edits = 1000;
+constexpr std::size_t k_image_reserve = 4096;
+constexpr rlim_t k_wanted_descriptors = 4096;
+constexpr int k_list_depth = 8;
+constexpr std::size_t k_max_set_path_bytes = 256 * 1024;
+constexpr std::size_t k_max_set_diff_bytes = 256 * 1024;
+constexpr std::size_t k_max_set_notes = 3;
+constexpr std::size_t k_max_set_note_bytes = 200;
 constexpr int k_rest_after_ms = 1000;
 /// A request that took more memory than this gives it back.
 constexpr std::size_t k_kept_bytes = 1024 * 1024;
@@ -53,8 +66,35 @@ ChangeRequest change_request(const json& head) {
   if (head.contains("expected")) {
     request.expected = head["expected"].get<std::string>();
   }
+  request.match_is_enough = head.value("matchIsEnough", false);
   return request;
 }
+
+/// Takes the texts of edits from a body, one after the other.
+class EditTexts {
+ public:
+  explicit EditTexts(std::string_view body) : m_rest(body) {}
+
+  /// `sizes` is an array of `[old bytes, new bytes, all]`.
+  Result<std::vector<Edit>> take(const json& sizes) {
+    std::vector<Edit> edits;
+    for (const json& edit : sizes) {
+      const auto old_bytes = edit.at(0).get<std::size_t>();
+      const auto new_bytes = edit.at(1).get<std::size_t>();
+      if (old_bytes > m_rest.size() || new_bytes > m_rest.size() - old_bytes || ++m_count > k_most_edits) {
+        return fail("bad_request", "the edits are longer than the body, or too many");
+      }
+      edits.push_back({std::string(m_rest.substr(0, old_bytes)), std::string(m_rest.substr(old_bytes, new_bytes)),
+                       edit.at(2).get<bool>()});
+      m_rest.remove_prefix(old_bytes + new_bytes);
+    }
+    return edits;
+  }
+
+ private:
+  std::string_view m_rest;
+  std::size_t m_count = 0;
+};
 
 std::optional<mode_t> mode_of(const json& head) {
   return head.contains("mode") ? std::optional(head["mode"].get<mode_t>() & 07777U) : std::nullopt;
@@ -76,6 +116,12 @@ Result<ResolvedFile> find_regular(const json& head) {
   return regular ? std::move(file) : fail(regular.error());
 }
 
+/// Width and height of an image as it is to be shown.
+json shown_size(const ImageHeader& header) {
+  return {{"width", header.is_turned() ? header.height : header.width},
+          {"height", header.is_turned() ? header.width : header.height}};
+}
+
 /// Like `describe`, with size, revision and kind.
 Answer describe_content(const ResolvedFile& file, const FileContent& content) {
   Answer answer{describe(file)};
@@ -86,6 +132,9 @@ Answer describe_content(const ResolvedFile& file, const FileContent& content) {
     const auto image = image_type_of(content.start);
     answer.head["kind"] = image ? "image" : "binary";
     answer.head["type"] = image ? *image : describe_binary(content.start);
+    if (const auto header = image ? image_header_of(content.whole ? *content.whole : content.start) : std::nullopt) {
+      answer.head.update(shown_size(*header));
+    }
   }
   return answer;
 }
@@ -102,10 +151,11 @@ class Service {
 
   Result<Answer> handle(const wire::Frame& frame) {
     static const std::map<std::string_view, Result<Answer> (Service::*)(const wire::Frame&)> k_operations = {
-        {"file.read", &Service::read},   {"file.bytes", &Service::bytes},     {"file.write", &Service::write},
-        {"file.edit", &Service::edit},   {"file.undo", &Service::undo},       {"file.stage", &Service::stage},
-        {"file.list", &Service::search}, {"file.abandon", &Service::abandon}, {"file.glob", &Service::search},
-        {"file.grep", &Service::search}, {"file.open", &Service::open},       {"file.next", &Service::next}};
+        {"file.read", &Service::read},         {"file.bytes", &Service::bytes}, {"file.write", &Service::write},
+        {"file.edit", &Service::edit},         {"file.undo", &Service::undo},   {"file.stage", &Service::stage},
+        {"file.edit_set", &Service::edit_set}, {"file.image", &Service::image}, {"file.list", &Service::search},
+        {"file.abandon", &Service::abandon},   {"file.glob", &Service::search}, {"file.grep", &Service::search},
+        {"file.open", &Service::open},         {"file.next", &Service::next}};
     const auto& name = frame.head.at("op").get_ref<const std::string&>();
     const auto operation = k_operations.find(name);
     if (operation == k_operations.end()) {
@@ -124,6 +174,7 @@ class Service {
     PageRequest request;
     request.offset = head.at("offset").get<std::int64_t>();
     request.limit = head.at("limit").get<std::size_t>();
+    request.column = head.at("column").get<std::uint64_t>();
     request.most_line_characters = head.at("maxLine").get<std::size_t>();
     request.most_bytes = std::min(head.at("maxBytes").get<std::size_t>(), k_most_page_bytes);
     auto content = read_content(*file, request);
@@ -170,6 +221,35 @@ class Service {
     }
     answer.body.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     answer.head["size"] = file->info.st_size;
+    return answer;
+  }
+
+  /// An image, scaled down to `maxSide`.
+  Result<Answer> image(const wire::Frame& frame) {
+    const auto file = find_regular(frame.head);
+    const auto fd = file ? file->open_for_reading() : fail(file.error());
+    const auto bytes = fd ? read_at(fd->get(), 0, k_max_scaled_file_bytes + 1, file->path) : fail(fd.error());
+    if (!bytes) {
+      return fail(bytes.error());
+    }
+    if (bytes->size() > k_max_scaled_file_bytes) {
+      return fail("too_large", "Image exceeds " + human_bytes(k_max_scaled_file_bytes),
+                  "Make a smaller copy with a command");
+    }
+    const auto header = image_header_of(*bytes);
+    auto scaled = header ? scale_image(*bytes, *header, frame.head.at("maxSide").get<std::uint32_t>(),
+                                       wire::k_max_body_to_host - k_image_reserve)
+                         : fail("bad_image", "Image has no readable header", "Pass scale: false");
+    if (!scaled) {
+      return fail(scaled.error());
+    }
+    Answer answer{describe(*file), std::move(scaled->bytes)};
+    answer.head["size"] = bytes->size();
+    answer.head["revision"] = revision_of(*bytes);
+    answer.head["type"] = scaled->type;
+    answer.head["width"] = scaled->width;
+    answer.head["height"] = scaled->height;
+    m_changer.note_seen(frame.head.at("owner").get<std::string>(), file->path, answer.head["revision"], std::nullopt);
     return answer;
   }
 
@@ -239,20 +319,40 @@ class Service {
     if (!space) {
       return fail(space.error());
     }
-    std::vector<Edit> edits;
-    std::size_t at = 0;
-    for (const json& sizes : frame.head.at("edits")) {
-      const auto old_bytes = sizes.at(0).get<std::size_t>();
-      const auto new_bytes = sizes.at(1).get<std::size_t>();
-      if (old_bytes > frame.body.size() - at || new_bytes > frame.body.size() - at - old_bytes ||
-          edits.size() == k_most_edits) {
-        return fail("bad_request", "the edits are longer than the body, or too many");
-      }
-      edits.push_back(
-          {frame.body.substr(at, old_bytes), frame.body.substr(at + old_bytes, new_bytes), sizes.at(2).get<bool>()});
-      at += old_bytes + new_bytes;
+    const auto edits = EditTexts(frame.body).take(frame.head.at("edits"));
+    return edits ? told(m_changer.edit(*space, change_request(frame.head), *edits)) : fail(edits.error());
+  }
+
+  Result<Answer> edit_set(const wire::Frame& frame) {
+    const auto space = space_of(frame.head);
+    const auto list_bytes = std::min(frame.head.at("listBytes").get<std::size_t>(), frame.body.size());
+    const std::string_view body = frame.body;
+    const auto list = space ? wire::parse_bounded(body.substr(0, list_bytes), k_list_depth) : fail(space.error());
+    if (!list) {
+      return fail(list.error());
     }
-    return told(m_changer.edit(*space, change_request(frame.head), edits));
+    EditTexts texts(body.substr(list_bytes));
+    std::vector<FileEdits> files;
+    std::size_t path_bytes = 0;
+    for (json entry : list->at("files")) {
+      auto edits = texts.take(entry.at("edits"));
+      if (!edits) {
+        return fail(edits.error());
+      }
+      entry["owner"] = frame.head.at("owner");
+      entry["matchIsEnough"] = frame.head.value("matchIsEnough", false);
+      files.push_back({change_request(entry), std::move(*edits)});
+      path_bytes += files.back().request.path.size();
+    }
+    if (files.size() > wire::k_max_set_files || path_bytes > k_max_set_path_bytes) {
+      return fail("too_many_files",
+                  fmt::format("Too many files: {} of at most {}", files.size(), wire::k_max_set_files),
+                  "Edit fewer files in one call");
+    }
+    auto changes = m_changer.edit_all(
+        *space, files,
+        {.preview = frame.head.at("preview").get<bool>(), .is_replacement = frame.head.at("replacement").get<bool>()});
+    return changes ? Result<Answer>(told_all(std::move(*changes))) : fail(changes.error());
   }
 
   Result<Answer> undo(const wire::Frame& frame) {
@@ -285,32 +385,66 @@ class Service {
     return found ? Result<Answer>(Answer{std::move(found->head), std::move(found->body)}) : fail(found.error());
   }
 
+  static json described(const ChangeAnswer& change) {
+    return {{"path", change.path},
+            {"revision", change.revision},
+            {"before", change.before},
+            {"change", change.change},
+            {"size", change.size},
+            {"encoding", name_of(change.encoding)},
+            {"replacements", change.replacements},
+            {"added", change.diff.added},
+            {"removed", change.diff.removed},
+            {"diffBytes", change.diff.text.size()},
+            {"stale", change.since.has_value()},
+            {"notes", change.notes}};
+  }
+
   static Result<Answer> told(Result<ChangeAnswer> change) {
     if (!change) {
       return fail(change.error());
     }
-    Answer answer{{{"path", change->path},
-                   {"revision", change->revision},
-                   {"before", change->before},
-                   {"change", change->change},
-                   {"size", change->size},
-                   {"encoding", name_of(change->encoding)},
-                   {"replacements", change->replacements},
-                   {"added", change->diff.added},
-                   {"removed", change->diff.removed},
-                   {"diffBytes", change->diff.text.size()},
-                   {"stale", change->since.has_value()},
-                   {"notes", change->notes}},
-                  std::move(change->diff.text)};
+    Answer answer{described(*change), std::move(change->diff.text)};
     if (change->since) {
       answer.body += change->since->text;
     }
     return answer;
   }
 
+  /// Several changes: a list of them, then their diffs.
+  static Answer told_all(std::vector<ChangeAnswer> changes) {
+    json list = {{"changes", json::array()}};
+    std::string diffs;
+    for (ChangeAnswer& change : changes) {
+      if (diffs.size() + change.diff.text.size() > k_max_set_diff_bytes) {
+        change.diff.text.clear();
+      }
+      change.notes.resize(std::min(change.notes.size(), k_max_set_notes));
+      for (std::string& note : change.notes) {
+        note = printable_line(note, k_max_set_note_bytes);
+      }
+      diffs += change.diff.text;
+      list["changes"].push_back(described(change));
+    }
+    Answer answer;
+    answer.body = list.dump(-1, ' ', false, json::error_handler_t::replace);
+    answer.head["listBytes"] = answer.body.size();
+    answer.body += diffs;
+    return answer;
+  }
+
   FileChanger m_changer;
   std::unique_ptr<Download> m_download;
 };
+
+/// Files that are changed together are open together.
+void allow_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < k_wanted_descriptors) {
+    limit.rlim_cur = std::min(limit.rlim_max, k_wanted_descriptors);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
 
 std::string respond(Service& service, const wire::Frame& frame) {
   Result<Answer> answer;
@@ -332,6 +466,7 @@ std::string respond(Service& service, const wire::Frame& frame) {
 int serve_files(const Fd& stream, const char* state_path) {
   ::prctl(PR_SET_NAME, "dockbridge-file");
   ::umask(022);
+  allow_descriptors();
   keep_freed_memory(k_kept_bytes);
   const Fd state(::open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   auto changer = FileChanger::open(state.get());

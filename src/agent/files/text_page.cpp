@@ -39,12 +39,43 @@ std::uint64_t characters_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
+/// Of a text in UTF-8, how many bytes fit into `most`, in whole characters; one character always fits.
+std::size_t bytes_that_fit(std::string_view text, std::size_t most) {
+  if (text.size() <= most) {
+    return text.size();
+  }
+  std::size_t at = most;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) {
+    --at;
+  }
+  return at > 0 ? at : bytes_of_characters(text, 1);
+}
+
+/// How many bytes of the next piece of a line come before a column. `passed` counts the characters of all pieces.
+std::size_t bytes_to_column(std::string_view piece, std::uint64_t column, bool is_latin1, std::uint64_t& passed) {
+  std::size_t at = 0;
+  for (; at < piece.size(); ++at) {
+    const bool begins = is_latin1 || (static_cast<unsigned char>(piece[at]) & 0xC0U) != 0x80U;
+    if (begins && passed == column) {
+      break;
+    }
+    passed += begins ? 1 : 0;
+  }
+  return at;
+}
+
 /// Takes lines one after the other and keeps those that belong on the page.
 class PageBuilder {
  public:
-  PageBuilder(const PageRequest& request, std::uint64_t skip) : m_request(request), m_skip(skip) {}
+  /// `numbered`: the first line's number is known, so that a cut line can say how to read on.
+  PageBuilder(const PageRequest& request, std::uint64_t skip, bool numbered = true)
+      : m_request(request), m_skip(skip), m_numbered(numbered) {}
+
+  /// Whether the next line is the one that `PageRequest::column` is about.
+  [[nodiscard]] bool expects_first() const { return m_seen == m_skip; }
 
   /// A line without its end, in UTF-8; of a very long one at least what is shown, and how many characters follow that.
+  /// The first line comes without the characters that are skipped.
   void add(std::string_view line, std::uint64_t characters_left_out = 0) {
     ++m_seen;
     if (m_seen <= m_skip || m_full) {
@@ -54,7 +85,9 @@ class PageBuilder {
     if (line.ends_with('\r')) {
       line.remove_suffix(1);
     }
-    const std::size_t shown = bytes_of_characters(line, m_request.most_line_characters);
+    const bool continues = m_request.column > 0 && m_page.lines == 0;
+    const std::size_t shown = continues ? bytes_that_fit(line, m_request.most_bytes)
+                                        : bytes_of_characters(line, m_request.most_line_characters);
     const std::uint64_t cut = characters_of(line.substr(shown)) + characters_left_out;
     if (m_page.lines >= m_request.limit || (m_page.lines > 0 && m_page.text.size() + shown > m_request.most_bytes)) {
       m_full = true;
@@ -63,9 +96,10 @@ class PageBuilder {
     }
     m_page.text.append(line.substr(0, shown));
     if (cut > 0) {
-      m_page.text += fmt::format("... [{} more characters in this line]", cut);
+      const std::uint64_t next = (continues ? m_request.column : 0) + characters_of(line.substr(0, shown));
+      m_page.text += m_numbered ? fmt::format("... [{} more characters: offset: {}, column: {}]", cut, m_seen - 1, next)
+                                : fmt::format("... [{} more characters]", cut);
       ++m_page.cut_lines;
-      m_page.cut_characters += cut;
     }
     m_page.text.push_back('\n');
     ++m_page.lines;
@@ -82,6 +116,7 @@ class PageBuilder {
  private:
   const PageRequest& m_request;
   std::uint64_t m_skip;
+  bool m_numbered;
   std::uint64_t m_seen = 0;
   bool m_full = false;
   TextPage m_page;
@@ -168,8 +203,10 @@ class LargeFile {
     if (!start) {
       return fail(start.error());
     }
-    auto page = read_lines(*start, whole ? lines_to_skip(m_request.offset, total)
-                                         : static_cast<std::uint64_t>(std::max<std::int64_t>(m_request.offset, 0)));
+    auto page = read_lines(*start,
+                           whole ? lines_to_skip(m_request.offset, total)
+                                 : static_cast<std::uint64_t>(std::max<std::int64_t>(m_request.offset, 0)),
+                           !from_end || *start == 0);
     if (!page) {
       return fail(page.error());
     }
@@ -213,16 +250,18 @@ class LargeFile {
     return 0;
   }
 
-  Result<TextPage> read_lines(std::uint64_t start, std::uint64_t skip) {
-    PageBuilder page(m_request, skip);
+  Result<TextPage> read_lines(std::uint64_t start, std::uint64_t skip, bool numbered) {
+    PageBuilder page(m_request, skip, numbered);
     std::string line;            // what is kept of the one that is not finished
     std::uint64_t left_out = 0;  // characters of it that are not
+    std::uint64_t dropped = 0;   // characters of the first line that were skipped
     std::uint64_t crlf = 0;
     std::uint64_t lf = 0;
     char before = '\0';
     bool cut = false;
     const bool is_latin1 = m_encoding == Encoding::latin1;
-    const std::size_t most_line = (m_request.most_line_characters + 1) * 4;
+    const std::size_t most_line =
+        std::max((m_request.most_line_characters + 1) * 4, m_request.column > 0 ? m_request.most_bytes : 0);
     const auto finish = [&] {
       if (cut) {
         // The character at the cut is left out, the CR of the line's end is none.
@@ -265,12 +304,16 @@ class LargeFile {
           rest.remove_prefix(end + 1);
           continue;
         }
-        const std::string_view part = rest.substr(0, end);
+        std::string_view part = rest.substr(0, end);
+        before = part.empty() ? before : part.back();
+        if (page.expects_first() && m_request.column > 0) {
+          const std::size_t skipped = bytes_to_column(part, m_request.column, is_latin1, dropped);
+          part.remove_prefix(skipped);
+        }
         const std::size_t kept = std::min(part.size(), most_line - std::min(most_line, line.size()));
         line.append(part.substr(0, kept));
         cut = cut || kept < part.size();
         left_out += is_latin1 ? part.size() - kept : characters_of(part.substr(kept));
-        before = part.empty() ? before : part.back();
         if (end == std::string_view::npos) {
           break;
         }
@@ -280,7 +323,8 @@ class LargeFile {
         rest.remove_prefix(end + 1);
       }
     }
-    if (!line.empty() && !page.is_full()) {
+    const bool has_line = !line.empty() || (dropped > 0 && page.expects_first());
+    if (has_line && !page.is_full()) {
       finish();
     }
     TextPage done = page.take();
@@ -308,7 +352,12 @@ TextPage page_of(std::string_view text, const PageRequest& request) {
   std::uint64_t total = 0;
   for (; !rest.empty() && !builder.is_full(); ++total) {
     const std::size_t end = rest.find('\n');
-    builder.add(rest.substr(0, end));
+    std::string_view line = rest.substr(0, end);
+    if (request.column > 0 && builder.expects_first()) {
+      std::uint64_t passed = 0;
+      line.remove_prefix(bytes_to_column(line, request.column, false, passed));
+    }
+    builder.add(line);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   TextPage page = builder.take();

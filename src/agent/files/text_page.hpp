@@ -19,6 +19,7 @@ inline constexpr std::size_t k_most_whole_bytes = 16ULL * 1024 * 1024;
 struct PageRequest {
   std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
   std::size_t limit = 2000;
+  std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `most_bytes` only
   std::size_t most_line_characters = 2000;
   std::size_t most_bytes = 256ULL * 1024;
 };
@@ -31,7 +32,6 @@ struct TextPage {
   std::optional<std::uint64_t> total_lines;
   bool more = false;  ///< lines follow
   std::size_t cut_lines = 0;
-  std::uint64_t cut_characters = 0;
   Encoding encoding = Encoding::utf8;
   LineEnds ends = LineEnds::none;
   bool final_newline = true;

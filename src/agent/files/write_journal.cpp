@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "agent/files/file_space.hpp"
 #include "agent/files/in_place.hpp"
@@ -25,11 +27,13 @@ namespace {
 
 constexpr const char* k_what = "the state directory's journal of writes";
 constexpr std::string_view k_prefix = "writing_";
-constexpr std::size_t k_most_bytes = 64 * 1024;
+constexpr std::size_t k_most_bytes = 4 * 1024 * 1024;
 /// Attempts to create and lock a journal before an error is returned.
 constexpr int k_most_attempts = 100;
 constexpr char k_temporary = 'T';
 constexpr char k_in_place = 'P';
+constexpr char k_set = 'S';
+constexpr std::size_t k_size_digits = 16;
 
 /// Calls `visit` for each journal whose process is gone, until it returns false.
 void visit_leftovers(int state_fd, const std::function<bool(const std::string& name, int fd)>& visit) {
@@ -48,7 +52,8 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
 }
 
 /// Whether there is nothing left to do.
-bool put_back(const std::string& path, const std::string& revision, const std::string& newer, ContentStore& store) {
+bool put_back_mixture(const std::string& path, const std::string& revision, const std::string& newer,
+                      ContentStore& store) {
   const auto before = store.open_content(revision);
   const auto after = before ? store.open_content(newer) : fail(before.error());
   const Fd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
@@ -59,6 +64,26 @@ bool put_back(const std::string& path, const std::string& revision, const std::s
   // What others have made of it since is theirs.
   return !are_whole || !is_there || !is_mixture(file.get(), before->get(), after->get()) ||
          write_over(file.get(), before->get(), path).has_value();
+}
+
+/// The entries of a set; none if the note was not finished, and nothing was changed yet.
+std::vector<SetEntry> set_entries(std::string_view note) {
+  std::size_t size = 0;
+  const auto digits = note.substr(0, k_size_digits);
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), size, 16);
+  note.remove_prefix(digits.size());
+  std::vector<SetEntry> entries;
+  if (parsed.ec != std::errc() || size != note.size()) {
+    return entries;
+  }
+  while (note.size() > 2 * k_revision_length) {
+    const std::size_t end = note.find('\0', 2 * k_revision_length);
+    entries.push_back({std::string(note.substr(2 * k_revision_length, end - 2 * k_revision_length)),
+                       std::string(note.substr(0, k_revision_length)),
+                       std::string(note.substr(k_revision_length, k_revision_length))});
+    note.remove_prefix(end == std::string_view::npos ? note.size() : end + 1);
+  }
+  return entries;
 }
 
 }  // namespace
@@ -114,6 +139,33 @@ Result<void> WriteJournal::begin_in_place(const std::string& path, const std::st
   return note(k_in_place + before + after + path);
 }
 
+Result<void> WriteJournal::begin_set(std::span<const SetEntry> entries) {
+  std::string lines;
+  for (const SetEntry& entry : entries) {
+    lines += entry.before + entry.after + entry.path + '\0';
+  }
+  std::string line = k_set + fmt::format("{:016x}", lines.size()) + lines;
+  return line.size() <= k_most_bytes ? note(line) : fail(file_error(k_what, EFBIG));
+}
+
+Result<void> WriteJournal::put_back(const SetEntry& entry, ContentStore& store) {
+  const Fd file(::open(entry.path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!file && errno != ENOENT && errno != ELOOP) {
+    return fail(file_error(entry.path, errno));
+  }
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return {};
+  }
+  const auto before = store.open_content(entry.before);
+  const auto after = before ? store.open_content(entry.after) : fail(before.error());
+  if (!after || revision_of_file(before->get()) != entry.before || revision_of_file(after->get()) != entry.after) {
+    return fail("no_backup", "The old content is not stored any more");
+  }
+  return is_to_put_back(file.get(), before->get(), after->get()) ? write_over(file.get(), before->get(), entry.path)
+                                                                 : Result<void>();
+}
+
 void WriteJournal::done() {
   [[maybe_unused]] const int cut = ::ftruncate(m_file.get(), 0);
 }
@@ -135,8 +187,13 @@ void WriteJournal::recover(int state_fd, ContentStore& store) {
     if (note.starts_with(k_temporary) && is_temporary_name(rest.substr(rest.rfind('/') + 1))) {
       ::unlink(rest.c_str());
     } else if (note.starts_with(k_in_place) && rest.size() > 2 * k_revision_length) {
-      done = put_back(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
-                      rest.substr(k_revision_length, k_revision_length), store);
+      done = put_back_mixture(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
+                              rest.substr(k_revision_length, k_revision_length), store);
+    } else if (note.starts_with(k_set)) {
+      for (const SetEntry& entry : set_entries(rest)) {
+        const auto back = put_back(entry, store);
+        done = done && (back || back.error().code == "no_backup");
+      }
     }
     if (done) {
       ::unlinkat(state_fd, name.c_str(), 0);

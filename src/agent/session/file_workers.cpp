@@ -1,6 +1,7 @@
 #include "agent/session/file_workers.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include "agent/files/write_journal.hpp"
@@ -23,6 +25,8 @@ constexpr std::size_t k_most_workers = 16;
 /// Of those, so many walk through trees, each with all cores: the others are there for what is quick.
 constexpr std::size_t k_most_searches = 4;
 constexpr std::size_t k_most_idle = 2;
+/// A process whose socket is closed is about to end.
+constexpr int k_exit_patience_ms = 200;
 constexpr std::size_t k_most_waiting_bytes = 64ULL * 1024 * 1024;
 
 bool is_search(const wire::Frame& frame) {
@@ -54,9 +58,27 @@ FileWorkers::~FileWorkers() {
 }
 
 void FileWorkers::recover(int state_fd) {
+  m_state_fd = state_fd;
   if (WriteJournal::has_leftovers(state_fd)) {
     launch();  // that is the first thing it does
   }
+}
+
+void FileWorkers::recover_from_crash(const Worker& dead) {
+  // Its locks are gone when it is.
+  pollfd ended{dead.process.get(), POLLIN, 0};
+  ::poll(&ended, 1, k_exit_patience_ms);
+  if (!WriteJournal::has_leftovers(m_state_fd)) {
+    return;
+  }
+  for (auto worker = m_workers.begin(); worker != m_workers.end();) {
+    const auto next = std::next(worker);
+    if (&*worker != &dead && !worker->request && worker->staging.empty()) {
+      drop(worker);  // the next request is for the new worker, which recovers first
+    }
+    worker = next;
+  }
+  launch();
 }
 
 bool FileWorkers::may_start(const wire::Frame& frame) const {
@@ -198,6 +220,9 @@ void FileWorkers::read_from(int fd) {
   }
   if (!frame) {
     const auto request = worker->request;
+    if (request && !worker->is_killable && m_state_fd >= 0) {
+      recover_from_crash(*worker);
+    }
     drop(worker);
     if (request) {
       refuse(*request, frame.error().code, frame.error().message, frame.error().next_step);

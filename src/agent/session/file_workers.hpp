@@ -30,7 +30,8 @@ class FileWorkers {
   /// Answered sooner or later, but for what is cancelled.
   void submit(std::uint64_t request, const wire::Frame& frame);
   void cancel(std::uint64_t request);
-  /// Sees to it that what a killed predecessor left half done is tidied up.
+  /// Sees to it that what a killed predecessor left half done is tidied up, now and when a worker dies. `state_fd` has
+  /// to outlive this.
   void recover(int state_fd);
 
  private:
@@ -54,6 +55,8 @@ class FileWorkers {
   [[nodiscard]] bool may_start(const wire::Frame& frame) const;
   void start(std::uint64_t request, const wire::Frame& frame);
   void start_waiting();
+  /// A worker died during a change: the next request must not see what it left half done.
+  void recover_from_crash(const Worker& dead);
   void abandon(std::uint64_t request, const wire::Frame& frame);
   Position find_for(const wire::Frame& frame);
   Position launch();
@@ -64,6 +67,7 @@ class FileWorkers {
   void drop(Position worker);
   void refuse(std::uint64_t request, const std::string& code, const std::string& message, const std::string& next_step);
 
+  int m_state_fd = -1;  ///< known when `recover` was called
   EventLoop& m_loop;
   std::string m_state_path;
   Answer m_answer;

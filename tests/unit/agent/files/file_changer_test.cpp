@@ -49,7 +49,7 @@ TEST_CASE("a file that has changed since is not overwritten, and the difference 
   const auto refused = world.write("file", "mine");
   REQUIRE(code_of(refused) == "file_changed");
   CHECK(says(refused.error(), "-two\n+2\n"));
-  CHECK(says(refused.error(), revision_of("one\n2\nthree\n")));
+  CHECK(says(refused.error(), revision_of("one\n2\nthree\n").substr(0, 8)));
   CHECK(world.content("file") == "one\n2\nthree\n");
   CHECK(world.is_tidy());
 }

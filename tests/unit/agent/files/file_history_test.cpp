@@ -74,6 +74,24 @@ TEST_CASE("the newest change of a file is found, or the one that is named") {
   CHECK(!history.find_change("/c", std::nullopt));
 }
 
+TEST_CASE("history: a change is found by 8 of its digits") {
+  const test::TemporaryDirectory state;
+  const FileHistory history(state.fd());
+  REQUIRE(history.note_change({"change_0123456789abcdef", "/a", "", k_one, 0}));
+  REQUIRE(history.note_change({"change_fedcba9876543210", "/a", k_one, k_two, 0}));
+  for (const char* id : {"01234567", "0123456789", "change_01234567", "0123456789abcdef", "change_0123456789abcdef"}) {
+    CAPTURE(id);
+    const auto found = history.find_change("/a", id);
+    REQUIRE(found);
+    CHECK(found->id == "change_0123456789abcdef");
+    CHECK(found->after == k_one);
+  }
+  for (const char* id : {"0123456", "change_0123456", "12345678", "0123456789abcdef0", "01234567\t", "ABCDEF01"}) {
+    CAPTURE(id);
+    CHECK(!history.find_change("/a", id));
+  }
+}
+
 TEST_CASE("logs stay bounded, and what is newest stays known") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());

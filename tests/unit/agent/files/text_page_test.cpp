@@ -112,8 +112,45 @@ TEST_CASE("a long line is cut on the border of a character, and what is cut is c
   }
   const TextPage cut = page("short\n" + text + "\r\n", request);
   CHECK(cut.cut_lines == 1);
-  CHECK(cut.cut_characters == 15);
-  CHECK(cut.text == "short\n" + text.substr(0, 30) + "... [15 more characters in this line]\n");
+  CHECK(cut.text == "short\n" + text.substr(0, 30) + "... [15 more characters: offset: 1, column: 10]\n");
+}
+
+TEST_CASE("page: a column continues in a long line, as far as the bytes go") {
+  std::string text;
+  for (int i = 0; i < 25; ++i) {
+    text += "€";
+  }
+  const std::string file = "short\n" + text + "\r\nlast\n";
+  const PageRequest request{.offset = 1, .limit = 1, .column = 10, .most_line_characters = 10, .most_bytes = 100};
+  CHECK(page(file, request).text == text.substr(30) + "\n");
+  PageRequest narrow = request;
+  narrow.most_bytes = 31;
+  const TextPage cut = page(file, narrow);
+  CHECK(cut.text == text.substr(30, 30) + "... [5 more characters: offset: 1, column: 20]\n");
+  CHECK(cut.cut_lines == 1);
+  narrow.column = 20;
+  CHECK(page(file, narrow).text == text.substr(60) + "\n");
+  // Every column, whatever the bytes: the pieces make up the line.
+  for (const std::size_t bytes : {1U, 2U, 3U, 7U, 100U}) {
+    narrow.most_bytes = bytes;
+    std::string line;
+    for (narrow.column = 1; narrow.column < 25;) {
+      const std::string piece = page(file, narrow).text;
+      const std::string shown = piece.substr(0, std::min(piece.find("..."), piece.find('\n')));
+      REQUIRE(!shown.empty());
+      line += shown;
+      narrow.column += shown.size() / 3;
+    }
+    CHECK(line == text.substr(3));
+  }
+  narrow.column = 25;
+  CHECK(page(file, narrow).text == "\n");
+  narrow.column = 1000;
+  CHECK(page(file, narrow).text == "\n");
+  // The lines after it are shown as usual.
+  PageRequest more = request;
+  more.limit = 5;
+  CHECK(page(file, more).text == text.substr(30) + "\nlast\n");
 }
 
 TEST_CASE("a page holds so many bytes at the most, but always one line") {
@@ -211,7 +248,12 @@ TEST_CASE("the long lines of a large file are cut and counted like those of a sm
       REQUIRE(content->page);
       const TextPage small = page(start, {.limit = 2});
       CHECK((content->page->text == small.text));
-      CHECK(content->page->cut_characters == small.cut_characters);
+      for (const std::uint64_t column : {1U, 2000U, 49'999U, 50'000U, 60'000U}) {
+        const PageRequest later{.limit = 2, .column = column, .most_bytes = 10'000};
+        const auto continued = world.read(later);
+        REQUIRE(continued->page);
+        CHECK((continued->page->text == page(start, later).text));
+      }
     }
   }
 }
@@ -223,7 +265,9 @@ TEST_CASE("a large file in Latin-1 is read byte by byte") {
   const auto content = world.read({.limit = 2});
   REQUIRE(content->page);
   CHECK(content->page->encoding == Encoding::latin1);
-  CHECK(content->page->cut_characters == 28'000);
+  CHECK(content->page->text.find("... [28000 more characters: offset: 0, column: 2000]\n") != std::string::npos);
+  const auto rest = world.read({.limit = 1, .column = 29'990});
+  CHECK(rest->page->text.size() == 21);
   CHECK(content->page->text.ends_with("été\n"));
 }
 

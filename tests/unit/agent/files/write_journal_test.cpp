@@ -249,3 +249,63 @@ TEST_CASE("names with line ends are noted as they are") {
   world.recover();
   CHECK(fs::is_empty(world.work / directory));
 }
+
+TEST_CASE("journal: a set that was not finished gives every file its old content back") {
+  const World world;
+  const std::string old_a = "old a";
+  const std::string new_a = "the new a";
+  const std::string old_b = "the old and long b";
+  const std::string new_b = "new b";
+  const std::vector<agent::SetEntry> entries = {{world.at("a"), revision_of(old_a), revision_of(new_a)},
+                                                {world.at("b"), revision_of(old_b), revision_of(new_b)},
+                                                {world.at("gone"), revision_of(old_b), revision_of(new_b)}};
+  ContentStore store = world.store();
+  for (const std::string& content : {old_a, new_a, old_b, new_b}) {
+    REQUIRE(store.put(revision_of(content), content));
+  }
+  const auto left = [&](const std::string& a, const std::string& b) {
+    world.put("a", a);
+    world.put("b", b);
+    world.do_and_die([&](WriteJournal& journal) { REQUIRE(journal.begin_set(entries)); });
+    world.recover();
+    CHECK(world.journals() == 0);
+    return world.content("a") + "|" + world.content("b");
+  };
+  CHECK(left(old_a, old_b) == old_a + "|" + old_b);
+  CHECK(left(new_a, old_b) == old_a + "|" + old_b);
+  CHECK(left(new_a, new_b) == old_a + "|" + old_b);
+  // A recovery that was killed: some of the old content, then the rest of the new one.
+  for (std::size_t i = 0; i <= old_a.size(); ++i) {
+    CHECK(left(old_a.substr(0, i) + new_a.substr(i), new_b) == old_a + "|" + old_b);
+  }
+  for (std::size_t i = 0; i <= old_b.size(); ++i) {
+    CHECK(left(new_a, old_b.substr(0, i) + (i < new_b.size() ? new_b.substr(i) : "")) == old_a + "|" + old_b);
+  }
+  // What others have made of a file is theirs.
+  CHECK(left("others", new_b) == "others|" + old_b);
+  CHECK(left(new_a, "") == old_a + "|");
+}
+
+TEST_CASE("journal: a set whose note was cut short, and one that is done, change nothing") {
+  const World world;
+  ContentStore store = world.store();
+  REQUIRE(store.put(revision_of("old"), "old"));
+  REQUIRE(store.put(revision_of("new"), "new"));
+  const std::vector<agent::SetEntry> entries = {{world.at("a"), revision_of("old"), revision_of("new")}};
+  world.put("a", "new");
+  world.do_and_die([&](WriteJournal& journal) {
+    REQUIRE(journal.begin_set(entries));
+    journal.done();
+  });
+  world.recover();
+  CHECK(world.content("a") == "new");
+  world.do_and_die([&](WriteJournal& journal) { REQUIRE(journal.begin_set(entries)); });
+  for (const auto& entry : fs::directory_iterator(world.state.path())) {
+    if (entry.path().filename().string().starts_with("writing_")) {
+      fs::resize_file(entry.path(), fs::file_size(entry.path()) - 1);
+    }
+  }
+  world.recover();
+  CHECK(world.content("a") == "new");
+  CHECK(world.journals() == 0);
+}

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "agent/files/file_changer.hpp"
+#include "agent/files/revision.hpp"
+#include "util/text.hpp"
+
+// The part of FileChanger that changes several files, all or none.
+
+namespace dockbridge::agent {
+
+namespace {
+
+/// Contents of all files of a set, before and after.
+constexpr std::size_t k_max_set_bytes = 64ULL * 1024 * 1024;
+constexpr std::size_t k_max_named_errors = 5;
+
+std::string shown(const std::string& path) {
+  return printable_line(path, 300);
+}
+
+/// Several files cannot be edited: what is wrong with each of the first ones.
+Error all_of(const std::vector<Error>& errors, std::size_t files) {
+  if (errors.size() == 1 && files == 1) {
+    return errors.front();
+  }
+  Error error = errors.front();
+  for (std::size_t i = 1; i < std::min(errors.size(), k_max_named_errors); ++i) {
+    error.message += "\n" + errors[i].message;
+  }
+  if (errors.size() > k_max_named_errors) {
+    error.message += fmt::format("\nand {} more", errors.size() - k_max_named_errors);
+  }
+  error.message += "\nNo file was changed";
+  return error;
+}
+
+}  // namespace
+
+Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const FileSpace& space,
+                                                                        std::span<const FileEdits> files,
+                                                                        const EditSetMode& mode,
+                                                                        LockedDirectories& locked) {
+  // Every process locks directories in the same order.
+  std::vector<std::size_t> order(files.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return files[a].request.path < files[b].request.path; });
+  std::vector<std::optional<PreparedEdit>> found(files.size());
+  std::vector<Error> errors;
+  std::size_t bytes = 0;
+  std::set<std::string> paths;
+  for (const std::size_t i : order) {
+    const FileEdits& file = files[i];
+    auto prepared = prepare_edit(space, file.request, file.edits, mode, &locked);
+    if (!prepared && mode.is_replacement && prepared.error().code == "no_match") {
+      continue;
+    }
+    if (!prepared) {
+      const bool names_file = prepared.error().message.find(shown(file.request.path)) != std::string::npos;
+      errors.push_back(names_file ? prepared.error() : prepared.error().within(shown(file.request.path)));
+      continue;
+    }
+    if (!paths.insert(prepared->current.place.path).second) {
+      return fail("same_file", "Two paths name the same file: " + shown(prepared->current.place.path),
+                  "Use one path for all edits of a file");
+    }
+    bytes += prepared->bytes.size() + prepared->current.content.size;
+    if (bytes > k_max_set_bytes) {
+      return fail("too_large", fmt::format("The files exceed {} together", human_bytes(k_max_set_bytes)),
+                  "Edit fewer files in one call");
+    }
+    found[i] = std::move(*prepared);
+  }
+  if (!errors.empty()) {
+    return fail(all_of(errors, files.size()));
+  }
+  std::vector<PreparedEdit> all;
+  for (auto& prepared : found) {
+    if (prepared) {
+      all.push_back(std::move(*prepared));
+    }
+  }
+  return all;
+}
+
+Result<std::vector<FileChange>> FileChanger::keep_all(std::vector<PreparedEdit>& prepared) {
+  std::vector<FileChange> changes;
+  for (PreparedEdit& edit : prepared) {
+    FileChange change = keep_before(edit.current, edit.answer);
+    change.after = revision_of(edit.bytes);
+    const auto kept = m_writer.store().put(change.after, edit.bytes);
+    if (change.id.empty() || !kept) {
+      return fail("no_backup", "No room to store the contents of " + shown(change.path) + "; no file was changed",
+                  "Free some space in the container, or edit one file at a time");
+    }
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::span<const FileChange> changes) {
+  std::vector<SetEntry> entries;
+  for (const FileChange& change : changes) {
+    entries.push_back({change.path, change.before, change.after});
+  }
+  auto journal = WriteJournal::open(m_state_fd);
+  if (auto begun = journal ? journal->begin_set(entries) : fail(journal.error()); !begun) {
+    return begun;
+  }
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    auto& [current, bytes, answer] = prepared[i];
+    const auto notes = m_writer.write(current, NewBytes(bytes), std::nullopt);
+    if (notes) {
+      answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
+      continue;
+    }
+    Error error = notes.error().within(shown(current.place.path));
+    for (std::size_t done = i; done-- > 0;) {
+      if (auto back = WriteJournal::put_back(entries[done], m_writer.store()); !back) {
+        journal->leave();
+        return fail("half_written",
+                    fmt::format("{}; and {} could not be restored: {}", error.message, shown(entries[done].path),
+                                back.error().message),
+                    "The next session restores the files; check them with file_read");
+      }
+    }
+    journal->done();
+    error.message += "; no file was changed";
+    return fail(std::move(error));
+  }
+  journal->done();
+  return {};
+}
+
+Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, std::span<const FileEdits> files,
+                                                        const EditSetMode& mode) {
+  settle();
+  LockedDirectories locked;
+  auto prepared = prepare_all(space, files, mode, locked);
+  if (!prepared) {
+    return fail(prepared.error());
+  }
+  std::vector<ChangeAnswer> answers;
+  const std::string& owner = files.empty() ? std::string() : files.front().request.owner;
+  if (mode.preview) {
+    for (PreparedEdit& edit : *prepared) {
+      m_history.note_seen(previewer(owner), edit.current.place.path, edit.current.content.revision);
+      edit.answer.path = edit.current.place.path;
+      edit.answer.before = edit.current.content.revision;
+      edit.answer.size = edit.bytes.size();
+      answers.push_back(std::move(edit.answer));
+    }
+    return answers;
+  }
+  auto changes = keep_all(*prepared);
+  const auto written = changes ? write_all(*prepared, *changes) : fail(changes.error());
+  if (!written) {
+    return fail(written.error());
+  }
+  for (std::size_t i = 0; i < prepared->size(); ++i) {
+    auto& edit = (*prepared)[i];
+    edit.answer.size = edit.bytes.size();
+    record({"", owner, std::nullopt}, std::move((*changes)[i]), edit.answer);
+    answers.push_back(std::move(edit.answer));
+  }
+  return answers;
+}
+
+}  // namespace dockbridge::agent

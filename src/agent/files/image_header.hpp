@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dockbridge::agent {
+
+/// Facts that an image file states about itself. Nothing is decoded.
+struct ImageHeader {
+  std::uint32_t width = 0;  ///< as stored
+  std::uint32_t height = 0;
+  int orientation = 1;  ///< of EXIF, 1 to 8; from 5 on the image is shown with width and height exchanged
+
+  [[nodiscard]] bool is_turned() const { return orientation >= 5; }
+};
+
+/// Of a PNG or JPEG file; nullopt for others, and if the header is damaged or not within these bytes.
+std::optional<ImageHeader> image_header_of(std::string_view bytes);
+
+}  // namespace dockbridge::agent
