@@ -252,6 +252,8 @@ const std::vector<Setting>& settings() {
       {"rationale", "", "required|optional", "whether every call has to say why (required)",
        choice<bool>({{"required", true}, {"optional", false}},
                     [](Options& o, bool required) { o.tools.rationale_required = required; })},
+      {"edit-guard", "", "read|match", "what file_edit demands: a prior read, or a unique oldString (read)",
+       choice<bool>({{"read", false}, {"match", true}}, [](Options& o, bool match) { o.tools.match_is_read = match; })},
       {"tools", "", "GLOB,...", "tools that clients can see: names, globs, or minimal (all)", take_tools},
       {"structured", "", "on|off", "add structuredContent and output schemas, for programs (off)",
        choice<mcp::Representation>(

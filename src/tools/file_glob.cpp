@@ -50,7 +50,9 @@ ToolResult find(const ToolCall& call) {
   request.hidden = arguments.flag("hidden", false);
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  request.max = static_cast<std::size_t>(arguments.integer("maxResults", 1, k_largest_max).value_or(k_usual_max));
+  const auto max = arguments.integer("maxResults", 1, k_largest_max);
+  request.max = static_cast<std::size_t>(max.value_or(k_usual_max));
+  const std::string given = arguments.text("path").value_or("");
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -59,15 +61,25 @@ ToolResult find(const ToolCall& call) {
   if (!found) {
     return mcp::error_result(found.error());
   }
+  const ShownPaths paths(given, call.sandbox.files().base(), found->path);
   ToolResult result;
+  ShownPart part{request.offset, found->shown, found->totals.more && !max};
   result.structured = {{"path", found->path}, {"files", mcp::json::array()}};
   result.text = found->entries.empty() ? "No files found\n" : "";
+  std::uint64_t shown = 0;
   for (const sandbox::FileEntry& entry : found->entries) {
-    result.text += printable_line(entry.path, 4096) + "\n";
-    result.structured["files"].push_back(entry_fields(entry, true));
+    const std::string path = paths.of(entry.path);
+    if (!max && result.text.size() + path.size() > k_usual_reply_bytes - k_reply_reserve && shown > 0) {
+      part.is_shortened = true;
+      part.count = shown;
+      break;
+    }
+    ++shown;
+    result.text += path + "\n";
+    result.structured["files"].push_back(entry_fields(entry, path, true));
   }
   result.text.pop_back();
-  add_totals(found->totals, request.offset, found->shown, "files", result);
+  add_totals(found->totals, part, "files", result);
   return result;
 }
 

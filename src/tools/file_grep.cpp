@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
 #include "tools/tool_shape.hpp"
@@ -116,56 +118,93 @@ std::string shown_text(const FoundLine& line) {
   return line.cut_after > 0 ? fmt::format("{}...[{} bytes]", text, line.cut_after) : text;
 }
 
-std::string lines_of(const FoundInFile& file) {
-  std::string text;
-  std::uint64_t last = 0;
-  for (const FoundLine& line : file.lines) {
-    if (last != 0 && line.number > last + 1 && !file.lines.front().matches) {
-      text += "--\n";
-    }
-    last = line.number;
-    text += fmt::format("{}{} {}\n", line.number, line.matches ? ":" : "-", shown_text(line));
+/// Collects what is found until the reply is full.
+class Report {
+ public:
+  Report(const FileGrepRequest& request, const ShownPaths& paths, std::size_t max_bytes)
+      : m_request(request), m_paths(paths), m_max_bytes(max_bytes) {
+    m_result.structured["files"] = json::array();
   }
-  return text;
-}
 
-void show(const FoundInFile& file, const FileGrepRequest& request, const std::string& start, ToolResult& result) {
-  const std::string name = file.path.empty() ? start : file.path;
-  json fields = {{"path", name}};
-  if (request.output == "files") {
-    result.text += printable_line(name, 4096) + "\n";
-  } else if (request.output == "count") {
+  void add(const FoundInFile& file) {
+    const std::string name = m_paths.of(file.path);
+    json fields = {{"path", name}};
+    if (m_request.output == "content") {
+      add_lines(file, name, fields);
+      return;
+    }
+    if (m_request.output == "count") {
+      fields["matches"] = file.matches;
+    }
+    if (append(m_request.output == "files" ? name + "\n" : fmt::format("{}: {}\n", name, file.matches))) {
+      ++m_shown;
+      m_result.structured["files"].push_back(std::move(fields));
+    }
+  }
+  [[nodiscard]] bool is_full() const { return m_full; }
+  /// Matching lines, or files.
+  [[nodiscard]] std::uint64_t shown() const { return m_shown; }
+  ToolResult take() { return std::move(m_result); }
+
+ private:
+  bool append(const std::string& text) {
+    m_full = m_full || (m_result.text.size() + text.size() > m_max_bytes && m_shown > 0);
+    m_result.text += m_full ? "" : text;
+    return !m_full;
+  }
+
+  void add_lines(const FoundInFile& file, const std::string& name, json& fields) {
     fields["matches"] = file.matches;
-    result.text += fmt::format("{}: {}\n", printable_line(name, 4096), file.matches);
-  } else {
-    fields["matches"] = file.matches;
-    result.text += (result.text.empty() ? "" : "\n") + printable_line(name, 4096) + "\n" + lines_of(file);
+    const bool has_context = !file.lines.empty() && !file.lines.front().matches;
+    std::uint64_t last = 0;
     for (const FoundLine& line : file.lines) {
+      const std::string start = last == 0 ? (m_result.text.empty() ? "" : "\n") + name + "\n"
+                                : line.number > last + 1 && has_context ? "--\n"
+                                                                        : "";
+      if (!append(fmt::format("{}{}{} {}\n", start, line.number, line.matches ? ":" : "-", shown_text(line)))) {
+        break;
+      }
+      last = line.number;
       json entry = {{"number", line.number}, {"text", line.text}, {"matches", line.matches}};
       if (line.matches) {
         entry["column"] = line.column;
+        ++m_shown;
       }
       fields["lines"].push_back(std::move(entry));
     }
+    if (last != 0) {
+      m_result.structured["files"].push_back(std::move(fields));
+    }
   }
-  result.structured["files"].push_back(std::move(fields));
-}
 
-ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request) {
-  ToolResult result;
-  result.structured = {{"path", found.path}, {"files", json::array()}};
+  const FileGrepRequest& m_request;
+  const ShownPaths& m_paths;
+  std::size_t m_max_bytes;
+  ToolResult m_result;
+  std::uint64_t m_shown = 0;
+  bool m_full = false;
+};
+
+/// `is_raised`: the client has said how much it wants.
+ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, const ShownPaths& paths, bool is_raised) {
+  Report report(request, paths, is_raised ? SIZE_MAX : k_usual_reply_bytes - k_reply_reserve);
   for (const FoundInFile& file : found.files) {
-    show(file, request, found.path, result);
+    report.add(file);
   }
+  const bool is_by_line = request.output == "content";
+  ToolResult result = report.take();
+  result.structured["path"] = found.path;
   if (found.files.empty()) {
     result.text = "No matches\n";
   }
   result.text +=
       fmt::format("[{} {} in {} of {} files searched{}]", found.totals.total,
-                  request.output == "content" ? "matching lines" : "files with matches", found.files_with_matches,
-                  found.files_searched,
+                  is_by_line ? "matching lines" : "files with matches", found.files_with_matches, found.files_searched,
                   found.binary_skipped > 0 ? fmt::format(", {} binary passed over", found.binary_skipped) : "");
-  add_totals(found.totals, request.offset, found.shown, request.output == "content" ? "matches" : "files", result);
+  add_totals(found.totals,
+             {request.offset, report.is_full() ? report.shown() : found.shown,
+              report.is_full() || (found.totals.more && !is_raised)},
+             is_by_line ? "matches" : "files", result);
   result.text = with_notes(std::move(result.text), found.notes);
   result.structured["filesWithMatches"] = found.files_with_matches;
   result.structured["filesSearched"] = found.files_searched;
@@ -181,7 +220,12 @@ ToolResult grep(const ToolCall& call) {
   }
   const Heartbeat heartbeat(call.context, "searching");
   const auto found = call.sandbox.files().grep(request, longest_wait(call), call.limit(longest_wait(call)));
-  return found ? tell(*found, request) : mcp::error_result(found.error());
+  if (!found) {
+    return mcp::error_result(found.error());
+  }
+  const bool is_raised = call.arguments.has("maxResults");
+  const ShownPaths paths(call.arguments.text("path").value_or(""), call.sandbox.files().base(), found->path);
+  return tell(*found, request, paths, is_raised);
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ std::string mode_text(const FileEntry& entry) {
   return text;
 }
 
-std::string line_of(const FileEntry& entry, const mcp::json& fields) {
-  std::string name = printable_line(entry.path, 4096);
+std::string line_of(const FileEntry& entry, std::string name, const mcp::json& fields) {
   if (entry.type == "directory") {
     name += "/";
   } else if (entry.type == "link") {
@@ -61,9 +60,9 @@ std::string line_of(const FileEntry& entry, const mcp::json& fields) {
     name += " (" + entry.type + ")";
   }
   const auto time = fields.find("modifiedAt");
-  return time == fields.end() ? name + "\n"
-                              : fmt::format("{} {:>12} {} {}\n", mode_text(entry), entry.size,
-                                            time->get_ref<const std::string&>(), name);
+  return time == fields.end()
+             ? name + "\n"
+             : fmt::format("{} {} {} {}\n", mode_text(entry), entry.size, time->get_ref<const std::string&>(), name);
 }
 
 ToolResult list(const ToolCall& call) {
@@ -75,7 +74,9 @@ ToolResult list(const ToolCall& call) {
   request.depth = static_cast<std::size_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
   request.honour_ignore_files = arguments.flag("gitignore", false);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  request.max = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_max).value_or(k_usual_max));
+  const auto max = arguments.integer("limit", 1, k_largest_max);
+  request.max = static_cast<std::size_t>(max.value_or(k_usual_max));
+  const std::string given = arguments.text("path").value_or("");
   request.details = arguments.flag("details", false);
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
@@ -84,16 +85,29 @@ ToolResult list(const ToolCall& call) {
   if (!listing) {
     return mcp::error_result(listing.error());
   }
+  const ShownPaths paths(given, call.sandbox.files().base(), listing->path);
   ToolResult result;
+  ShownPart part{request.offset, listing->shown, listing->totals.more && !max};
   result.structured = {{"path", listing->path}, {"entries", mcp::json::array()}};
   mcp::json& entries = result.structured["entries"];
-  result.text = fmt::format("{} ({} entries)\n", printable_line(listing->path, 4096), listing->totals.total);
   for (const FileEntry& entry : listing->entries) {
-    entries.push_back(entry_fields(entry, request.details));
-    result.text += line_of(entry, entries.back());
+    const std::string path = paths.of(entry.path);
+    mcp::json fields = entry_fields(entry, path, request.details);
+    const std::string line = line_of(entry, path, fields);
+    if (!max && result.text.size() + line.size() > k_usual_reply_bytes - k_reply_reserve && !entries.empty()) {
+      part.is_shortened = true;
+      part.count = entries.size();
+      break;
+    }
+    result.text += line;
+    entries.push_back(std::move(fields));
+  }
+  if (result.text.empty()) {
+    result.text =
+        fmt::format("{} in {}\n", listing->totals.total == 0 ? "No entries" : "No more entries", paths.of(""));
   }
   result.text.pop_back();
-  add_totals(listing->totals, request.offset, listing->shown, "entries", result);
+  add_totals(listing->totals, part, "entries", result);
   return result;
 }
 

@@ -17,8 +17,12 @@ using mcp::ToolResult;
 using sandbox::FileKind;
 using sandbox::ReadFile;
 
-constexpr std::int64_t k_usual_limit = 2000;
 constexpr std::int64_t k_largest_limit = 20'000;
+/// Of the lines, if `limit` is given.
+constexpr std::size_t k_largest_page_bytes = 96UL * 1024;
+constexpr std::int64_t k_largest_column = 1'000'000'000'000;
+/// Pixels on the longer side of an image; models see no more.
+constexpr std::uint32_t k_largest_image_side = 1568;
 constexpr std::int64_t k_largest_offset = 1'000'000'000'000;
 /// What models are shown of a picture; clients refuse larger ones.
 constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
@@ -30,7 +34,9 @@ constexpr const char* k_description =
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema({{"filePath", path_schema()},
                            {"offset", {{"type", "integer"}, {"description", "Lines to skip; negative: from the end"}}},
-                           {"limit", {{"type", "integer"}, {"description", "Lines"}}}},
+                           {"limit", {{"type", "integer"}, {"description", "Lines"}}},
+                           {"column", {{"type", "integer"}, {"description", "Characters to skip in the first line"}}},
+                           {"scale", {{"type", "boolean"}, {"description", "false: image in full size"}}}},
                           {"filePath"}, settings);
 }
 
@@ -56,16 +62,34 @@ ordered_json output_schema() {
                         {"finalNewline", {{"type", "boolean"}}}});
 }
 
+/// Drops the last lines of a page until it fits with its line numbers. The first line stays.
+void shorten(ReadFile& file, std::size_t max_bytes) {
+  std::size_t lines = 0;
+  std::size_t at = 0;
+  for (std::size_t shown = 0; at < file.text.size(); ++lines) {
+    const std::size_t end = std::min(file.text.find('\n', at), file.text.size() - 1) + 1;
+    const std::size_t digits = fmt::format_int(file.first_line + static_cast<std::int64_t>(lines)).size();
+    shown += digits + 1 + (end - at);
+    if (shown > max_bytes && lines > 0) {
+      break;
+    }
+    at = end;
+  }
+  file.more = file.more || at < file.text.size();
+  file.text.resize(at);
+  file.lines = std::min(lines, file.lines);
+}
+
 std::string numbered(const ReadFile& file) {
-  constexpr std::size_t k_width = 6;
+  constexpr std::size_t k_usual_digits = 5;
   std::string text;
-  text.reserve(file.text.size() + file.lines * (k_width + 2));
+  text.reserve(file.text.size() + file.lines * (k_usual_digits + 1));
   std::int64_t number = file.first_line;
   std::string_view rest = file.text;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     const fmt::format_int digits(number++);
-    text.append(k_width - std::min(k_width, digits.size()), ' ').append(digits.data(), digits.size()).push_back('\t');
+    text.append(digits.data(), digits.size()).push_back('\t');
     text.append(rest.substr(0, end)).push_back('\n');
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
@@ -74,9 +98,6 @@ std::string numbered(const ReadFile& file) {
 
 std::vector<std::string> remarks(const ReadFile& file) {
   std::vector<std::string> remarks;
-  if (file.cut_lines > 0) {
-    remarks.push_back(fmt::format("{} lines were too long and were cut", file.cut_lines));
-  }
   if (file.encoding != "utf-8") {
     remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
   }
@@ -94,27 +115,47 @@ std::vector<std::string> remarks(const ReadFile& file) {
   return remarks;
 }
 
-ToolResult tell_text(ReadFile file) {
+/// "lines 1-240 of 900; offset: 240 reads on"; empty if the page is the whole file.
+std::string position(const ReadFile& file) {
+  if (!file.more && file.first_line == 1) {
+    return "";
+  }
+  const auto last = file.first_line + static_cast<std::int64_t>(file.lines) - 1;
+  std::string text = file.lines == 1       ? fmt::format("line {}", last)
+                     : file.first_line > 0 ? fmt::format("lines {}-{}", file.first_line, last)
+                                           : fmt::format("lines {} to {}", file.first_line, last);
+  text += file.total_lines ? fmt::format(" of {}", *file.total_lines) : "";
+  return file.more && file.first_line > 0 ? fmt::format("{}; offset: {} reads on", text, last) : text;
+}
+
+/// `is_shortened`: the page ends before what was asked for.
+ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
   ToolResult result;
-  const std::string of_total = file.total_lines ? fmt::format(" of {}", *file.total_lines) : "";
+  std::string facts;
   if (file.size == 0) {
-    result.text = "(the file is empty)";
+    result.text = "(the file is empty)\n";
   } else if (file.lines == 0) {
-    result.text = file.total_lines ? fmt::format("(no such lines: the file has {})", *file.total_lines)
-                                   : std::string("(no such lines: the file ends before them)");
+    result.text = file.total_lines ? fmt::format("(no such lines: the file has {})\n", *file.total_lines)
+                                   : std::string("(no such lines: the file ends before them)\n");
   } else {
-    result.text = numbered(file);
-    const auto last = file.first_line + static_cast<std::int64_t>(file.lines) - 1;
-    result.text += fmt::format("[lines {} to {}{}{}]", file.first_line, last, of_total,
-                               file.more && file.first_line > 0 ? fmt::format("; read on with offset: {}", last) : "");
+    facts = position(file);
+    result.text = (is_shortened && !facts.empty() ? "[" + facts + "]\n" : "") + numbered(file);
+    if (column > 0 && file.text.starts_with('\n')) {
+      result.text += fmt::format("(line {} ends before column {})\n", file.first_line, column);
+    }
+  }
+  if (!file.revision.empty()) {
+    facts += (facts.empty() ? "revision " : "; revision ") + short_revision(file.revision);
+  }
+  if (facts.empty()) {
+    result.text.pop_back();
+  } else {
+    result.text += "[" + facts + "]";
   }
   result.text = with_notes(std::move(result.text), remarks(file));
   if (!file.previous_revision.empty()) {
-    result.text += "\nThe file has changed since the previous page (revision " + file.previous_revision +
-                   "). Read it again from the start.";
-  }
-  if (!file.revision.empty()) {
-    result.text += "\nRevision: " + file.revision;
+    result.text += "\nThe file has changed since the previous page (revision " +
+                   short_revision(file.previous_revision) + "). Read it again from the start.";
   }
   result.facts = {{"revision", file.revision}};
   result.structured = {{"path", file.path},
@@ -141,7 +182,11 @@ ToolResult tell_text(ReadFile file) {
   return result;
 }
 
-ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadFile& file) {
+Error changed_meanwhile(const std::string& path) {
+  return {"file_changed", "The file changed while it was read: " + printable_line(path, 500), "Read it again"};
+}
+
+ToolResult tell_binary(const ReadFile& file, const std::string& shown_path) {
   ToolResult result;
   result.facts = {{"revision", file.revision}};
   result.structured = {{"path", file.path},
@@ -149,26 +194,50 @@ ToolResult tell_other(const ToolCall& call, const std::string& path, const ReadF
                        {"type", file.type},
                        {"size", file.size},
                        {"revision", file.revision}};
-  result.text = fmt::format("{} is {}, {}", printable_line(file.path, 500), file.type, human_bytes(file.size));
+  result.text = fmt::format("{} is {}, {}", shown_path, file.type, human_bytes(file.size));
   if (file.kind == FileKind::binary) {
     result.text += "\nIt is not text. Look into it with a command, for example: file, xxd | head, strings, tar tf.";
-    return result;
+  }
+  return result;
+}
+
+/// Adds the image to a result, scaled down if it is larger than models see. `path` is the requested one: the real path
+/// may not be UTF-8 and could then not be sent.
+Result<void> add_image(const ToolCall& call, const std::string& path, const ReadFile& file, bool scale,
+                       ToolResult& result) {
+  const auto add = [&](const std::string& bytes, const std::string& type) {
+    result.more_content.push_back({{"type", "image"}, {"data", to_base64(bytes)}, {"mimeType", type}});
+  };
+  if (scale && std::max(file.width, file.height) > k_largest_image_side) {
+    const auto scaled = call.sandbox.files().scaled_image(path, call.context.owner, k_largest_image_side, call.limit());
+    if (scaled && scaled->revision != file.revision && !file.revision.empty()) {
+      return fail(changed_meanwhile(path));
+    }
+    if (scaled) {
+      result.text +=
+          fmt::format(", scaled from {}x{} to {}x{}", file.width, file.height, scaled->width, scaled->height);
+      add(scaled->bytes, scaled->type);
+      return {};
+    }
+    if (scaled.error().code != "bad_image" && scaled.error().code != "too_large") {
+      return fail(scaled.error());
+    }
+    result.text += "\nIt was not scaled: " + scaled.error().sentence();
+    return {};
   }
   if (file.size > k_largest_image_bytes) {
     result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
-    return result;
+    return {};
   }
-  // Use the requested path. The real path may not be UTF-8 and could then not be sent.
   const auto whole = call.sandbox.files().whole(path, call.context.owner, k_largest_image_bytes, call.limit());
   if (!whole) {
-    return mcp::error_result(whole.error());
+    return fail(whole.error());
   }
   if (whole->revision != file.revision) {
-    return mcp::error_result(
-        {"file_changed", "The file changed while it was read: " + printable_line(path, 500), "Read it again"});
+    return fail(changed_meanwhile(path));
   }
-  result.more_content.push_back({{"type", "image"}, {"data", to_base64(whole->bytes)}, {"mimeType", file.type}});
-  return result;
+  add(whole->bytes, file.type);
+  return {};
 }
 
 ToolResult read(const ToolCall& call) {
@@ -178,7 +247,13 @@ ToolResult read(const ToolCall& call) {
   request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
   request.offset = arguments.integer("offset", -k_largest_offset, k_largest_offset).value_or(0);
-  request.limit = static_cast<std::size_t>(arguments.integer("limit", 1, k_largest_limit).value_or(k_usual_limit));
+  request.column = static_cast<std::uint64_t>(arguments.integer("column", 0, k_largest_column).value_or(0));
+  const auto limit = arguments.integer("limit", 1, k_largest_limit);
+  const std::size_t usual_lines = request.column > 0 ? 1 : k_usual_reply_lines;
+  request.limit = limit ? static_cast<std::size_t>(*limit) : usual_lines;
+  request.max_bytes = limit ? k_largest_page_bytes : k_usual_reply_bytes - k_reply_reserve;
+  const bool scale = arguments.flag("scale", true);
+  const std::string given = arguments.text("filePath").value_or("");
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -186,7 +261,18 @@ ToolResult read(const ToolCall& call) {
   if (!file) {
     return mcp::error_result(file.error());
   }
-  return file->kind == FileKind::text ? tell_text(std::move(*file)) : tell_other(call, request.path, *file);
+  if (file->kind == FileKind::text) {
+    shorten(*file, request.max_bytes);
+    const bool is_shortened = file->more && (!limit || file->lines < request.limit) && request.column == 0;
+    return tell_text(std::move(*file), request.column, is_shortened);
+  }
+  ToolResult result = tell_binary(*file, ShownPaths(given, call.sandbox.files().base(), file->path).of(""));
+  if (file->kind == FileKind::image) {
+    if (auto added = add_image(call, request.path, *file, scale, result); !added) {
+      return mcp::error_result(added.error());
+    }
+  }
+  return result;
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <numeric>
 
 #include "tools/tool_shape.hpp"
 #include "util/text.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::tools {
 
@@ -17,6 +20,9 @@ using mcp::ToolResult;
 namespace {
 
 constexpr seconds k_heartbeat_interval{5};
+constexpr std::size_t k_shown_path_bytes = 4096;
+
+}  // namespace
 
 std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path) {
   if (path.find('\0') != std::string::npos) {
@@ -29,8 +35,6 @@ std::string absolute_path(const ToolCall& call, const std::string& name, const s
   }
   return path.starts_with('/') ? path : call.sandbox.files().base() + "/" + path;
 }
-
-}  // namespace
 
 std::string read_path(const ToolCall& call, const std::string& name) {
   const std::string path = call.arguments.required_text(name);
@@ -49,8 +53,16 @@ sandbox::ChangeRequest read_change_request(const ToolCall& call) {
   sandbox::ChangeRequest request;
   request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
-  request.expected_revision = call.arguments.text("expectedRevision");
+  request.expected_revision = read_revision(call.arguments);
   return request;
+}
+
+std::optional<std::string> read_revision(Arguments& arguments) {
+  auto revision = arguments.text("expectedRevision");
+  if (revision && !revision->empty() && !wire::is_revision_start(*revision)) {
+    arguments.reject("expectedRevision", "must be 8 to 32 hexadecimal digits, as replies show them");
+  }
+  return revision;
 }
 
 ordered_json path_schema() {
@@ -61,12 +73,61 @@ ordered_json revision_schema() {
   return {{"type", "string"}, {"description", "Revision that the file must have, instead of a prior read"}};
 }
 
-ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done) {
-  ToolResult result;
-  result.text = fmt::format("{} {} ({})", done, printable_line(file.path, 500), human_bytes(file.size));
-  if (!file.diff.empty()) {
-    result.text += "\n\n" + to_valid_utf8(file.diff).text;
+ShownPaths::ShownPaths(std::string_view given, std::string_view workdir, std::string_view real) {
+  std::string named;
+  bool is_plain = !given.starts_with('~');
+  for (std::string_view rest = given; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    is_plain = is_plain && name != "..";  // may leave a symbolic link
+    if (!name.empty() && name != ".") {
+      named += "/" + std::string(name);
+    }
   }
+  while (workdir.ends_with('/')) {
+    workdir.remove_suffix(1);
+  }
+  if (is_plain && !given.starts_with('/')) {
+    m_start = named.empty() ? "" : named.substr(1);
+    return;
+  }
+  const std::string path = is_plain ? named : std::string(real);
+  const bool is_below = path.starts_with(workdir) && (path.size() == workdir.size() || path[workdir.size()] == '/');
+  m_start = !is_below ? path : path.size() > workdir.size() + 1 ? path.substr(workdir.size() + 1) : "";
+  if (!is_below && m_start.empty()) {
+    m_start = "/";
+  }
+}
+
+std::string ShownPaths::of(const std::string& path) const {
+  const char* between = m_start.empty() || path.empty() || m_start.ends_with('/') ? "" : "/";
+  const std::string whole = m_start + between + path;
+  return whole.empty() ? "." : printable_line(whole.starts_with('~') ? "./" + whole : whole, k_shown_path_bytes);
+}
+
+std::string short_revision(const std::string& revision) {
+  return revision.substr(0, wire::k_short_digits);
+}
+
+std::string short_change(const std::string& change) {
+  return change.size() > wire::k_change_prefix.size()
+             ? change.substr(wire::k_change_prefix.size(), wire::k_short_digits)
+             : "";
+}
+
+namespace {
+
+/// A diff without the lines that name the file.
+std::string_view without_names(std::string_view diff) {
+  for (const char* start : {"--- ", "+++ "}) {
+    if (diff.starts_with(start)) {
+      diff.remove_prefix(std::min(diff.find('\n'), diff.size() - 1) + 1);
+    }
+  }
+  return diff.ends_with('\n') ? diff.substr(0, diff.size() - 1) : diff;
+}
+
+std::vector<std::string> notes_of(const sandbox::ChangedFile& file) {
   std::vector<std::string> notes = file.notes;
   if (file.was_stale) {
     notes.push_back("others had changed the file since you read it; your edit was applied to what it is now" +
@@ -75,28 +136,94 @@ ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done
   if (!file.encoding.empty() && file.encoding != "utf-8") {
     notes.push_back("stored as " + file.encoding);
   }
-  result.text = with_notes(std::move(result.text), notes);
-  if (!file.revision.empty()) {
-    result.text += "\nRevision: " + file.revision;
+  return notes;
+}
+
+json change_fields(const sandbox::ChangedFile& file) {
+  return {{"path", file.path},
+          {"size", file.size},
+          {"revision", file.revision},
+          {"created", file.before.empty()},
+          {"previousRevision", file.before},
+          {"change", file.change},
+          {"encoding", file.encoding},
+          {"linesAdded", file.added},
+          {"linesRemoved", file.removed},
+          {"diff", file.diff},
+          {"changedByOthers", file.was_stale},
+          {"replacements", file.replacements},
+          {"notes", notes_of(file)}};
+}
+
+std::uint64_t replacements_in(const sandbox::ChangedFile& file) {
+  return std::accumulate(file.replacements.begin(), file.replacements.end(), std::uint64_t{0});
+}
+
+}  // namespace
+
+ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done) {
+  ToolResult result;
+  const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
+  result.text = fmt::format("{} {} ({})", done, paths.of(""), human_bytes(file.size));
+  if (!file.diff.empty()) {
+    result.text += "\n" + to_valid_utf8(without_names(file.diff)).text;
   }
-  if (!file.change.empty()) {
-    result.text += fmt::format("\nBackup: file_undo with change {} brings back what was there", file.change);
+  result.text = with_notes(std::move(result.text), notes_of(file));
+  if (!file.revision.empty()) {
+    result.text += fmt::format("\n[revision {}{}]", short_revision(file.revision),
+                               file.change.empty() || !call.listed.contains("file_undo")
+                                   ? ""
+                                   : fmt::format("; undo: file_undo change {}", short_change(file.change)));
   }
   result.facts = {{"revision", file.revision}, {"change", file.change}};
-  result.structured = {{"path", file.path},
-                       {"size", file.size},
-                       {"revision", file.revision},
-                       {"created", file.before.empty()},
-                       {"previousRevision", file.before},
-                       {"change", file.change},
-                       {"encoding", file.encoding},
-                       {"linesAdded", file.added},
-                       {"linesRemoved", file.removed},
-                       {"diff", file.diff},
-                       {"changedByOthers", file.was_stale},
-                       {"notes", notes}};
+  result.structured = change_fields(file);
   result.effect_complete = true;
   result.outcome = file.revision.empty() ? "" : "revision " + file.revision;
+  return result;
+}
+
+ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+                        std::size_t max_bytes) {
+  ToolResult result;
+  result.structured = {{"files", json::array()}};
+  std::uint64_t replacements = 0;
+  std::size_t diffs_left_out = 0;
+  std::size_t names_left_out = 0;
+  std::string list;
+  for (const sandbox::ChangedFile& file : files) {
+    replacements += replacements_in(file);
+    result.structured["files"].push_back(change_fields(file));
+    const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
+    const std::string facts = preview ? fmt::format("{} replacements", replacements_in(file))
+                                      : fmt::format("revision {}{}", short_revision(file.revision),
+                                                    file.change.empty() ? "" : "; change " + short_change(file.change));
+    const std::string name = with_notes(fmt::format("\n{} [{}]", paths.of(""), facts), notes_of(file));
+    const std::string diff = "\n" + to_valid_utf8(without_names(file.diff)).text;
+    if (list.size() + name.size() > max_bytes) {
+      ++names_left_out;
+      continue;
+    }
+    list += name;
+    if (diff.size() == 1 || list.size() + diff.size() > max_bytes) {
+      ++diffs_left_out;
+    } else {
+      list += diff;
+    }
+  }
+  result.text =
+      preview
+          ? fmt::format(
+                "Preview: {} replacements in {} files. Nothing was changed; call without preview "
+                "to change them.",
+                replacements, files.size())
+          : call.hint(fmt::format("Edited {} files. file_undo with filePath and change takes one back.", files.size()));
+  if (diffs_left_out + names_left_out > 0) {
+    result.text += fmt::format("\n[{} diffs{} left out]", diffs_left_out + names_left_out,
+                               names_left_out > 0 ? fmt::format(" and {} names", names_left_out) : "");
+  }
+  result.text += list;
+  result.effect_complete = !preview;
+  result.outcome = preview ? "" : fmt::format("{} files edited", files.size());
   return result;
 }
 
@@ -118,15 +245,16 @@ ordered_json change_schema() {
           {"notes", {{"type", "array"}, {"items", text}}}};
 }
 
-void add_totals(const sandbox::SearchTotals& totals, std::uint64_t offset, std::uint64_t shown, const char* unit,
-                ToolResult& result) {
-  if (totals.more) {
-    result.text +=
-        fmt::format("\n[{} {} of {} shown; go on with offset: {}]", shown, unit, totals.total, offset + shown);
+void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, ToolResult& result) {
+  const bool more = totals.more || part.is_shortened;
+  if (more) {
+    const std::string note = fmt::format("[{} {}-{} of {}; offset: {} reads on]", unit, part.offset + 1,
+                                         part.offset + part.count, totals.total, part.offset + part.count);
+    result.text = (part.is_shortened ? note + "\n" : "") + result.text + "\n" + note;
   }
   std::vector<std::string> passed_over;
   if (totals.ignored > 0) {
-    passed_over.push_back(fmt::format("{} ignored by .gitignore or .ignore", totals.ignored));
+    passed_over.push_back(fmt::format("{} by .gitignore", totals.ignored));
   }
   if (totals.hidden > 0) {
     passed_over.push_back(fmt::format("{} hidden", totals.hidden));
@@ -141,9 +269,9 @@ void add_totals(const sandbox::SearchTotals& totals, std::uint64_t offset, std::
     result.text += "\n[could not read " + printable_line(path, 300) + "]";
   }
   result.structured["total"] = totals.total;
-  result.structured["more"] = totals.more;
-  if (totals.more) {
-    result.structured["nextOffset"] = offset + shown;
+  result.structured["more"] = more;
+  if (more) {
+    result.structured["nextOffset"] = part.offset + part.count;
   }
   result.structured["ignoredSkipped"] = totals.ignored;
   result.structured["hiddenSkipped"] = totals.hidden;
@@ -160,9 +288,9 @@ void add_totals_schema(ordered_json& properties) {
   properties["unreadable"] = number;
 }
 
-json entry_fields(const sandbox::FileEntry& entry, bool details) {
+json entry_fields(const sandbox::FileEntry& entry, const std::string& path, bool details) {
   json fields;
-  fields["path"] = entry.path;
+  fields["path"] = path;
   fields["type"] = entry.type;
   if (!entry.target.empty()) {
     fields["target"] = entry.target;

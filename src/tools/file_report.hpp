@@ -4,7 +4,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "mcp/tool.hpp"
 #include "sandbox/files.hpp"
@@ -15,27 +17,64 @@ namespace dockbridge::tools {
 
 // What the file tools have in common.
 
-/// A path in the container, made absolute. "~" is the home directory of the user that the agent runs as.
+/// A path that a client gave in the argument `name`, made absolute. "~" is the home directory of the user that the
+/// agent runs as.
+std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path);
+/// The path in an argument, made absolute.
 std::string read_path(const ToolCall& call, const std::string& name);
 /// The same of an argument that may be absent; the default is the directory that relative paths start at.
 std::string read_optional_path(const ToolCall& call, const std::string& name);
 /// Whose change it is, and `expectedRevision`.
 sandbox::ChangeRequest read_change_request(const ToolCall& call);
+std::optional<std::string> read_revision(Arguments& arguments);
 /// The schema of `filePath`.
 mcp::ordered_json path_schema();
 mcp::ordered_json revision_schema();
 
+/// A reply of a file tool has at most so much unless an argument raises it. Notes at its end are reserved for.
+inline constexpr std::size_t k_usual_reply_bytes = 10'000;
+inline constexpr std::size_t k_usual_reply_lines = 1'500;
+inline constexpr std::size_t k_reply_reserve = 600;
+
+/// Names files in replies so that a name can be passed to another call as it stands: relative to the workdir below it,
+/// absolute elsewhere.
+class ShownPaths {
+ public:
+  /// `given` is how the client named a directory or file (empty: the workdir), `real` how the container does.
+  ShownPaths(std::string_view given, std::string_view workdir, std::string_view real);
+
+  /// A path relative to the directory; empty for the named directory or file itself.
+  [[nodiscard]] std::string of(const std::string& path) const;
+
+ private:
+  std::string m_start;  ///< empty for the workdir
+};
+
+/// The first digits of a revision or change id, which is all that a client has to give.
+std::string short_revision(const std::string& revision);
+std::string short_change(const std::string& change);
+
 /// How a change went: `done` ("Wrote", "Edited") begins the first line.
-mcp::ToolResult tell_change(const sandbox::ChangedFile& file, const std::string& done);
+mcp::ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done);
+/// The same for several files, or for a preview of changes to them. At most `max_bytes` of text.
+mcp::ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+                             std::size_t max_bytes);
 mcp::ordered_json change_schema();
 
-/// Adds how a search that was shown in part goes on, and what it passed over.
-void add_totals(const sandbox::SearchTotals& totals, std::uint64_t offset, std::uint64_t shown, const char* unit,
-                mcp::ToolResult& result);
+/// The part of a search that a reply shows.
+struct ShownPart {
+  std::uint64_t offset = 0;  ///< the first, as the request asked for it
+  std::uint64_t count = 0;
+  bool is_shortened = false;  ///< there is more, and the client has not said how much it wants
+};
+
+/// Adds how a search that was shown in part continues, and what it passed over. A shortened reply says so at its start
+/// as well.
+void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, mcp::ToolResult& result);
 void add_totals_schema(mcp::ordered_json& properties);
 
 /// An entry of a directory for programs; size, mode and time are details.
-mcp::json entry_fields(const sandbox::FileEntry& entry, bool details);
+mcp::json entry_fields(const sandbox::FileEntry& entry, const std::string& path, bool details);
 mcp::ordered_json entry_schema();
 /// 2026-11-17T03:20:00Z
 std::string utc_time(std::int64_t unix_ms);

@@ -141,7 +141,7 @@ ToolResult upload(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   const auto uploaded = upload_file(call, host_path, request);
-  return uploaded ? tell_change(*uploaded, "Copied to") : mcp::error_result(uploaded.error());
+  return uploaded ? tell_change(call, *uploaded, "Copied to") : mcp::error_result(uploaded.error());
 }
 
 ToolResult download(const ToolCall& call) {

@@ -20,7 +20,7 @@ mcp::ToolResult undo(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   const auto undone = call.sandbox.files().undo(request, change, call.limit());
-  return undone ? tell_change(*undone, undone->revision.empty() ? "Removed" : "Restored")
+  return undone ? tell_change(call, *undone, undone->revision.empty() ? "Removed" : "Restored")
                 : mcp::error_result(undone.error());
 }
 

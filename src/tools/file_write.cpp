@@ -83,7 +83,7 @@ ToolResult write(const ToolCall& call) {
   }
   content.bytes = decoded ? *decoded : given;
   const auto written = call.sandbox.files().write(request, content, call.limit());
-  return written ? tell_change(*written, written->before.empty() ? "Created" : "Wrote")
+  return written ? tell_change(call, *written, written->before.empty() ? "Created" : "Wrote")
                  : mcp::error_result(written.error());
 }
 

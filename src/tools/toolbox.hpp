@@ -25,7 +25,8 @@ struct Settings {
   std::vector<ClientWait> client_waits{};  ///< the user's own rows, before the known ones
   milliseconds max_runtime{0};          ///< 0: no limit
   bool rationale_required = true;
-  ToolSelection selection{};                                  ///< tools that clients can see
+  bool match_is_read = false;  ///< an exact and unique oldString stands for having read the file
+  ToolSelection selection{};   ///< tools that clients can see
   std::shared_ptr<const HostDirectories> host_directories{};  ///< for copies to and from the host; null if none
 };
 

@@ -40,20 +40,20 @@ TEST_CASE("a file is read with its true line numbers, in pages, from either end"
   (void)files.container.sh("seq -f 'row %g' 1 5000 > /app/rows");
   const json first = files.tools.read("rows");
   REQUIRE(done(first));
-  CHECK(says(first, "     1\trow 1\n"));
-  CHECK(says(first, "  2000\trow 2000\n"));
+  CHECK(says(first, "\n1\trow 1\n"));
   CHECK(fields_of(first)["totalLines"] == 5000);
-  CHECK(fields_of(first)["nextOffset"] == 2000);
-  CHECK(says(first, "read on with offset: 2000"));
+  const int next = fields_of(first)["nextOffset"];
+  CHECK(says(first, fmt::format("\n{0}\trow {0}\n", next)));
+  CHECK(says(first, fmt::format("offset: {} reads on", next)));
   const json second = files.tools.read("rows", {{"offset", 2000}, {"limit", 2}});
   CHECK(fields_of(second)["content"] == "row 2001\nrow 2002\n");
   CHECK(fields_of(second)["firstLine"] == 2001);
   const json last = files.tools.read("/app/rows", {{"offset", -2}});
   CHECK(fields_of(last)["content"] == "row 4999\nrow 5000\n");
-  CHECK(says(last, "  5000\trow 5000\n"));
+  CHECK(says(last, "\n5000\trow 5000\n"));
   CHECK(fields_of(last)["more"] == false);
   CHECK(revision_in(first) == revision_in(last));
-  CHECK(says(first, "Revision: " + revision_in(first)));
+  CHECK(says(first, "revision " + revision_in(first).substr(0, 8)));
   CHECK(says(files.tools.read("rows", {{"offset", 9000}}), "the file has 5000"));
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("long lines are cut with a count, an empty file is said, and so is a m
   Files files;
   (void)files.container.sh("head -c 5000 /dev/zero | tr '\\0' x > /app/long; : > /app/empty");
   const json cut = files.tools.read("long");
-  CHECK(says(cut, "[3000 more characters in this line]"));
+  CHECK(says(cut, "[3000 more characters: offset: 0, column: 2000]"));
   CHECK(says(cut, "no newline at its end"));
   CHECK(fields_of(cut)["cutLines"] == 1);
   CHECK(says(files.tools.read("empty"), "the file is empty"));
@@ -230,7 +230,7 @@ TEST_CASE("changes are undone one after the other, an undo too, and the making o
   const json made = files.tools.write("file", "one\n");
   const json changed = files.tools.edit("file", "one", "two");
   const std::string change = fields_of(changed)["change"];
-  CHECK(says(changed, "file_undo with change " + change));
+  CHECK(says(changed, "undo: file_undo change " + change.substr(7, 8)));
   REQUIRE(done(files.tools.undo("file", {{"change", change}})));
   CHECK(files.bytes("/app/file") == "one\n");
   REQUIRE(done(files.tools.undo("file")));
@@ -257,7 +257,7 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
       "ln -s b.txt a-link && mkfifo pipe && touch .hidden skip.log dir/x dir/sub/y && echo '*.log' > .gitignore");
   const json listing = files.tools.ls(".", {{"details", true}});
   REQUIRE(done(listing));
-  CHECK(says(listing, "-rw-r-----            5 2020-02-03T04:05:06Z b.txt"));
+  CHECK(says(listing, "-rw-r----- 5 2020-02-03T04:05:06Z b.txt"));
   CHECK(says(listing, "a-link -> b.txt"));
   CHECK(says(listing, "dir/\n"));
   CHECK(says(listing, "pipe (fifo)"));
@@ -271,7 +271,7 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
   CHECK(!names_in(fields_of(filtered)["entries"]).contains("skip.log"));
   CHECK(!names_in(fields_of(filtered)["entries"]).contains("b.txt"));
   CHECK(names_in(fields_of(files.tools.ls("dir", {{"depth", 2}}))["entries"]) ==
-        std::set<std::string>{"sub", "sub/y", "x"});
+        std::set<std::string>{"dir/sub", "dir/sub/y", "dir/x"});
   json paged = json::array();
   for (int offset = 0; offset >= 0;) {
     const json page = files.tools.ls(".", {{"limit", 2}, {"offset", offset}, {"details", true}});

@@ -255,7 +255,7 @@ TEST_CASE("file_read: a page reports a revision that differs from the previous p
   (void)files.sh("seq 1000 > /app/file");
   const json first = files.tools.read("file", {{"limit", 10}});
   REQUIRE(done(first));
-  CHECK(says(first, fields_of(first)["revision"]));
+  CHECK(says(first, fields_of(first)["revision"].get<std::string>().substr(0, 8)));
   const json second = files.tools.read("file", {{"limit", 10}, {"offset", 10}});
   CHECK_FALSE(fields_of(second).contains("previousRevision"));
   (void)files.sh("seq 5 2000 > /app/file");

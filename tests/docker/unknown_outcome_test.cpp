@@ -143,7 +143,7 @@ TEST_CASE("outcome: an edit that fails with container_paused names the old revis
     const json result = c.tools.edit("/app/a.txt", "one", "two");
     CHECK(error_code(result) == "container_paused");
     CHECK(says(result, "the change to /app/a.txt may have been made, or may still be made"));
-    CHECK(says(result, "the last revision you saw was " + revision));
+    CHECK(says(result, "the last revision you saw was " + revision.substr(0, 8)));
   }
   CHECK(fields_of(c.tools.read("/app/a.txt"))["revision"] == revision);
 }

@@ -76,6 +76,7 @@ const std::vector<BadValue>& bad_values() {
       {"client-timeout", "DOCKBRIDGE_CLIENT_TIMEOUT", "nan", "a number of seconds from 1 to 86400"},
       {"max-runtime", "DOCKBRIDGE_MAX_RUNTIME", "-1", "a number of seconds from 0 to 2592000"},
       {"rationale", "DOCKBRIDGE_RATIONALE", "never", "one of: optional, required"},
+      {"edit-guard", "DOCKBRIDGE_EDIT_GUARD", "none", "one of: match, read"},
       {"log-level", "DOCKBRIDGE_LOG_LEVEL", "verbose", "one of: debug, error, info, off, warn"},
       {"log-format", "DOCKBRIDGE_LOG_FORMAT", "xml", "one of: json, text"},
   };
@@ -105,6 +106,7 @@ TEST_CASE("without a word from anyone everything has its default") {
   CHECK(options.tools.client_timeout == seconds(50));
   CHECK(options.tools.max_runtime == seconds(0));
   CHECK(options.tools.rationale_required);
+  CHECK_FALSE(options.tools.match_is_read);
   CHECK(options.log_level == LogLevel::info);
   CHECK(options.log_format == LogFormat::text);
 }
@@ -127,6 +129,7 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
     CHECK(options.tools.client_timeout == seconds(30));
     CHECK(options.tools.max_runtime == seconds(90));
     CHECK_FALSE(options.tools.rationale_required);
+    CHECK(options.tools.match_is_read);
     CHECK(options.log_level == LogLevel::warn);
     CHECK(options.log_format == LogFormat::json);
   };
@@ -159,6 +162,8 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            "90",
                            "--rationale",
                            "optional",
+                           "--edit-guard",
+                           "match",
                            "--log-level",
                            "warn",
                            "--log-format",
@@ -180,13 +185,14 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
                            {"DOCKBRIDGE_CLIENT_TIMEOUT", "30"},
                            {"DOCKBRIDGE_MAX_RUNTIME", "90"},
                            {"DOCKBRIDGE_RATIONALE", "optional"},
+                           {"DOCKBRIDGE_EDIT_GUARD", "match"},
                            {"DOCKBRIDGE_LOG_LEVEL", "warn"},
                            {"DOCKBRIDGE_LOG_FORMAT", "json"}};
   check(variables.options());
   check(with_config(R"({"container-name": "box", "image": "img:1", "workdir": "/work", "workspace": "/home/me/ws",
                         "no-start": true, "no-create": true, "no-direct-line": true, "via": "exec", "docker-host": "tcp://h:1",
                         "docker-command": "podman", "inactivity-timeout": 2.5, "load-stretch": 1.5, "max-wait": 60, "client-timeout": "30",
-                        "max-runtime": 90, "rationale": "optional", "log-level": "warn", "log-format": "json"})")
+                        "max-runtime": 90, "rationale": "optional", "edit-guard": "match", "log-level": "warn", "log-format": "json"})")
             .options());
 }
 

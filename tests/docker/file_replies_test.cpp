@@ -1,0 +1,426 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "support/file_tools.hpp"
+#include "support/png.hpp"
+#include "util/encoding.hpp"
+
+// Replies of the file tools as a model reads them: the text alone.
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+constexpr std::size_t k_most_bytes = 10'000;
+
+std::vector<std::string> lines_of(const json& result) {
+  std::vector<std::string> lines;
+  std::istringstream text(text_of(result));
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// The first number after `name` in a reply; -1 if there is none.
+int number_after(const json& result, const std::string& name) {
+  const std::string text = text_of(result);
+  const std::size_t at = text.find(name);
+  return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
+}
+
+json edit_of(const std::string& path, const std::string& from, const std::string& to) {
+  return {{"filePath", path}, {"oldString", from}, {"newString", to}};
+}
+
+}  // namespace
+
+TEST_CASE("paths: what a reply names can be read as it stands, whatever the path was") {
+  Files files;
+  (void)files.sh(
+      "cd /app && mkdir -p src/deep 'with space' && echo needle > src/one.ts && echo needle > src/deep/two.ts && "
+      "echo needle > 'with space/three.ts' && ln -s src linked && mkdir -p /srv/other && echo needle > "
+      "/srv/other/four.ts");
+  for (const char* path : {"", ".", "src", "./src/", "/app/src", "/app", "/app/", "linked", "src/../src", "src/deep/..",
+                           "/srv", "/srv/../srv/other", "../srv", "with space"}) {
+    CAPTURE(path);
+    const json where = *path == '\0' ? json::object() : json{{"path", path}};
+    json grep_arguments = where;
+    grep_arguments.update({{"pattern", "needle"}, {"output", "files"}});
+    json glob_arguments = where;
+    glob_arguments["pattern"] = "*.ts";
+    json ls_arguments = where;
+    ls_arguments["depth"] = 3;
+    int read = 0;
+    for (const json& reply :
+         {files.server.call("file_grep", grep_arguments), files.server.call("file_glob", glob_arguments),
+          files.server.call("file_ls", ls_arguments)}) {
+      for (const std::string& line : lines_of(reply)) {
+        if (line.ends_with(".ts")) {
+          const json content = files.tools.read(line);
+          CAPTURE(line);
+          REQUIRE(done(content));
+          CHECK(says(content, "1\tneedle\n"));
+          ++read;
+        }
+      }
+      for (const json& entry :
+           fields_of(reply).value(fields_of(reply).contains("entries") ? "entries" : "files", json())) {
+        if (entry["path"].get<std::string>().ends_with(".ts")) {
+          REQUIRE(done(files.tools.read(entry["path"])));
+        }
+      }
+    }
+    CHECK(read >= 3);
+  }
+  CHECK(text_of(files.tools.ls("src")) == "src/deep/\nsrc/one.ts");
+  CHECK(text_of(files.tools.ls("/app/src/deep")) == "src/deep/two.ts");
+  CHECK(text_of(files.tools.ls("/srv/other")) == "/srv/other/four.ts");
+  CHECK(text_of(files.tools.grep("needle", "src/one.ts")) ==
+        "src/one.ts\n1: needle\n[1 matching lines in 1 of 1 files searched]");
+  CHECK(text_of(files.tools.glob("two.*", {{"path", "/app"}})) == "src/deep/two.ts");
+  (void)files.sh("mkdir /app/empty");
+  CHECK(text_of(files.tools.ls("empty")) == "No entries in empty");
+}
+
+TEST_CASE("sizes: a long file is read in pages that say at their start how to read on") {
+  Files files;
+  (void)files.sh(
+      "cd /app && seq -f 'row %g of a file that is much longer than a reply' 1 900 > rows && yes '' | head -n 4000 > short");
+  std::string read;
+  int offset = 0;
+  int pages = 0;
+  while (offset >= 0 && pages < 50) {
+    const json page = files.tools.read("rows", {{"offset", offset}});
+    REQUIRE(done(page));
+    CHECK(text_of(page).size() <= k_most_bytes);
+    for (const std::string& line : lines_of(page)) {
+      read += line.starts_with('[') ? "" : line.substr(line.find('\t') + 1) + "\n";
+    }
+    const int next = number_after(page, "offset: ");
+    if (next >= 0) {
+      CHECK(text_of(page).starts_with(
+          fmt::format("[lines {}-{} of 900; offset: {} reads on]\n", offset + 1, next, next)));
+      CHECK(text_of(page).find(fmt::format("\n[lines {}-{} of 900; offset: {} reads on; revision ", offset + 1, next,
+                                           next)) != std::string::npos);
+    }
+    offset = next;
+    ++pages;
+  }
+  CHECK(pages > 3);
+  CHECK(read == files.sh("cat /app/rows") + "\n");
+  // 1,500 lines, if they are short.
+  const json many = files.tools.read("short");
+  CHECK(text_of(many).size() <= k_most_bytes);
+  CHECK(number_after(many, "offset: ") == 1500);
+  // An explicit limit raises the bound.
+  const json all = files.tools.read("rows", {{"limit", 900}});
+  CHECK(text_of(all).size() > 5 * k_most_bytes / 2);
+  CHECK(text_of(all).starts_with("1\trow 1 "));
+  CHECK(!says(all, "offset:"));
+  const json part = files.tools.read("rows", {{"limit", 2}, {"offset", 1}});
+  CHECK(text_of(part).starts_with("2\trow 2 "));
+  CHECK(says(part, "\n[lines 2-3 of 900; offset: 3 reads on; revision "));
+}
+
+TEST_CASE("sizes: a small file has one short line besides its text") {
+  Files files;
+  (void)files.sh("printf 'one\\ntwo\\n' > /app/file");
+  CHECK(std::regex_match(text_of(files.tools.read("file")), std::regex("1\tone\n2\ttwo\n\\[revision [0-9a-f]{8}\\]")));
+}
+
+TEST_CASE("sizes: long lines are cut, and the reply names the arguments that read the rest") {
+  Files files;
+  (void)files.sh("cd /app && (echo first; seq -s, 1 12000; echo last) > wide");
+  const std::string line = files.sh("sed -n 2p /app/wide");
+  json page = files.tools.read("wide");
+  CHECK(text_of(page).size() <= k_most_bytes);
+  CHECK(says(page, "3\tlast\n"));
+  std::string read = lines_of(page)[1].substr(2, 2000);
+  for (int pages = 0; number_after(page, "column: ") >= 0 && pages < 50; ++pages) {
+    CHECK(number_after(page, "offset: ") == 1);
+    CHECK(number_after(page, "column: ") == static_cast<int>(read.size()));
+    page = files.tools.read("wide", {{"offset", 1}, {"column", read.size()}});
+    REQUIRE(done(page));
+    CHECK(text_of(page).size() <= k_most_bytes);
+    const std::string rest = lines_of(page)[0].substr(2);
+    read += rest.substr(0, rest.find("... ["));
+  }
+  CHECK((read == line));
+  CHECK(says(files.tools.read("wide", {{"offset", 1}, {"column", 1'000'000}}), "line 2 ends before column 1000000"));
+  CHECK(error_code(files.tools.read("wide", {{"column", -1}})) == "bad_arguments");
+}
+
+TEST_CASE("sizes: listings and searches stay short unless an argument raises them") {
+  Files files;
+  (void)files.sh(
+      "mkdir /app/many && cd /app/many && for i in $(seq 1000 1499); do echo \"a needle in a haystack of $i\" > "
+      "file-with-a-rather-long-name-$i.txt; done");
+  const auto check = [&](const std::string& tool, json arguments, const std::string& limit) {
+    CAPTURE(tool);
+    std::set<std::string> names;
+    int offset = 0;
+    for (int pages = 0; offset >= 0 && pages < 100; ++pages) {
+      arguments["offset"] = offset;
+      const json page = files.server.call(tool, arguments, seconds(60));
+      REQUIRE(done(page));
+      CHECK(text_of(page).size() <= k_most_bytes);
+      for (const std::string& line : lines_of(page)) {
+        if (line.starts_with("many/")) {
+          CHECK(names.insert(line).second);
+        }
+      }
+      const int next = number_after(page, "offset: ");
+      CHECK((next > offset || next == -1));
+      CHECK((next == -1 || text_of(page).starts_with("[")));
+      offset = next;
+    }
+    CHECK(names.size() == 500);
+    arguments["offset"] = 0;
+    arguments[limit] = 500;
+    const json all = files.server.call(tool, arguments, seconds(60));
+    CHECK(text_of(all).size() > 2 * k_most_bytes);
+    CHECK(!says(all, "offset:"));
+  };
+  check("file_ls", {{"path", "many"}}, "limit");
+  check("file_glob", {{"path", "many"}, {"pattern", "*.txt"}}, "maxResults");
+  check("file_grep", {{"path", "many"}, {"pattern", "needle"}}, "maxResults");
+}
+
+TEST_CASE("revisions: the 8 digits that replies show are accepted, others are not") {
+  Files files;
+  const json made = files.tools.write("file", "one\n");
+  const std::string revision = fields_of(made)["revision"];
+  const std::string change = fields_of(made)["change"].get<std::string>().substr(7, 8);
+  CHECK(text_of(made) ==
+        fmt::format("Created file (4 bytes)\n[revision {}; undo: file_undo change {}]", revision.substr(0, 8), change));
+  REQUIRE(done(files.tools.edit("file", "one", "two", {{"expectedRevision", revision.substr(0, 8)}})));
+  CHECK(error_code(files.tools.edit("file", "two", "three", {{"expectedRevision", revision.substr(0, 8)}})) ==
+        "file_changed");
+  CHECK(error_code(files.tools.edit("file", "two", "three", {{"expectedRevision", revision.substr(0, 7)}})) ==
+        "bad_arguments");
+  CHECK(error_code(files.tools.edit("file", "two", "three", {{"expectedRevision", "not hexadecimal"}})) ==
+        "bad_arguments");
+  CHECK(error_code(files.tools.undo("file", {{"change", "1234"}})) == "no_such_change");
+  REQUIRE(done(files.tools.undo("file")));
+  CHECK(done(files.tools.undo("file", {{"change", change}})));
+  CHECK(files.sh("ls /app").empty());
+}
+
+TEST_CASE("guard: what a client wrote counts as read") {
+  Files files;
+  REQUIRE(done(files.tools.write("file", "one\n")));
+  REQUIRE(done(files.tools.edit("file", "one", "two")));
+  REQUIRE(done(files.tools.write("file", "three\n")));
+  REQUIRE(done(files.tools.undo("file")));
+  REQUIRE(done(files.tools.edit("file", "two", "four")));
+  REQUIRE(done(files.server.call("file_edit", {{"edits", {edit_of("file", "four", "five")}}})));
+  REQUIRE(done(files.tools.write("file", "six\n")));
+  CHECK(files.bytes("/app/file") == "six\n");
+  (void)files.sh("echo unread > /app/other");
+  CHECK(error_code(files.tools.edit("other", "unread", "read")) == "not_read");
+}
+
+TEST_CASE("guard: with --edit-guard match a unique text stands for a prior read") {
+  Files files({"--init"}, "dockbridge-test:slim", {"--edit-guard", "match"});
+  (void)files.sh("printf 'one two two\\n' > /app/file");
+  CHECK(error_code(files.tools.write("file", "all\n")) == "not_read");
+  CHECK(error_code(files.tools.edit("file", "two", "2", {{"replaceAll", true}})) == "not_read");
+  CHECK(error_code(files.tools.edit("file", "two", "2")) == "ambiguous_match");
+  REQUIRE(done(files.tools.edit("file", "one", "1")));
+  CHECK(files.bytes("/app/file") == "1 two two\n");
+}
+
+TEST_CASE("edit: several files are changed, all or none") {
+  Files files;
+  (void)files.sh("mkdir -p /app/a /app/b && cd /app && echo one > a/x && echo two > b/y && echo three > z");
+  for (const char* path : {"a/x", "b/y", "z"}) {
+    (void)files.tools.read(path);
+  }
+  const json edits = {edit_of("a/x", "one", "1"), edit_of("b/y", "two", "2"), edit_of("a/x", "1", "11")};
+  const json edited = files.server.call("file_edit", {{"edits", edits}});
+  REQUIRE(done(edited));
+  CHECK(says(edited, "Edited 2 files."));
+  CHECK(std::regex_search(text_of(edited), std::regex("\na/x \\[revision [0-9a-f]{8}; change [0-9a-f]{8}\\]\n@@ ")));
+  CHECK(says(edited, "\n-one\n+11"));
+  CHECK(fields_of(edited)["files"].size() == 2);
+  CHECK(files.sh("cat /app/a/x /app/b/y") == "11\n2");
+  // The path of the call is that of edits without one.
+  REQUIRE(done(files.server.call(
+      "file_edit",
+      {{"filePath", "z"}, {"edits", {{{"oldString", "three"}, {"newString", "3"}}, edit_of("b/y", "2", "22")}}})));
+  CHECK(files.sh("cat /app/z /app/b/y") == "3\n22");
+
+  const json failed =
+      files.server.call("file_edit", {{"edits", {edit_of("a/x", "11", "x"), edit_of("b/y", "no", "x")}}});
+  CHECK(error_code(failed) == "no_match");
+  CHECK(says(failed, "/app/b/y: oldString is not in the file"));
+  CHECK(says(failed, "No file was changed"));
+  CHECK(files.sh("cat /app/a/x /app/b/y") == "11\n22");
+  for (const json& bad : std::vector<json>{
+           {{"edits", {{{"oldString", "a"}, {"newString", "b"}}}}},
+           {{"edits", {edit_of("", "a", "b")}}},
+           {{"edits", json::array()}},
+           {{"edits", "text"}},
+           {{"edits", {edit_of("a/x", "11", "x"), edit_of("z", "3", "x")}}, {"expectedRevision", "0123456789"}},
+           {{"edits", {edit_of("a/x", "11", "x")}}, {"oldString", "x"}},
+           {{"oldString", "11"}, {"newString", "x"}}}) {
+    CAPTURE(bad.dump());
+    CHECK(error_code(files.server.call("file_edit", bad)) == "bad_arguments");
+  }
+  CHECK(error_code(files.server.call(
+            "file_edit", {{"edits", {edit_of("a/x", "11", "x"), edit_of("none", "3", "x")}}})) == "no_such_file");
+  CHECK(files.sh("cat /app/a/x") == "11");
+}
+
+TEST_CASE("edit: a glob replaces everywhere, after a preview") {
+  Files files;
+  (void)files.sh(
+      "mkdir -p /app/src/deep && cd /app/src && printf 'old old\\n' > a.ts && printf 'one\\r\\nold\\r\\n' > deep/b.ts "
+      "&& "
+      "echo none > c.ts && echo old > d.js && printf 'old\\0' > e.ts");
+  const json arguments = {{"glob", "src/**/*.ts"}, {"oldString", "old"}, {"newString", "new"}};
+  const json refused = files.server.call("file_edit", arguments);
+  CHECK(error_code(refused) == "not_read");
+  CHECK(says(refused, "preview: true"));
+  json preview_arguments = arguments;
+  preview_arguments["preview"] = true;
+  const json preview = files.server.call("file_edit", preview_arguments);
+  REQUIRE(done(preview));
+  CHECK(says(preview, "Preview: 3 replacements in 2 files."));
+  CHECK(says(preview, "\nsrc/a.ts [2 replacements]\n"));
+  CHECK(says(preview, "\n-old old\n+new new"));
+  CHECK(files.sh("cat /app/src/a.ts") == "old old");
+  const json changed = files.server.call("file_edit", arguments);
+  REQUIRE(done(changed));
+  CHECK(says(changed, "Edited 2 files."));
+  CHECK(files.bytes("/app/src/a.ts") == "new new\n");
+  CHECK(files.bytes("/app/src/deep/b.ts") == "one\r\nnew\r\n");
+  CHECK(files.bytes("/app/src/d.js") == "old\n");
+  CHECK(error_code(files.server.call("file_edit", preview_arguments)) == "no_match");
+  // Lines of a file with CR LF, given with LF; absolute, below the workdir.
+  const json lines = {{"glob", "/app/src/**"}, {"oldString", "one\nnew"}, {"newString", "1\n2"}};
+  json lines_preview = lines;
+  lines_preview["preview"] = true;
+  REQUIRE(done(files.server.call("file_edit", lines_preview)));
+  (void)files.sh("echo more >> /app/src/deep/b.ts");
+  REQUIRE(done(files.server.call("file_edit", lines)));  // its own edit counts as read, and one place is safe
+  CHECK(files.bytes("/app/src/deep/b.ts") == "1\r\n2\r\nmore\n");
+  for (const json& more : std::vector<json>{{{"filePath", "src/a.ts"}},
+                                            {{"edits", {edit_of("a", "b", "c")}}},
+                                            {{"expectedRevision", "0123456789"}},
+                                            {{"glob", "/etc/*"}},
+                                            {{"glob", "../x"}},
+                                            {{"glob", ""}},
+                                            {{"oldString", "\n\n"}},
+                                            {{"preview", "perhaps"}}}) {
+    json bad = arguments;
+    bad.update(more);
+    CAPTURE(bad.dump());
+    CHECK(error_code(files.server.call("file_edit", bad)) == "bad_arguments");
+  }
+  CHECK(error_code(files.server.call("file_edit", {{"glob", "src/[*"}, {"oldString", "x"}, {"newString", "y"}})) ==
+        "bad_glob");
+}
+
+TEST_CASE("edit: a replacement in too many files, and a preview of very many, are bounded") {
+  Files files;
+  (void)files.sh("mkdir /app/m && cd /app/m && for i in $(seq 1 400); do echo \"old text $i\" > file-$i.txt; done");
+  json arguments = {{"glob", "m/*.txt"}, {"oldString", "old"}, {"newString", "new"}, {"preview", true}};
+  const json preview = files.server.call("file_edit", arguments, seconds(120));
+  REQUIRE(done(preview));
+  CHECK(says(preview, "400 replacements in 400 files"));
+  CHECK(says(preview, "left out]"));
+  CHECK(text_of(preview).size() <= k_most_bytes);
+  arguments["preview"] = false;
+  const json changed = files.server.call("file_edit", arguments, seconds(120));
+  REQUIRE(done(changed));
+  CHECK(text_of(changed).size() <= k_most_bytes);
+  CHECK(files.sh("grep -l new /app/m/* | wc -l") == "400");
+  (void)files.sh("cd /app/m && for i in $(seq 401 501); do echo \"new text $i\" > file-$i.txt; done");
+  arguments.update({{"oldString", "new"}, {"newString", "old"}});
+  CHECK(error_code(files.server.call("file_edit", arguments, seconds(120))) == "too_many_files");
+}
+
+TEST_CASE("edit: a worker that is killed during a set leaves all files old or all new") {
+  Files files;
+  constexpr int k_count = 30;
+  (void)files.sh(
+      fmt::format("mkdir /app/set && cd /app/set && for i in $(seq 1 {}); do echo 'value 0' > $i; done", k_count));
+  int value = 0;
+  int rolled_back = 0;
+  for (int round = 0; round < 40; ++round) {
+    json edits = json::array();
+    for (int i = 1; i <= k_count; ++i) {
+      const std::string path = fmt::format("set/{}", i);
+      if (round == 0) {
+        REQUIRE(done(files.tools.read(path)));
+      }
+      edits.push_back(edit_of(path, fmt::format("value {}", value), fmt::format("value {}", value + 1)));
+    }
+    const int call = files.server.start_call("file_edit", {{"edits", edits}});
+    eventually("the first file is new",
+               [&] { return files.sh("cat /app/set/1") == fmt::format("value {}", value + 1); });
+    for (const int pid : files.container.pids_of(k_file_worker)) {
+      ::kill(pid, SIGKILL);
+    }
+    const json answer = files.server.receive_answer(call)["result"];
+    // An idle worker that was killed too may cost a call.
+    eventually("a file can be read", [&] { return !files.tools.read("set/1").value("isError", false); });
+    const std::string contents = files.sh("cat /app/set/* | sort -u");
+    const std::string before = fmt::format("value {}", value);
+    const std::string after = fmt::format("value {}", value + 1);
+    REQUIRE((contents == before || contents == after));
+    CHECK((contents == after || answer.value("isError", false)));
+    rolled_back += contents == before ? 1 : 0;
+    value += contents == after ? 1 : 0;
+  }
+  MESSAGE("rolled back ", rolled_back, " of 40");
+  CHECK(files.sh("find /app -name '.dockbridge-*'").empty());
+}
+
+TEST_CASE("images: large ones are scaled down, with the sizes in the reply") {
+  Files files;
+  const std::string large = to_base64(plain_png(2000, 100));
+  REQUIRE(done(files.tools.write("large.png", large, {{"encoding", "base64"}})));
+  const json scaled = files.tools.read("large.png");
+  REQUIRE(done(scaled));
+  CHECK(says(scaled, "large.png is image/png, "));
+  CHECK(says(scaled, ", scaled from 2000x100 to 1568x78"));
+  REQUIRE(scaled["content"].size() == 2);
+  CHECK(scaled["content"][1]["mimeType"] == "image/png");
+  const auto bytes = from_base64(scaled["content"][1]["data"].get<std::string>());
+  REQUIRE(bytes);
+  CHECK(bytes->substr(16, 8) == big_endian(1568) + big_endian(78));
+  const json original = files.tools.read("large.png", {{"scale", false}});
+  CHECK(original["content"][1]["data"] == large);
+  CHECK(!says(original, "scaled"));
+  // The largest that is shown as it is.
+  const std::string fits = to_base64(plain_png(1568, 2));
+  REQUIRE(done(files.tools.write("fits.png", fits, {{"encoding", "base64"}})));
+  CHECK(files.tools.read("fits.png")["content"][1]["data"] == fits);
+}
+
+TEST_CASE("images: bombs and damaged files cost nothing but their own reply") {
+  Files files;
+  const std::string bomb = png_start(30'000, 30'000) + png_chunk("IDAT", zlib_stored("x")) + png_chunk("IEND", "");
+  const std::string damaged = plain_png(2000, 50).substr(0, 5000);
+  REQUIRE(done(files.tools.write("bomb.png", to_base64(bomb), {{"encoding", "base64"}})));
+  REQUIRE(done(files.tools.write("damaged.png", to_base64(damaged), {{"encoding", "base64"}})));
+  const json refused = files.tools.read("bomb.png");
+  REQUIRE(done(refused));
+  CHECK(refused["content"].size() == 1);
+  CHECK(says(refused, "Image has 30000x30000 pixels"));
+  const json broken = files.tools.read("damaged.png");
+  REQUIRE(done(broken));
+  CHECK(broken["content"].size() == 1);
+  CHECK(says(broken, "cannot be decoded"));
+  CHECK(files.tools.read("damaged.png", {{"scale", false}})["content"][1]["data"] == to_base64(damaged));
+  CHECK(files.container.zombies() == 0);
+}

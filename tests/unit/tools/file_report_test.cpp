@@ -1,0 +1,48 @@
+#include "tools/file_report.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dockbridge;
+using tools::ShownPaths;
+
+TEST_CASE("shown paths: relative to the workdir below it, absolute elsewhere") {
+  const auto shown = [](const std::string& given, const std::string& real, const std::string& path) {
+    return ShownPaths(given, "/app", real).of(path);
+  };
+  CHECK(shown("", "/app", "x") == "x");
+  CHECK(shown(".", "/app", "x/y") == "x/y");
+  CHECK(shown("", "/app", "") == ".");
+  CHECK(shown("src", "/app/src", "x") == "src/x");
+  CHECK(shown("./src//deep/", "/app/src/deep", "x") == "src/deep/x");
+  CHECK(shown("src", "/app/src", "") == "src");
+  CHECK(shown("/app", "/app", "x") == "x");
+  CHECK(shown("/app/", "/app", "") == ".");
+  CHECK(shown("/app/src", "/app/src", "x") == "src/x");
+  CHECK(shown("/application", "/application", "x") == "/application/x");
+  CHECK(shown("/srv/", "/srv", "x") == "/srv/x");
+  CHECK(shown("/", "/", "x") == "/x");
+  CHECK(shown("/", "/", "") == "/");
+}
+
+TEST_CASE("shown paths: a link is named as it was given, unless the path leaves it") {
+  const auto shown = [](const std::string& given, const std::string& real, const std::string& path) {
+    return ShownPaths(given, "/app", real).of(path);
+  };
+  CHECK(shown("link", "/srv/data", "x") == "link/x");
+  CHECK(shown("link/..", "/srv", "x") == "/srv/x");
+  CHECK(shown("src/..", "/app", "x") == "x");
+  CHECK(shown("../app/src", "/app/src", "x") == "src/x");
+  CHECK(shown("~", "/root", "x") == "/root/x");
+  CHECK(shown("~/src", "/root/src", "x") == "/root/src/x");
+  // A name that would be taken for a home directory.
+  CHECK(shown("", "/app", "~x") == "./~x");
+  CHECK(ShownPaths("src", "/", "/src").of("x") == "src/x");
+  CHECK(ShownPaths("/etc", "/", "/etc").of("x") == "etc/x");
+}
+
+TEST_CASE("short ids: 8 digits of a revision and of a change") {
+  CHECK(tools::short_revision("0123456789abcdef0123456789abcdef") == "01234567");
+  CHECK(tools::short_change("change_0123456789abcdef") == "01234567");
+  CHECK(tools::short_change("").empty());
+  CHECK(tools::short_revision("").empty());
+}
