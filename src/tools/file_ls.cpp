@@ -14,7 +14,7 @@ using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::FileEntry;
 
-constexpr std::int64_t k_usual_max = 500;
+constexpr std::int64_t k_usual_max = 200;
 constexpr std::int64_t k_largest_max = 5000;
 constexpr std::int64_t k_largest_depth = 100;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;

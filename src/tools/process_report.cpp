@@ -32,7 +32,7 @@ std::string cause_text(Cause cause) {
     case Cause::cancelled:
       return " (call cancelled)";
     case Cause::terminated:
-      return " (terminated)";
+      return "";  // the caller asked for it
     case Cause::output:
       return " (output limit exceeded)";
     case Cause::memory:
