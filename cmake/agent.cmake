@@ -57,6 +57,7 @@ add_executable(dockbridge-agent
   src/agent/session/shell.cpp
   src/agent/session/silence.cpp
   src/agent/session/start.cpp
+  src/agent/session/process_numbers.cpp
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp
   src/agent/session/waiting.cpp

@@ -186,7 +186,8 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
                  reader.text("rationale", k_command_preview_bytes),
                  {reader.number("startedAtMs", wire::k_max_time_ms), reader.uptime("startedUptimeMs"),
                   reader.text("boot", k_most_name_bytes)},
-                 reader.text("call", k_digest_bytes)};
+                 reader.text("call", k_digest_bytes),
+                 static_cast<std::uint64_t>(reader.number("number", wire::k_max_process_number))};
   if (fields.contains("pid")) {
     record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_most_name_bytes + 1),
                    static_cast<std::uint8_t>(reader.number("control", UINT8_MAX, 1, 1))};
@@ -216,6 +217,9 @@ Result<void> append(int journal, const std::string& process, const Meta& meta) {
                  {"boot", meta.started.boot}};
   if (!meta.call.empty()) {
     fields["call"] = meta.call;
+  }
+  if (meta.number > 0) {
+    fields["number"] = meta.number;
   }
   return append_line(journal, process, std::move(fields));
 }

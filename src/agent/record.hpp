@@ -30,6 +30,7 @@ struct Meta {
   std::string rationale;
   Moment started;
   std::string call{};  ///< the digest of the call, if that had an idempotency key; the id then ends with the key's
+  std::uint64_t number = 0;  ///< among the owner's processes, from `ProcessNumbers`; 0: none
 };
 
 /// The second: the command runs.

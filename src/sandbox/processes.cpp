@@ -22,6 +22,8 @@ constexpr milliseconds k_start_interval{50};
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
+/// More states than an agent can send in one reply.
+constexpr std::size_t k_max_listed = 10'000;
 /// Long, because the agent searches stored output in steps, between other requests.
 constexpr milliseconds k_grep_patience{45'000};
 
@@ -253,6 +255,25 @@ Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout,
                                                                               : drop_session(violation());
 }
 
+Result<Snapshot> Sandbox::find(const std::string& process, const std::string& owner, const CallLimit& limit) {
+  const auto number = wire::process_number_in(process);
+  if (!number) {
+    auto snapshot = wait(process, milliseconds{0}, {}, limit);
+    return !snapshot || snapshot->state.owner == owner ? std::move(snapshot) : fail(unknown_process(process, limit));
+  }
+  const json head = {{"op", "wait"},   {"owner", owner},         {"number", *number},
+                     {"timeoutMs", 0}, {"carry", k_carry_bytes}, {"until", json::object()}};
+  auto answer = call_again(head, {}, k_answer_patience, true, limit);
+  auto snapshot = answer ? snapshot_of(std::move(*answer)) : fail(answer.error());
+  if (answer && (!snapshot || snapshot->state.number != *number || snapshot->state.owner != owner)) {
+    return drop_session(snapshot ? violation() : snapshot.error());
+  }
+  if (snapshot) {
+    explain_loss(snapshot->state);
+  }
+  return snapshot;
+}
+
 Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
                                   const CallLimit& limit) {
   const json head = {
@@ -291,9 +312,10 @@ Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& 
   return GrepResult{answer->body.substr(0, split), answer->body.substr(split), *matches, *shown};
 }
 
-Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most, const CallLimit& limit,
+Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
                                   Connect may_connect) {
-  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", most}}, {}, k_answer_patience, limit, may_connect);
+  auto answer = ask({{"op", "list"}, {"owner", owner}, {"most", k_max_listed}, {"finished", most_finished}}, {},
+                    k_answer_patience, limit, may_connect);
   if (!answer) {
     return fail(answer.error());
   }
@@ -301,7 +323,7 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most, co
   const auto left = answer->head.find("left");
   if (!body || !body->contains("processes") || !body->at("processes").is_array() || left == answer->head.end() ||
       !left->is_number_unsigned() || left->get<std::uint64_t>() > wire::k_max_stream_bytes ||
-      body->at("processes").size() > most) {
+      body->at("processes").size() > k_max_listed) {
     return drop_session(violation());
   }
   ProcessList list;

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "util/text.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -195,17 +196,8 @@ Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std:
   return current;
 }
 
-Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
-                                          milliseconds patience, const CallLimit& limit) {
-  const auto generation = generation_of(process);
-  if (!generation) {
-    return fail("bad_process_id", fmt::format("'{}' is not a process id", process),
-                "Ids look like proc_123_abc and come from execute_command; check_process without one lists them");
-  }
-  head["process"] = process;
-  // What was done twice would be seen, unless the process itself takes it once.
-  const std::string& op = head.at("op").get_ref<const std::string&>();
-  const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
+Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body, milliseconds patience, bool repeatable,
+                                        const CallLimit& limit) {
   const auto before = session(limit.stop());
   if (!before) {
     return fail(before.error());
@@ -215,17 +207,33 @@ Result<wire::Frame> Sandbox::call_process(const std::string& process, json head,
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
     const auto again = expect_run(before->run, limit.stop());
-    answer = again ? call(*again, std::move(head), body, patience, limit) : fail_unknown(again.error());
-  }
-  if (!answer && answer.error().code == "no_such_process") {
-    const auto current = session(limit.stop());
-    if (current && current->run.generation() != *generation) {
-      return fail("process_gone",
-                  fmt::format("process {} is gone: the container was restarted or replaced since", process),
-                  "Start it again with execute_command");
-    }
+    answer = again ? call(*again, head, body, patience, limit) : fail_unknown(again.error());
   }
   return answer;
+}
+
+Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
+                                          milliseconds patience, const CallLimit& limit) {
+  if (!generation_of(process)) {
+    return fail("bad_process_id", fmt::format("Not a process id: {}", printable_line(process, 80)),
+                "Use an id from execute_command, such as p3; check_process without processId lists them");
+  }
+  head["process"] = process;
+  // What was done twice would be seen, unless the process itself takes it once.
+  const std::string& op = head.at("op").get_ref<const std::string&>();
+  const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
+  auto answer = call_again(head, body, patience, repeatable, limit);
+  return answer || answer.error().code != "no_such_process" ? std::move(answer) : fail(unknown_process(process, limit));
+}
+
+Error Sandbox::unknown_process(const std::string& process, const CallLimit& limit) {
+  const auto current = session(limit.stop());
+  if (current && current->run.generation() != generation_of(process)) {
+    return {"process_gone",
+            fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
+            "Start it again with execute_command"};
+  }
+  return {"no_such_process", "Process not found: " + process, "check_process without processId lists processes"};
 }
 
 std::optional<Hello> Sandbox::present_hello() {

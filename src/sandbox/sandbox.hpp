@@ -115,7 +115,7 @@ struct GrepResult {
 };
 
 struct ProcessList {
-  std::vector<wire::ProcessState> processes;  ///< newest first
+  std::vector<wire::ProcessState> processes;  ///< those that run, then finished ones; each latest first
   std::uint64_t left_out = 0;
 };
 
@@ -162,12 +162,14 @@ class Sandbox {
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
   Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until, const CallLimit& limit);
   Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until, const CallLimit& limit);
+  /// A process of the owner as it is now, by its id or its short id (`p3`). Another owner's is `no_such_process`.
+  Result<Snapshot> find(const std::string& process, const std::string& owner, const CallLimit& limit);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
                            const CallLimit& limit);
   Result<GrepResult> grep(const std::string& process, const GrepRequest& request, const CallLimit& limit);
-  /// The newest of an owner's processes, at most so many.
-  Result<ProcessList> list(const std::string& owner, std::size_t most, const CallLimit& limit,
+  /// All processes of an owner that run, and the latest finished ones, at most so many.
+  Result<ProcessList> list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
                            Connect may_connect = Connect::if_needed);
   /// How many bytes the process has room for; fewer than given if it does not read its input.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
@@ -208,6 +210,11 @@ class Sandbox {
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const CallLimit& limit);
+  /// The error for a process that does not exist, or that belongs to another owner.
+  Error unknown_process(const std::string& process, const CallLimit& limit);
+  /// Sends a request about an existing process. After a lost connection it is sent again, if it is `repeatable`.
+  Result<wire::Frame> call_again(const nlohmann::json& head, std::string_view body, milliseconds patience,
+                                 bool repeatable, const CallLimit& limit);
   /// A request that gives the process at most so many bytes, keys or signals.
   Result<Taken> give(const std::string& process, nlohmann::json head, std::string_view body, std::size_t most,
                      const std::optional<Once>& once, const CallLimit& limit);

@@ -193,12 +193,7 @@ ordered_json process_schema() {
 
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
                                    const sandbox::CallLimit& limit) {
-  auto snapshot = sandbox.wait(process, milliseconds{0}, {}, limit);
-  if (snapshot && snapshot->state.owner != owner) {
-    return fail("no_such_process", "Process not found: " + printable_line(process, 80),
-                "check_process without a processId lists the processes");
-  }
-  return snapshot;
+  return sandbox.find(process, owner, limit);
 }
 
 }  // namespace dockbridge::tools

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace dockbridge::wire {
@@ -169,6 +170,9 @@ json to_json(const ProcessState& state) {
     fields["waitsForInput"] = name_of(state.waits_for_input);
     fields["paused"] = state.paused;
   }
+  if (state.number > 0) {
+    fields["number"] = state.number;
+  }
   if (state.ran_ms) {
     fields["ranMs"] = *state.ran_ms;
   }
@@ -186,6 +190,7 @@ Result<ProcessState> process_state_from_json(const json& value) {
   state.ran_ms = value.is_object() && value.contains("ranMs") ? std::optional<std::int64_t>(0) : std::nullopt;
   const bool good =
       value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
+      (!value.contains("number") || parse_number(value, "number", k_max_process_number, state.number)) &&
       parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
       parse_number(value, "endCode", k_max_end_code, state.end_code) &&
       parse_enum(value, "cause", k_causes, state.cause) && parse_stream(value, "out", state.out) &&
@@ -224,6 +229,19 @@ bool is_process_id(std::string_view id) {
   const auto token = id.substr(split + 1);
   return std::all_of(generation.begin(), generation.end(), digit) &&
          std::all_of(token.begin(), token.end(), [&](char c) { return digit(c) || letter(c); });
+}
+
+std::optional<std::uint64_t> process_number_in(std::string_view short_id) {
+  if (!short_id.starts_with('p')) {
+    return std::nullopt;
+  }
+  short_id.remove_prefix(1);
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(short_id.data(), short_id.data() + short_id.size(), number);
+  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == short_id.data() + short_id.size();
+  // A leading zero is no other name for the same process.
+  return is_whole && !short_id.starts_with('0') && number <= k_max_process_number ? std::optional(number)
+                                                                                  : std::nullopt;
 }
 
 }  // namespace dockbridge::wire

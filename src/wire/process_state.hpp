@@ -18,6 +18,8 @@ inline constexpr std::uint64_t k_max_stream_bytes = std::uint64_t{1} << 60U;
 inline constexpr std::int64_t k_max_time_ms = 253'402'300'799'999;
 inline constexpr std::int64_t k_max_pid = INT32_MAX;
 inline constexpr int k_max_end_code = 255;
+/// Largest number of a process among its owner's.
+inline constexpr std::uint64_t k_max_process_number = 999'999'999;
 /// Longest text of a process: its command, working directory, owner, rationale or path.
 inline constexpr std::size_t k_max_state_text = 16 * 1024;
 
@@ -82,6 +84,7 @@ bool is_plausible(const Usage& usage);
 /// Everything the host is told about a process.
 struct ProcessState {
   std::string id;
+  std::uint64_t number = 0;  ///< among its owner's, from 1 on; 0: it has none, an older agent started it
   Phase phase = Phase::running;
   EndKind end = EndKind::none;
   int end_code = 0;  ///< exit status or signal number
@@ -96,8 +99,9 @@ struct ProcessState {
   std::int64_t pid = 0;
   std::int64_t started_at_ms = 0;  ///< wall clock, for people
   std::int64_t ended_at_ms = 0;
-  std::optional<std::int64_t> ran_ms;  ///< from the one to the other, by a clock that does not jump; once it has ended
-  std::string command;                 ///< cut to a preview
+  /// From its start to its end, or until now, by a clock that does not jump. Nullopt if an older agent recorded it.
+  std::optional<std::int64_t> ran_ms;
+  std::string command;  ///< cut to a preview
   std::string cwd;
   std::string owner;
   std::string rationale;
@@ -125,5 +129,7 @@ std::optional<Happened> happened_from(const nlohmann::json& value);
 
 /// `proc_<digits>_<letters and digits>`, at most 64 characters: safe as a file name.
 bool is_process_id(std::string_view id);
+/// The number in the short id of a process, such as `p3`; nullopt if the text is not one.
+std::optional<std::uint64_t> process_number_in(std::string_view short_id);
 
 }  // namespace dockbridge::wire

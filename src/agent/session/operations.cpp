@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 
@@ -35,6 +37,24 @@ Result<std::string> Session::process_id_of(const json& head) {
     return fail("bad_request", "not a process id");
   }
   return id;
+}
+
+Result<std::string> Session::numbered_process_of(const json& head) {
+  const auto owner = head.at("owner").get<std::string>();
+  const auto number = head.at("number").get<std::uint64_t>();
+  for (std::string& id : m_numbers.candidates(owner, number)) {
+    const auto known = m_processes.find(id);
+    const auto record = known != m_processes.end() ? Result<Record>(known->second->record) : m_state.read(id);
+    if (record && record->meta.owner == owner && record->meta.number == number) {
+      return std::move(id);
+    }
+  }
+  if (number > 0 && number <= m_numbers.highest(owner)) {
+    return fail("process_expired", fmt::format("Process expired: p{}", number),
+                "Run the command again; --retention-age and its like make the server keep more");
+  }
+  return fail("no_such_process", fmt::format("Process not found: p{}", number),
+              "check_process without processId lists processes");
 }
 
 Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
@@ -238,41 +258,62 @@ void Session::advance_greps() {
 Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
   const auto owner = frame.head.at("owner").get<std::string>();
   const auto most = frame.head.at("most").get<std::size_t>();
+  const auto most_finished = frame.head.value("finished", most);
   struct Listed {
     std::string id;
     Record record;
+    milliseconds ago{0};  ///< since its end as recorded, else since its start
   };
-  std::vector<Listed> found;
+  std::vector<Listed> active;  // not recorded as closed; they may have lost their keeper
+  std::vector<Listed> finished;
   std::size_t unreadable = 0;
+  const Moment at = now();
   m_state.visit([&](const std::string& id, const Result<Record>& record) {
     unreadable += record ? 0 : 1;
     if (record && record->meta.owner == owner) {
-      found.push_back({id, *record});
+      const bool has_finished = record->status && record->status->closed;
+      const Moment& moment = has_finished ? record->status->ended : record->meta.started;
+      (has_finished ? finished : active).push_back({id, *record, age(moment, at)});
     }
   });
-  const Moment at = now();
-  std::sort(found.begin(), found.end(), [&](const Listed& a, const Listed& b) {
-    return age(a.record.meta.started, at) < age(b.record.meta.started, at);
-  });
+  const std::size_t total = active.size() + finished.size();
+  const auto latest_first = [](const Listed& a, const Listed& b) { return a.ago < b.ago; };
   std::string body = "{\"processes\":[";
   std::size_t listed = 0;
-  for (std::size_t i = 0; i < found.size() && listed < most; ++i) {
-    const auto known = m_processes.find(found[i].id);
+  bool has_room = true;
+  const auto add = [&](wire::ProcessState state) {
+    state.command = utf8_prefix(state.command, 200);
+    const std::string text = to_json(state).dump(-1, ' ', false, json::error_handler_t::replace);
+    has_room = has_room && listed < most && body.size() + text.size() <= k_max_list_bytes;
+    if (has_room) {
+      body += (listed++ == 0 ? "" : ",") + text;
+    }
+  };
+  const auto describe = [&](const Listed& entry) {
+    const auto known = m_processes.find(entry.id);
     const bool has_keeper = known != m_processes.end() && known->second->link.has_value();
-    auto state = describe_from_disk(m_state, found[i].id, std::move(found[i].record), has_keeper, at);
-    if (!state) {
-      ++unreadable;
-      continue;
+    auto state = describe_from_disk(m_state, entry.id, entry.record, has_keeper, at);
+    unreadable += state ? 0 : 1;
+    return state;
+  };
+  std::sort(active.begin(), active.end(), latest_first);
+  for (Listed& entry : active) {
+    const auto state = describe(entry);
+    if (state && (state->phase == wire::Phase::running || state->phase == wire::Phase::exited)) {
+      add(*state);
+    } else if (state) {
+      finished.push_back(std::move(entry));
     }
-    state->command = utf8_prefix(state->command, 200);
-    const std::string text = to_json(*state).dump(-1, ' ', false, json::error_handler_t::replace);
-    if (body.size() + text.size() > k_max_list_bytes) {
-      break;
+  }
+  std::sort(finished.begin(), finished.end(), latest_first);
+  for (std::size_t i = 0, described = 0; i < finished.size() && described < most_finished && has_room; ++i) {
+    if (const auto state = describe(finished[i])) {
+      add(*state);
+      ++described;
     }
-    body += (listed++ == 0 ? "" : ",") + text;
   }
   body += "]}";
-  answer(request, {{"left", found.size() - listed}, {"unreadable", unreadable}}, body);
+  answer(request, {{"left", total - listed}, {"unreadable", unreadable}}, body);
   return {};
 }
 

@@ -15,9 +15,10 @@ Result<wire::StreamState> stream_state(int directory_fd, const std::string& name
 }
 
 wire::ProcessState compose(const StateDirectory& directory, const std::string& id, const Record& record,
-                           const std::optional<Status>& status, bool has_keeper) {
+                           const std::optional<Status>& status, bool has_keeper, const Moment& now) {
   wire::ProcessState state;
   state.id = id;
+  state.number = record.meta.number;
   state.path = directory.path_of(id);
   state.command = record.meta.command;
   state.cwd = record.meta.cwd;
@@ -39,6 +40,8 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   } else if (!has_keeper) {
     state.phase = wire::Phase::lost;
     state.end = wire::EndKind::unknown;
+  } else {
+    state.ran_ms = std::clamp<std::int64_t>(age(record.meta.started, now).count(), 0, wire::k_max_time_ms);
   }
   return state;
 }
@@ -96,7 +99,7 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bo
     }
     status = written->status ? written->status : status;
   }
-  wire::ProcessState state = compose(directory, id, record, status, link.has_value());
+  wire::ProcessState state = compose(directory, id, record, status, link.has_value(), now());
   const auto told = [&](std::uint64_t StatePacket::*total) {
     const bool is_known = last && link && !(has_seen_output && (*last).*total == 0);
     return is_known ? std::optional((*last).*total) : std::nullopt;
@@ -146,10 +149,10 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }
-  wire::ProcessState state = compose(directory, id, record, record.status, has_keeper);
+  wire::ProcessState state = compose(directory, id, record, record.status, has_keeper, now);
   state.out = *out;
   state.err = *err;
-  if (state.phase == wire::Phase::running) {
+  if (state.phase == wire::Phase::running || state.phase == wire::Phase::exited) {
     state.idle_ms = static_cast<std::uint64_t>(idle_time(directory, id, record.meta.started, now).count());
   }
   return state;

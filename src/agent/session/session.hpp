@@ -19,6 +19,7 @@
 #include "agent/session/output_grep.hpp"
 #include "agent/session/pattern_watch.hpp"
 #include "agent/session/process.hpp"
+#include "agent/session/process_numbers.hpp"
 #include "agent/session/silence.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/clock.hpp"
@@ -132,6 +133,8 @@ class Session {
 
   /// `process` of a request, checked before it becomes a file name.
   static Result<std::string> process_id_of(const nlohmann::json& head);
+  /// The id of the process that has `number` among the processes of `owner`, both from a request.
+  Result<std::string> numbered_process_of(const nlohmann::json& head);
   /// `terminal` of a request: columns and rows.
   static Result<wire::TerminalSize> terminal_size_of(const nlohmann::json& head);
   /// The process, with a link to its keeper if that still lives.
@@ -150,6 +153,7 @@ class Session {
 
   StateDirectory m_state;
   wire::Retention m_retention;
+  ProcessNumbers m_numbers{m_state.fd()};
   EventLoop m_loop;
   KeeperPool m_keepers{m_state.path()};
   FileWorkers m_files;

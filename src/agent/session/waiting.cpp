@@ -52,7 +52,7 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
 }
 
 Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
-  const auto id = process_id_of(frame.head);
+  const auto id = frame.head.contains("number") ? numbered_process_of(frame.head) : process_id_of(frame.head);
   auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
   return waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
 }

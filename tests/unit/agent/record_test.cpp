@@ -288,3 +288,16 @@ TEST_CASE("a text is cut to a prefix of at most so many bytes, on the border of 
     CHECK(agent::utf8_prefix(text, static_cast<std::size_t>(max)) == text.substr(0, static_cast<std::size_t>(length)));
   }
 }
+
+TEST_CASE("record: the number of a process is optional") {
+  const Journal journal;
+  Meta numbered = k_meta;
+  numbered.number = 12;
+  REQUIRE(append(journal.fd(), k_process, numbered));
+  REQUIRE(append(journal.fd(), "proc_1_b", k_meta));
+  CHECK(journal.record().meta.number == 12);
+  CHECK(journal.record("proc_1_b").meta.number == 0);
+  CHECK(error_of(k_first_line + line(R"("number":-1)")) == "record_damaged");
+  CHECK(error_of(k_first_line + line(R"("number":1000000000)")) == "record_damaged");
+  CHECK(error_of(k_first_line + line(R"("number":"1")")) == "record_damaged");
+}

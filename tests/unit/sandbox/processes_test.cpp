@@ -234,6 +234,72 @@ TEST_CASE("a list brings the processes and how many were left out") {
   REQUIRE(list->processes.size() == 2);
   CHECK(list->processes[1].id == "proc_1_b");
   CHECK(list->left_out == 3);
+  CHECK(world.container.requests("list").at(0).head["finished"] == 50);
+}
+
+namespace {
+
+json numbered(const std::string& process, std::uint64_t number, const std::string& owner = "local") {
+  json state = state_of(process);
+  state["number"] = number;
+  state["owner"] = owner;
+  return {{"process", state}, {"carried", false}, {"happened", "nothing"}};
+}
+
+}  // namespace
+
+TEST_CASE("sandbox: a short id takes one request with owner and number") {
+  World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, numbered("proc_1_a", 7)); });
+  const auto found = world.sandbox.find("p7", "local", {});
+  REQUIRE(found);
+  CHECK(found->state.id == "proc_1_a");
+  CHECK(found->state.number == 7);
+  const auto sent = world.container.requests("wait");
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].head["number"] == 7);
+  CHECK(sent[0].head["owner"] == "local");
+  CHECK_FALSE(sent[0].head.contains("process"));
+}
+
+TEST_CASE("sandbox: an agent that answers a short id with another process is dropped") {
+  std::vector<json> answers = {numbered("proc_1_a", 8), numbered("proc_1_a", 7, "bob"), json::object()};
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
+  for (; at < answers.size(); ++at) {
+    CHECK(code_of(world.sandbox.find("p7", "local", {})) == "protocol_violation");
+  }
+  CHECK(world.container.opened() == 3);
+}
+
+TEST_CASE("sandbox: a process of another owner is reported like one that does not exist") {
+  std::atomic<bool> exists{true};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    exists ? agent.answer(request, numbered(request.head.at("process"), 1, "bob"))
+           : agent.refuse(request, "no_such_process");
+  });
+  const auto own = world.sandbox.new_process_id();
+  REQUIRE(own);
+  for (const std::string& process : {*own, std::string("proc_1_abc")}) {
+    CAPTURE(process);
+    exists = true;
+    const auto foreign = world.sandbox.find(process, "alice", {});
+    exists = false;
+    const auto unknown = world.sandbox.find(process, "alice", {});
+    REQUIRE_FALSE(foreign);
+    REQUIRE_FALSE(unknown);
+    CHECK(foreign.error().code == unknown.error().code);
+    CHECK(foreign.error().message == unknown.error().message);
+    CHECK(foreign.error().next_step == unknown.error().next_step);
+  }
+}
+
+TEST_CASE("sandbox: a lookup by short id is repeated after a lost connection") {
+  FakeContainer container([](FakeAgent& agent, const wire::Frame& request, int session) {
+    session == 1 ? agent.hang_up() : agent.answer(request, numbered("proc_1_a", 7));
+  });
+  sandbox::Sandbox sandbox(container, {}, test::silent_log());
+  CHECK(sandbox.find("p7", "local", {}));
+  CHECK(container.opened() == 2);
 }
 
 TEST_CASE("a list of a wrong shape is a violation") {

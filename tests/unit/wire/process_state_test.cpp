@@ -156,6 +156,8 @@ TEST_CASE("process state: a number out of range is refused") {
       {"ranMs", over_time},
       {"ranMs", -1},
       {"children", k_most},
+      {"number", wire::k_max_process_number + 1},
+      {"number", -1},
       {"out", {over_stream, 0U, 0U}},
       {"err", {k_most, k_most, k_most}},
       {"used", {over_time, 0U, 0U, 0U}},
@@ -203,4 +205,22 @@ TEST_CASE("a process id is at most 64 characters long") {
   const std::string id = "proc_1_" + std::string(57, 'a');
   CHECK(wire::is_process_id(id));
   CHECK_FALSE(wire::is_process_id(id + "a"));
+}
+
+TEST_CASE("process state: the number is optional, because older agents send none") {
+  CHECK(wire::process_state_from_json(wire::to_json(example()))->number == 0);
+  CHECK_FALSE(wire::to_json(example()).contains("number"));
+  ProcessState numbered = example();
+  numbered.number = 17;
+  CHECK(wire::process_state_from_json(wire::to_json(numbered))->number == 17);
+}
+
+TEST_CASE("process state: a short id is p and a number without leading zeros") {
+  CHECK(wire::process_number_in("p1") == 1U);
+  CHECK(wire::process_number_in("p999999999") == wire::k_max_process_number);
+  for (const char* text : {"", "p", "p0", "p01", "P1", "p-1", "p+1", "p1x", "p 1", "1", "p1000000000", "proc_1_a",
+                           "p99999999999999999999"}) {
+    CAPTURE(text);
+    CHECK_FALSE(wire::process_number_in(text));
+  }
 }

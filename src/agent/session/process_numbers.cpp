@@ -1,0 +1,95 @@
+#include "agent/session/process_numbers.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "agent/files/revision.hpp"
+#include "util/file.hpp"
+#include "wire/process_state.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+const std::string k_index_prefix = "numbers_";
+/// The longest process id and a newline, rounded up. Part of the format of the state directory.
+constexpr std::uint64_t k_slot_bytes = 72;
+constexpr std::size_t k_max_open_indexes = 32;
+/// Slots of the latest so many processes stay on disk. Older ones are freed, once in so many starts.
+constexpr std::uint64_t k_kept_slots = 64 * 1024;
+constexpr std::uint64_t k_free_interval = 4096;
+
+/// An index that a full disk cut short inside a slot continues there. The slots behind that are shifted, but two of
+/// them still never end in the same range of k_slot_bytes.
+std::uint64_t number_of_slot(off_t end) {
+  const auto number = static_cast<std::uint64_t>(end) / k_slot_bytes;
+  return number <= wire::k_max_process_number ? number : 0;
+}
+
+}  // namespace
+
+int ProcessNumbers::index_of(const std::string& owner, bool may_create) {
+  if (const auto known = m_indexes.find(owner); known != m_indexes.end()) {
+    return known->second.get();
+  }
+  Fd index = open_regular_at(m_directory_fd, k_index_prefix + revision_of(owner),
+                             O_RDWR | O_APPEND | (may_create ? O_CREAT : 0));
+  if (!index) {
+    return -1;
+  }
+  if (m_indexes.size() >= k_max_open_indexes) {
+    m_indexes.clear();
+  }
+  return (m_indexes[owner] = std::move(index)).get();
+}
+
+std::uint64_t ProcessNumbers::assign(const std::string& owner, const std::string& process) {
+  const int index = index_of(owner, true);
+  std::array<char, k_slot_bytes> slot;
+  slot.fill('\n');
+  std::copy_n(process.begin(), std::min<std::size_t>(process.size(), k_slot_bytes - 1), slot.begin());
+  if (index < 0 || ::write(index, slot.data(), slot.size()) != static_cast<ssize_t>(slot.size())) {
+    return 0;
+  }
+  // An append leaves the position of this descriptor, which no other process has, at the end of what it wrote.
+  const std::uint64_t number = number_of_slot(::lseek(index, 0, SEEK_CUR));
+  if (number % k_free_interval == 0 && number > k_kept_slots) {
+    ::fallocate(index, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                static_cast<off_t>((number - k_kept_slots) * k_slot_bytes));
+  }
+  return number;
+}
+
+std::vector<std::string> ProcessNumbers::candidates(const std::string& owner, std::uint64_t number) {
+  std::vector<std::string> found;
+  const int index = index_of(owner, false);
+  if (index < 0 || number == 0 || number > wire::k_max_process_number) {
+    return found;
+  }
+  // The slot, and the next one in case they are shifted.
+  std::array<char, 2 * k_slot_bytes> slots;
+  const ssize_t got = ::pread(index, slots.data(), slots.size(), static_cast<off_t>((number - 1) * k_slot_bytes));
+  std::string_view text(slots.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (wire::is_process_id(line)) {
+      found.emplace_back(line);
+    }
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return found;
+}
+
+std::uint64_t ProcessNumbers::highest(const std::string& owner) {
+  const int index = index_of(owner, false);
+  struct stat info {};
+  return index >= 0 && ::fstat(index, &info) == 0 ? number_of_slot(info.st_size) : 0;
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "util/fd.hpp"
+
+namespace dockbridge::agent {
+
+/// Numbers the processes of each owner, from 1 on. No number is given twice, also after its process has expired.
+///
+/// Each owner has an index in the state directory, an append-only file of slots that hold process ids. The number of a
+/// process is that of its slot. The kernel serializes appends, so sessions that start processes at the same moment need
+/// no lock. After the first process of an owner, a number costs an append and creates no inode.
+///
+/// An index says nothing that is trusted: a process has a number only if its record says so too.
+class ProcessNumbers {
+ public:
+  explicit ProcessNumbers(int directory_fd) : m_directory_fd(directory_fd) {}
+
+  /// The next number of the owner, for this process. 0 if it cannot be stored; such a process has no number.
+  std::uint64_t assign(const std::string& owner, const std::string& process);
+  /// The ids of processes that may have this number.
+  std::vector<std::string> candidates(const std::string& owner, std::uint64_t number);
+  /// The highest number given so far; 0 if none.
+  std::uint64_t highest(const std::string& owner);
+
+ private:
+  /// The owner's index, empty if it cannot be opened.
+  int index_of(const std::string& owner, bool may_create);
+
+  int m_directory_fd;
+  std::map<std::string, Fd> m_indexes;  ///< by owner; a bounded cache of open files
+};
+
+}  // namespace dockbridge::agent
