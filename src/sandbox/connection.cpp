@@ -264,13 +264,16 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   return result;
 }
 
-void Connection::post(json head) {
+void Connection::post(json head, ReplyHandler on_reply) {
   Lock lock(m_mutex);
   if (m_broken) {
     return;
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
+  if (on_reply) {
+    m_handlers[id] = std::move(on_reply);
+  }
   m_queue.push(id, wire::encode(head));
   send_or_wake(lock);
   pass_turn();
@@ -407,7 +410,7 @@ Result<void> Connection::deliver(wire::Frame frame) {
     return fail("protocol_violation", "the agent sent a frame that answers nothing");
   }
   const auto number = id->get<std::uint64_t>();
-  const std::lock_guard lock(m_mutex);
+  Lock lock(m_mutex);
   m_last_heard = Clock::now();
   m_unanswered_ping.reset();
   if (number >= m_next_id || number == 0) {
@@ -417,6 +420,9 @@ Result<void> Connection::deliver(wire::Frame frame) {
   if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {
     mailbox->second.answer = answer_of(std::move(frame));
     mailbox->second.changed.notify_all();
+  } else if (auto handler = m_handlers.extract(number)) {
+    lock.unlock();
+    handler.mapped()(answer_of(std::move(frame)));
   }
   return {};
 }

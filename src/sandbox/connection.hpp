@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,8 +57,12 @@ class Connection {
   /// of the request was sent. A request that is given up is withdrawn: unsent it stays unsent, and behind a sent one
   /// goes a cancellation, so that the agent drops it if it has not started it.
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
-  /// Sends a request without waiting. Its reply is dropped.
-  void post(nlohmann::json head);
+  /// Called with the reply to a posted request, by the thread that reads it. It must be quick, and must not use the
+  /// connection.
+  using ReplyHandler = std::function<void(const Result<wire::Frame>& reply)>;
+  /// Sends a request without waiting. Without a handler the reply is dropped. If the connection is lost first, the
+  /// handler is destroyed without being called.
+  void post(nlohmann::json head, ReplyHandler on_reply = {});
 
  private:
   struct Mailbox {
@@ -98,6 +103,7 @@ class Connection {
   bool m_turn_taken = false;
   OutgoingQueue m_queue;
   std::map<std::uint64_t, Mailbox> m_mailboxes;
+  std::map<std::uint64_t, ReplyHandler> m_handlers;
   std::uint64_t m_next_id = 1;
   Clock::time_point m_last_heard;
   std::optional<Clock::time_point> m_unanswered_ping;

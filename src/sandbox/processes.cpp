@@ -4,6 +4,7 @@
 #include <array>
 #include <thread>
 
+#include "sandbox/answer_fields.hpp"
 #include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
@@ -22,8 +23,11 @@ constexpr milliseconds k_start_interval{50};
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr int k_list_depth = 8;
+constexpr std::size_t k_max_owners = 1000;
 /// More states than an agent can send in one reply.
 constexpr std::size_t k_max_listed = 10'000;
+/// Longer than a server runs, in the range of the agent's timeouts.
+constexpr milliseconds k_watch_time = std::chrono::hours(24 * 30);
 /// Long, because the agent searches stored output in steps, between other requests.
 constexpr milliseconds k_grep_patience{45'000};
 
@@ -85,6 +89,22 @@ Result<Screen> screen_of(wire::Frame frame) {
   return facts ? Result<Screen>(Screen{*facts, std::move(frame.body)}) : fail(facts.error());
 }
 
+Result<Listener> listener_from(const json& fields) {
+  try {
+    Listener listener;
+    listener.pid = static_cast<std::int64_t>(number_in(fields, "pid", wire::k_max_pid));
+    listener.command = text_in(fields, "command");
+    listener.is_own = flag_in(fields, "own");
+    if (fields.contains("process")) {
+      listener.process = name_in(fields, "process", wire::is_process_id);
+      listener.number = number_in(fields, "number", wire::k_max_process_number);
+    }
+    return listener;
+  } catch (const std::exception&) {
+    return fail("protocol_violation", "the agent's reply has a malformed listener");
+  }
+}
+
 Result<Snapshot> snapshot_of(wire::Frame frame) {
   const auto process = frame.head.find("process");
   const auto carried = frame.head.find("carried");
@@ -122,6 +142,13 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
       return fail(marks.error());
     }
     snapshot.order = std::move(*marks);
+  }
+  if (const auto listener = frame.head.find("listener"); listener != frame.head.end()) {
+    auto read = listener_from(*listener);
+    if (!read) {
+      return fail(read.error());
+    }
+    snapshot.listener = std::move(*read);
   }
   snapshot.whole = carried->get<bool>();
   if (snapshot.whole) {
@@ -206,6 +233,9 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
   if (request.user) {
     head["user"] = *request.user;
   }
+  if (const std::uint64_t number = highest_number(request.owner); number > 0) {
+    head["above"] = number;
+  }
   const bool keyed = !request.call.empty();
   if (keyed) {
     head["call"] = request.call;
@@ -241,7 +271,25 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
   if (!answer) {
     return may_run_after(answer.error().code) ? fail_unknown(answer.error()) : fail(answer.error());
   }
-  return checked_snapshot(std::move(*answer), request.id, keyed);
+  auto snapshot = checked_snapshot(std::move(*answer), request.id, keyed);
+  if (snapshot) {
+    note_number(snapshot->state);
+  }
+  return snapshot;
+}
+
+std::uint64_t Sandbox::highest_number(const std::string& owner) {
+  const std::lock_guard lock(m_mutex);
+  const auto known = m_highest_numbers.find(owner);
+  return known == m_highest_numbers.end() ? 0 : known->second;
+}
+
+void Sandbox::note_number(const wire::ProcessState& state) {
+  const std::lock_guard lock(m_mutex);
+  if (m_highest_numbers.contains(state.owner) || m_highest_numbers.size() < k_max_owners) {
+    std::uint64_t& highest = m_highest_numbers[state.owner];
+    highest = std::max(highest, state.number);
+  }
 }
 
 Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const Until& until,
@@ -253,6 +301,54 @@ Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout,
   auto snapshot = answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
   return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
                                                                               : drop_session(violation());
+}
+
+Result<Snapshot> Sandbox::wait_for_any(const std::vector<std::string>& processes, milliseconds timeout,
+                                       const Until& until, const CallLimit& limit) {
+  const json head = {{"op", "wait"},
+                     {"processes", processes},
+                     {"timeoutMs", timeout.count()},
+                     {"carry", k_carry_bytes},
+                     {"until", to_json(until)}};
+  const auto asked = Clock::now();
+  auto answer = call_again(head, {}, timeout + k_answer_patience, true, limit);
+  if (!answer) {
+    return fail(answer.error());
+  }
+  auto snapshot = snapshot_of(std::move(*answer));
+  if (!snapshot || !is_plausible(snapshot->happened, until, timeout, asked) ||
+      std::find(processes.begin(), processes.end(), snapshot->state.id) == processes.end()) {
+    return drop_session(snapshot ? violation() : snapshot.error());
+  }
+  explain_loss(snapshot->state);
+  return snapshot;
+}
+
+std::uint64_t Sandbox::watch_end(const std::string& process, bool closed,
+                                 std::function<void(const wire::ProcessState& state)> on_end) {
+  std::shared_ptr<Connection> connection;
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(m_mutex);
+    connection = m_session ? m_session->connection : nullptr;
+    number = m_connections;
+  }
+  if (!connection) {
+    return 0;
+  }
+  const json head = {{"op", "wait"},
+                     {"process", process},
+                     {"timeoutMs", k_watch_time.count()},
+                     {"carry", 0},
+                     {"until", to_json(Until{.closed = closed})}};
+  connection->post(head, [process, on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
+    // A malformed reply is like none: a watch is no promise.
+    const auto snapshot = reply ? snapshot_of(*reply) : fail(reply.error());
+    if (snapshot && snapshot->state.id == process && snapshot->happened == wire::Happened::ended) {
+      on_end(snapshot->state);
+    }
+  });
+  return number;
 }
 
 Result<Snapshot> Sandbox::find(const std::string& process, const std::string& owner, const CallLimit& limit) {

@@ -246,6 +246,11 @@ std::uint64_t Sandbox::reconnections() {
   return m_connections > 0 ? m_connections - 1 : 0;
 }
 
+std::uint64_t Sandbox::connection_number() {
+  const std::lock_guard lock(m_mutex);
+  return m_session ? m_connections : 0;
+}
+
 Result<Clock::duration> Sandbox::round_trip() {
   const auto began = Clock::now();
   const auto pong = ask({{"op", "ping"}}, {}, k_inspect_patience, {}, Connect::never);

@@ -2,6 +2,8 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -76,12 +78,22 @@ struct Until {
   bool closed = false;                         ///< not at the command's end, but when all that it started has ended too
 };
 
+/// A process that listens on a TCP port of the container.
+struct Listener {
+  std::int64_t pid = 0;  ///< 0: the agent cannot determine it
+  std::string command;
+  bool is_own = false;       ///< it belongs to the process that the wait is about
+  std::string process;       ///< the id of the owner's process that it belongs to; empty if none
+  std::uint64_t number = 0;  ///< of that process; 0: none
+};
+
 /// A process as it is, and its whole output if that was short.
 struct Snapshot {
   wire::ProcessState state;
   wire::Happened happened = wire::Happened::nothing;  ///< why the wait is over
   std::string line;                                   ///< the one that matches the pattern
   Offsets searched{};                                 ///< where to search on if none did
+  std::optional<Listener> listener{};                 ///< on the port of the wait; nullopt if nothing listens
   bool whole = false;                                 ///< `out` and `err` hold everything the process wrote so far
   std::string out;
   std::string err;
@@ -162,6 +174,17 @@ class Sandbox {
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
   Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until, const CallLimit& limit);
   Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until, const CallLimit& limit);
+  /// Waits for several processes at once, by their ids. Returns with the first for which the wait is over. A pattern is
+  /// searched from the beginning of the output.
+  Result<Snapshot> wait_for_any(const std::vector<std::string>& processes, milliseconds timeout, const Until& until,
+                                const CallLimit& limit);
+  /// Calls `on_end` once, soon after the process has ended; with `closed`, after everything that it started has. It is
+  /// called by any thread and must not use the sandbox. Does not wait and does not connect. Returns the number of the
+  /// connection, 0 if there is none: with that connection the watch is lost.
+  std::uint64_t watch_end(const std::string& process, bool closed,
+                          std::function<void(const wire::ProcessState& state)> on_end);
+  /// The number of the current connection; 0 if there is none.
+  [[nodiscard]] std::uint64_t connection_number();
   /// A process of the owner as it is now, by its id or its short id (`p3`). Another owner's is `no_such_process`.
   Result<Snapshot> find(const std::string& process, const std::string& owner, const CallLimit& limit);
   /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
@@ -210,6 +233,10 @@ class Sandbox {
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
                                    milliseconds patience, const CallLimit& limit);
+  // The highest number that a process of an owner has been seen with. It is told to the agent, because a state
+  // directory in memory is lost when the container stops, and no number may come again.
+  [[nodiscard]] std::uint64_t highest_number(const std::string& owner);
+  void note_number(const wire::ProcessState& state);
   /// The error for a process that does not exist, or that belongs to another owner.
   Error unknown_process(const std::string& process, const CallLimit& limit);
   /// Sends a request about an existing process. After a lost connection it is sent again, if it is `repeatable`.
@@ -228,6 +255,7 @@ class Sandbox {
   AgentLauncher m_launcher;  // used only by the caller that connects
   std::mutex m_mutex;        // guards everything below
   std::optional<Session> m_session;
+  std::map<std::string, std::uint64_t> m_highest_numbers;     // of processes, by owner
   std::uint64_t m_connections = 0;                            // made so far
   std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end
   std::condition_variable_any m_attempt_ended;

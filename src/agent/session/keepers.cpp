@@ -144,8 +144,8 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
   error.next_step = reason.substr(second + 1);
   const auto mine = [&](const Waiter& waiter) { return waiter.process == id; };
   for (const Waiter& waiter : m_waiters) {
-    if (mine(waiter)) {
-      refuse(waiter.request, error);
+    if (mine(waiter) && !waiter.is_answered()) {
+      refuse_wait(waiter, error);
     }
   }
   std::erase_if(m_waiters, mine);

@@ -32,6 +32,18 @@ std::uint64_t number_of_slot(off_t end) {
   return number <= wire::k_max_process_number ? number : 0;
 }
 
+/// The number of the new slot; 0 if it cannot be stored.
+std::uint64_t append_slot(int index, const std::string& process) {
+  std::array<char, k_slot_bytes> slot;
+  slot.fill('\n');
+  std::copy_n(process.begin(), std::min<std::size_t>(process.size(), k_slot_bytes - 1), slot.begin());
+  if (::write(index, slot.data(), slot.size()) != static_cast<ssize_t>(slot.size())) {
+    return 0;
+  }
+  // An append leaves the position of this descriptor, which no other process has, at the end of what it wrote.
+  return number_of_slot(::lseek(index, 0, SEEK_CUR));
+}
+
 }  // namespace
 
 int ProcessNumbers::index_of(const std::string& owner, bool may_create) {
@@ -49,16 +61,17 @@ int ProcessNumbers::index_of(const std::string& owner, bool may_create) {
   return (m_indexes[owner] = std::move(index)).get();
 }
 
-std::uint64_t ProcessNumbers::assign(const std::string& owner, const std::string& process) {
+std::uint64_t ProcessNumbers::assign(const std::string& owner, const std::string& process, std::uint64_t above) {
   const int index = index_of(owner, true);
-  std::array<char, k_slot_bytes> slot;
-  slot.fill('\n');
-  std::copy_n(process.begin(), std::min<std::size_t>(process.size(), k_slot_bytes - 1), slot.begin());
-  if (index < 0 || ::write(index, slot.data(), slot.size()) != static_cast<ssize_t>(slot.size())) {
+  if (index < 0) {
     return 0;
   }
-  // An append leaves the position of this descriptor, which no other process has, at the end of what it wrote.
-  const std::uint64_t number = number_of_slot(::lseek(index, 0, SEEK_CUR));
+  std::uint64_t number = append_slot(index, process);
+  if (number > 0 && number <= above && above < wire::k_max_process_number) {
+    // Unlike ftruncate, this never makes the file shorter, whatever other sessions do at the same time.
+    ::fallocate(index, 0, static_cast<off_t>(above * k_slot_bytes) - 1, 1);
+    number = append_slot(index, process);
+  }
   if (number % k_free_interval == 0 && number > k_kept_slots) {
     ::fallocate(index, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                 static_cast<off_t>((number - k_kept_slots) * k_slot_bytes));

@@ -20,8 +20,9 @@ class ProcessNumbers {
  public:
   explicit ProcessNumbers(int directory_fd) : m_directory_fd(directory_fd) {}
 
-  /// The next number of the owner, for this process. 0 if it cannot be stored; such a process has no number.
-  std::uint64_t assign(const std::string& owner, const std::string& process);
+  /// The next number of the owner, for this process, and above the given one: a host may know of higher numbers than
+  /// a state directory that was lost with the container's memory. 0 if it cannot be stored; the process has none then.
+  std::uint64_t assign(const std::string& owner, const std::string& process, std::uint64_t above = 0);
   /// The ids of processes that may have this number.
   std::vector<std::string> candidates(const std::string& owner, std::uint64_t number);
   /// The highest number given so far; 0 if none.

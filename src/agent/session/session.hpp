@@ -53,11 +53,15 @@ class Session {
     bool closed = false;  ///< not only the command's end, but that of everything it started
 
     Clock::time_point next_port_check;
+    Clock::time_point earliest_foreign_port;  ///< a port of another process is not reported before
     Clock::time_point next_idle_check;
     bool is_behind = false;                  ///< there is output that the pattern was not held against yet
     std::optional<wire::Happened> happened;  ///< to be answered as soon as the keeper has told the latest state
+    /// With several processes: set when the request has been answered, and shared by its waiters. Null: just this one.
+    std::shared_ptr<bool> answered;
 
     [[nodiscard]] Clock::time_point next_check() const;
+    [[nodiscard]] bool is_answered() const { return answered && *answered; }
   };
 
   /// A search that goes on a piece at a time, between other requests.
@@ -94,6 +98,8 @@ class Session {
   static Result<Waiter> read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
   Result<void> wait(std::uint64_t request, const wire::Frame& frame);
   Result<void> wait_for(Waiter waiter);
+  /// Answered with the first of several processes for which the wait is over.
+  Result<void> wait_for_any(std::uint64_t request, const nlohmann::json& head);
   Result<std::optional<wire::Happened>> happened_to(Waiter& waiter, const Process& process);
   /// Answers those whose event has come; to be called at every news of the process. Without news, only those whose
   /// search goes on.
@@ -101,10 +107,14 @@ class Session {
   /// What time brings: deadlines, ports, silence, output that is still to be searched.
   void check_waiters();
   void conclude(Waiter& waiter, wire::Happened what);
+  void check_port(Waiter& waiter, Clock::time_point now);
+  /// `listener` of a reply; null if nothing listens on the port.
+  [[nodiscard]] nlohmann::json describe_listener(std::uint16_t port, const Process& process) const;
   /// Drops only the request; the process keeps running.
   void cancel_wait(std::uint64_t request);
   void ask_keeper(const std::string& process);
   void answer_wait(const Waiter& waiter, const Process& process, wire::Happened happened);
+  void refuse_wait(const Waiter& waiter, const Error& error);
   /// Once its keeper is gone and nobody waits for it.
   void forget_if_done(const std::string& id);
 

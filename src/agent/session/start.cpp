@@ -179,7 +179,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
     }
     order->assignment.terminal = *size;
   }
-  order->meta.number = m_numbers.assign(order->meta.owner, *id);
+  order->meta.number = m_numbers.assign(order->meta.owner, *id, frame.head.value("above", std::uint64_t{0}));
   auto journal = m_state.create(*id, order->meta);
   if (!journal && keyed && journal.error().code == "process_exists") {
     return join(request, *id, frame.head);  // another session was faster

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "agent/keeper/process_tree.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
+#include "wire/process_state.hpp"
 
 namespace dockbridge::agent {
 
@@ -52,7 +54,33 @@ std::vector<pid_t> survivors_of(const std::string& process) {
   return found;
 }
 
+/// The process id in the environment of `pid`; empty if there is none.
+std::string process_in_environment(pid_t pid) {
+  const auto environment = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
+  const std::string text = std::string(1, '\0') + environment.value_or("");
+  const std::string mark = std::string(1, '\0') + k_process_variable + "=";
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos) {
+    return "";
+  }
+  const std::size_t begin = at + mark.size();
+  std::string process = text.substr(begin, text.find('\0', begin) - begin);
+  return wire::is_process_id(process) ? process : "";
+}
+
 }  // namespace
+
+std::string process_of(pid_t pid, const std::vector<ProcessEntry>& all) {
+  // A bounded number of steps, because the list was not read in one moment.
+  for (std::size_t step = 0; pid > 1 && step < all.size(); ++step) {
+    if (std::string process = process_in_environment(pid); !process.empty()) {
+      return process;
+    }
+    const auto entry = std::find_if(all.begin(), all.end(), [&](const ProcessEntry& it) { return it.pid == pid; });
+    pid = entry == all.end() ? 0 : entry->parent;
+  }
+  return "";
+}
 
 std::size_t count_survivors(const std::string& process) {
   return survivors_of(process).size();

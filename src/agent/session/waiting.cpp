@@ -14,6 +14,10 @@ using wire::Happened;
 /// How long a waiter that is to be answered still gives a keeper that was asked for news.
 constexpr milliseconds k_keeper_patience{1000};
 constexpr milliseconds k_port_interval{25};
+/// A command that finds its port in use usually ends within this time, which says more than the port does.
+constexpr milliseconds k_foreign_port_delay{500};
+constexpr milliseconds k_foreign_port_interval{100};
+constexpr std::size_t k_max_processes_of_wait = 32;
 
 }  // namespace
 
@@ -40,6 +44,7 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
   if (const auto port = until.find("port"); port != until.end()) {
     waiter.port = port->get<std::uint16_t>();
     waiter.next_port_check = now;
+    waiter.earliest_foreign_port = now + k_foreign_port_delay;
   }
   if (const auto idle = until.find("idleMs"); idle != until.end()) {
     const auto usual = idle->get<std::uint32_t>();
@@ -52,9 +57,35 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
 }
 
 Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
+  if (frame.head.contains("processes")) {
+    return wait_for_any(request, frame.head);
+  }
   const auto id = frame.head.contains("number") ? numbered_process_of(frame.head) : process_id_of(frame.head);
   auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
   return waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
+}
+
+Result<void> Session::wait_for_any(std::uint64_t request, const json& head) {
+  const auto ids = head.at("processes").get<std::vector<std::string>>();
+  if (ids.empty() || ids.size() > k_max_processes_of_wait ||
+      !std::all_of(ids.begin(), ids.end(), wire::is_process_id)) {
+    return fail("bad_request", "not a list of process ids");
+  }
+  const auto answered = std::make_shared<bool>(false);
+  for (const std::string& id : ids) {
+    auto waiter = read_waiter(request, id, head);
+    if (waiter) {
+      waiter->answered = answered;
+    }
+    if (auto waits = waiter ? wait_for(std::move(*waiter)) : fail(waiter.error()); !waits) {
+      *answered = true;  // the caller refuses the request
+      return waits;
+    }
+    if (*answered) {
+      break;
+    }
+  }
+  return {};
 }
 
 Result<void> Session::wait_for(Waiter waiter) {
@@ -117,13 +148,16 @@ void Session::serve_waiters(Process& process, bool is_news) {
     if (waiter.process != process.id) {
       return false;
     }
+    if (waiter.is_answered()) {
+      return true;
+    }
     if (!is_news && !waiter.is_behind) {
       wants_input = wants_input || waiter.input;
       return false;
     }
     const auto happened = happened_to(waiter, process);
     if (!happened) {
-      refuse(waiter.request, happened.error());
+      refuse_wait(waiter, happened.error());
       return true;
     }
     if (*happened) {
@@ -175,11 +209,46 @@ void Session::ask_keeper(const std::string& process) {
   }
 }
 
+/// A port that another process listens on is reported too, but later: the process may be about to end because of it.
+void Session::check_port(Waiter& waiter, Clock::time_point now) {
+  waiter.next_port_check = now + k_port_interval;
+  if (!is_port_open(*waiter.port)) {
+    return;
+  }
+  if (now < waiter.earliest_foreign_port) {
+    const Listener listener = find_listener(*waiter.port, waiter.process);
+    if (listener.pid != 0 && listener.process != waiter.process) {
+      waiter.next_port_check = std::min(now + k_foreign_port_interval, waiter.earliest_foreign_port);
+      return;
+    }
+  }
+  conclude(waiter, Happened::port);
+}
+
+/// A process of another owner is named by its pid and command only, which every owner can see anyway.
+json Session::describe_listener(std::uint16_t port, const Process& process) const {
+  if (!is_port_open(port)) {
+    return nullptr;
+  }
+  const Listener listener = find_listener(port, process.id);
+  json fields = {{"pid", listener.pid}, {"command", listener.command}, {"own", listener.process == process.id}};
+  const auto record = listener.process.empty() ? fail("no_such_process", "") : m_state.read(listener.process);
+  if (record && record->meta.owner == process.record.meta.owner) {
+    fields["process"] = listener.process;
+    fields["number"] = record->meta.number;
+  }
+  return fields;
+}
+
 void Session::check_waiters() {
   const auto now = Clock::now();
   std::vector<std::string> behind;
   std::vector<std::string> answered;
   std::erase_if(m_waiters, [&](Waiter& waiter) {
+    if (waiter.is_answered()) {
+      answered.push_back(waiter.process);
+      return true;
+    }
     if (waiter.happened && waiter.deadline <= now) {
       answer_wait(waiter, *m_processes.at(waiter.process), *waiter.happened);
       answered.push_back(waiter.process);
@@ -194,10 +263,7 @@ void Session::check_waiters() {
     if (waiter.deadline <= now) {
       conclude(waiter, Happened::nothing);
     } else if (waiter.port && waiter.next_port_check <= now) {
-      waiter.next_port_check = now + k_port_interval;
-      if (is_port_open(*waiter.port)) {
-        conclude(waiter, Happened::port);
-      }
+      check_port(waiter, now);
     } else if (waiter.idle && waiter.next_idle_check <= now) {
       waiter.next_idle_check = now + k_keeper_patience;
       ask_keeper(waiter.process);
@@ -216,11 +282,14 @@ void Session::check_waiters() {
 }
 
 void Session::cancel_wait(std::uint64_t request) {
-  const auto waiter =
-      std::find_if(m_waiters.begin(), m_waiters.end(), [&](const Waiter& it) { return it.request == request; });
-  if (waiter != m_waiters.end()) {
-    const std::string process = waiter->process;
-    m_waiters.erase(waiter);
+  std::vector<std::string> processes;
+  std::erase_if(m_waiters, [&](const Waiter& waiter) {
+    if (waiter.request == request) {
+      processes.push_back(waiter.process);
+    }
+    return waiter.request == request;
+  });
+  for (const std::string& process : processes) {
     forget_if_done(process);
   }
 }
@@ -242,7 +311,7 @@ Clock::time_point Session::Waiter::next_check() const {
 void Session::answer_wait(const Waiter& waiter, const Process& process, Happened happened) {
   const auto state = process.describe(m_state, waiter.pattern && waiter.pattern->match());
   if (!state) {
-    refuse(waiter.request, state.error());
+    refuse_wait(waiter, state.error());
     return;
   }
   json head = {{"process", to_json(*state)}, {"carried", false}, {"happened", name_of(happened)}};
@@ -260,6 +329,11 @@ void Session::answer_wait(const Waiter& waiter, const Process& process, Happened
       head["order"] = to_json(*order);
     }
   }
+  if (waiter.port) {
+    if (json listener = describe_listener(*waiter.port, process); !listener.is_null()) {
+      head["listener"] = std::move(listener);
+    }
+  }
   std::string body;
   const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
   if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, wire::k_max_read_bytes)) {
@@ -271,14 +345,24 @@ void Session::answer_wait(const Waiter& waiter, const Process& process, Happened
       const auto spool = SpoolReader::open(m_state.fd(), name);
       const auto slice = spool ? spool->read(0, total) : fail(spool.error());
       if (!slice || slice->bytes.size() != total) {
-        refuse(waiter.request, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
+        refuse_wait(waiter, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
         return;
       }
       body += slice->bytes;
     }
     head["carried"] = true;
   }
+  if (waiter.answered) {
+    *waiter.answered = true;
+  }
   answer(waiter.request, std::move(head), body);
+}
+
+void Session::refuse_wait(const Waiter& waiter, const Error& error) {
+  if (waiter.answered) {
+    *waiter.answered = true;
+  }
+  refuse(waiter.request, error);
 }
 
 }  // namespace dockbridge::agent

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <limits>
 #include <string>
 #include <vector>
@@ -406,4 +407,78 @@ TEST_CASE("the state of another process than asked for is a violation") {
     agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}, {"happened", "nothing"}});
   });
   CHECK(code_of_wait(world.sandbox) == "protocol_violation");
+}
+
+TEST_CASE("sandbox: a wait for several processes returns with the first of them") {
+  World world([](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of("proc_1_b")}, {"carried", false}, {"happened", "ended"}});
+  });
+  const auto first = world.sandbox.wait_for_any({"proc_1_a", "proc_1_b"}, seconds(5), {}, {});
+  REQUIRE(first);
+  CHECK(first->state.id == "proc_1_b");
+  CHECK(world.container.requests("wait").at(0).head["processes"] == json({"proc_1_a", "proc_1_b"}));
+  CHECK(code_of(world.sandbox.wait_for_any({"proc_1_a", "proc_1_c"}, seconds(5), {}, {})) == "protocol_violation");
+}
+
+TEST_CASE("sandbox: the listener on a port is checked like everything from the agent") {
+  const json good = {{"pid", 42}, {"command", "node x.js"}, {"own", false}, {"process", "proc_1_z"}, {"number", 2}};
+  const auto with = [&](const char* key, json value) {
+    json changed = good;
+    changed[key] = std::move(value);
+    return changed;
+  };
+  json lacking = good;
+  lacking.erase("number");
+  const std::vector<json> bad = {json(),
+                                 json::array(),
+                                 json::object(),
+                                 with("pid", -1),
+                                 with("pid", "42"),
+                                 with("pid", std::int64_t{1} << 40),
+                                 with("command", 7),
+                                 with("own", 1),
+                                 with("process", "../x"),
+                                 with("number", -1),
+                                 lacking};
+  std::atomic<std::size_t> at{0};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, {{"process", state_of(k_process)},
+                           {"carried", false},
+                           {"happened", "port"},
+                           {"listener", at < bad.size() ? bad[at] : good}});
+  });
+  const sandbox::Until until{.port = 80};
+  for (; at < bad.size(); ++at) {
+    CAPTURE(bad[at]);
+    CHECK(code_of(world.sandbox.wait(k_process, seconds(5), until, {})) == "protocol_violation");
+  }
+  const auto snapshot = world.sandbox.wait(k_process, seconds(5), until, {});
+  REQUIRE(snapshot);
+  REQUIRE(snapshot->listener);
+  CHECK(snapshot->listener->pid == 42);
+  CHECK(snapshot->listener->command == "node x.js");
+  CHECK_FALSE(snapshot->listener->is_own);
+  CHECK(snapshot->listener->process == "proc_1_z");
+  CHECK(snapshot->listener->number == 2);
+}
+
+TEST_CASE("sandbox: a start tells the agent the highest number of the owner's processes so far") {
+  std::atomic<std::uint64_t> number{7};
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    agent.answer(request, numbered(request.head.at("process"), number, request.head.at("owner")));
+  });
+  auto request = start_request();
+  request.owner = "alice";
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  number = 3;
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  request.owner = "bob";
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  request.owner = "alice";
+  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  const auto sent = world.container.requests("start");
+  CHECK_FALSE(sent.at(0).head.contains("above"));
+  CHECK(sent.at(1).head["above"] == 7);
+  CHECK_FALSE(sent.at(2).head.contains("above"));
+  CHECK(sent.at(3).head["above"] == 7);
 }

@@ -195,3 +195,14 @@ TEST_CASE("process numbers: more owners than open files") {
     }
   }
 }
+
+TEST_CASE("process numbers: a host that knows of higher ones gets a higher one") {
+  const Directory directory;
+  ProcessNumbers numbers = directory.open();
+  CHECK(numbers.assign("local", "proc_1_a", 40) == 41);
+  CHECK(candidates(numbers, "local", 41).contains("proc_1_a"));
+  CHECK(numbers.assign("local", "proc_1_b", 40) == 42);
+  CHECK(numbers.assign("local", "proc_1_c") == 43);
+  CHECK(numbers.highest("local") == 43);
+  CHECK(numbers.assign("local", "proc_1_d", std::numeric_limits<std::uint64_t>::max()) == 44);
+}
