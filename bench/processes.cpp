@@ -64,7 +64,8 @@ std::vector<Figure> measure_many_processes(const Setting& setting) {
   server.initialize();
   std::vector<std::string> starts;
   for (int i = 0; i < k_processes; ++i) {
-    starts.push_back(call_request(i, "execute_command", {{"command", "sleep 1000"}, {"background", true}}));
+    starts.push_back(
+        call_request(i, "execute_command", {{"command", "sleep 1000"}, {"background", true}, {"timeout", 0}}));
   }
   std::vector<std::string> kills;
   for (const json& process : call_all(server, starts)) {

@@ -74,6 +74,7 @@ add_library(dockbridge_core STATIC
   src/tools/check_process.cpp
   src/tools/client_patience.cpp
   src/tools/command_tasks.cpp
+  src/tools/client_notices.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
   src/tools/file_edit.cpp
@@ -89,6 +90,7 @@ add_library(dockbridge_core STATIC
   src/tools/host_directories.cpp
   src/tools/host_file.cpp
   src/tools/output.cpp
+  src/tools/process_list.cpp
   src/tools/process_report.cpp
   src/tools/prompts.cpp
   src/tools/resources.cpp
@@ -101,6 +103,7 @@ add_library(dockbridge_core STATIC
   src/tools/stream_parts.cpp
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
+  src/tools/wait_report.cpp
   src/util/beneath.cpp
   src/util/encoding.cpp
   src/util/file.cpp

@@ -233,7 +233,7 @@ Error Sandbox::unknown_process(const std::string& process, const CallLimit& limi
             fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
             "Start it again with execute_command"};
   }
-  return {"no_such_process", "Process not found: " + process, "check_process without processId lists processes"};
+  return {"no_such_process", "Process not found: " + process, "check_process without a processId lists the processes"};
 }
 
 std::optional<Hello> Sandbox::present_hello() {

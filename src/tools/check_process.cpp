@@ -4,10 +4,12 @@
 #include <limits>
 
 #include "tools/following.hpp"
+#include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
+#include "tools/wait_report.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -23,7 +25,6 @@ using sandbox::Snapshot;
 constexpr milliseconds k_usual_timeout{60'000};
 constexpr std::int64_t k_max_context = 50;
 constexpr std::int64_t k_max_grep_lines = 10'000;
-constexpr std::size_t k_shown_in_list = 50;
 /// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
 
@@ -34,6 +35,7 @@ constexpr const char* k_description =
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
       {"processId", {{"type", "string"}}},
+      {"processIds", {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", "Wait for any of these"}}},
       {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 60 with waitFor, else 0)"}}},
       {"waitFor", wait_for_schema()},
       {"since", {{"type", "string"}, {"description", "Only output after this cursor of an earlier reply"}}},
@@ -56,34 +58,8 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-std::string one_line(const wire::ProcessState& state) {
-  const std::string status =
-      state.running() ? fmt::format("running, quiet for {} s", state.idle_ms / 1000) : end_text(state);
-  return fmt::format("{}  {}  {}", process_name(state), status, printable_line(state.command, 80));
-}
-
-ToolResult list(Sandbox& sandbox, const std::string& owner, const sandbox::CallLimit& limit) {
-  auto found = sandbox.list(owner, k_shown_in_list, limit);
-  if (!found) {
-    return mcp::error_result(found.error());
-  }
-  const std::uint64_t left_out = found->left_out;
-  ToolResult result;
-  result.structured = {{"processes", mcp::json::array()}, {"leftOut", left_out}};
-  std::string text = found->processes.empty() ? "No processes." : "";
-  for (const wire::ProcessState& state : found->processes) {
-    result.structured["processes"].push_back(process_fields(state));
-    text += (text.empty() ? "" : "\n") + one_line(state);
-  }
-  if (left_out > 0) {
-    text += fmt::format("\n[{} older processes are not listed]", left_out);
-  }
-  result.text = std::move(text);
-  return result;
-}
-
 struct Question {
-  std::optional<std::string> process;
+  std::vector<std::string> processes;  ///< none: list them all
   sandbox::Until until;
   milliseconds timeout{0};
   ViewRequest view;
@@ -111,8 +87,8 @@ Question read_question(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   Question question;
   read_rationale(arguments, call.settings);
-  question.process = arguments.text("processId");
-  const bool waits = read_wait_for(arguments, question.until);
+  question.processes = read_process_ids(arguments);
+  const bool waits = read_wait_for(arguments, question.until) || question.processes.size() > 1;
   const auto timeout = read_timeout(arguments);
   question.timeout = timeout ? timeout->value : waits ? k_usual_timeout : milliseconds{0};
   question.view = read_view_arguments(arguments);
@@ -134,45 +110,10 @@ Question read_question(const ToolCall& call) {
   return question;
 }
 
-/// Which of the things waited for it was; empty if nothing was.
-std::string happened_word(wire::Happened happened) {
-  switch (happened) {
-    case wire::Happened::ended:
-      return "exit";
-    case wire::Happened::nothing:
-      return "timeout";
-    case wire::Happened::grew:
-    case wire::Happened::pattern:
-    case wire::Happened::port:
-    case wire::Happened::idle:
-    case wire::Happened::input:
-      break;
-  }
-  return std::string(name_of(happened));
-}
-
-/// Outcome of the wait as a line of its own; empty if the status says it.
-std::string happened_text(const Snapshot& snapshot, const Question& question) {
-  switch (snapshot.happened) {
-    case wire::Happened::pattern:
-      return "\nMatched line: " + printable_line(snapshot.line, 300);
-    case wire::Happened::port:
-      return fmt::format("\nPort {} is open.", question.until.port.value_or(0));
-    case wire::Happened::nothing:
-      return fmt::format("\nTimeout: nothing happened within {:g} s.",
-                         static_cast<double>(question.timeout.count()) / 1000);
-    case wire::Happened::idle:
-    case wire::Happened::ended:
-    case wire::Happened::grew:
-    case wire::Happened::input:
-      break;
-  }
-  return "";
-}
-
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question,
                 std::vector<std::string> notes) {
   const wire::ProcessState& state = snapshot.state;
+  call.show(state);
   for (std::string& note : view_notes(view)) {
     notes.push_back(std::move(note));
   }
@@ -184,8 +125,8 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   } else if (!before.empty()) {
     shown = before + "\n" + shown;
   }
-  const std::string text =
-      fmt::format("{}{}\n\n{}", status_sentence(state), waited ? happened_text(snapshot, question) : "", shown);
+  const std::string text = fmt::format("{}{}\n\n{}", status_sentence(state),
+                                       waited ? happened_text(snapshot, question.until, question.timeout) : "", shown);
   ToolResult result;
   result.text = with_notes(text, notes);
   result.facts = view_facts(state, view);
@@ -201,21 +142,69 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   return result;
 }
 
+/// Waits for several processes. Reports the first for which the wait is over, and each of the others in a line.
+ToolResult check_any(const ToolCall& call, Question question, std::vector<std::string> notes) {
+  const auto limit = call.limit(question.timeout);
+  std::vector<std::string> ids;
+  for (const std::string& process : question.processes) {
+    const auto found = find_own(call.sandbox, process, call.context.owner, limit);
+    if (!found) {
+      return mcp::error_result(found.error());
+    }
+    ids.push_back(found->state.id);
+  }
+  const auto first = follow_any(call, ids, question.until, question.timeout);
+  if (!first) {
+    return mcp::error_result(first.error());
+  }
+  const bool is_over = first->happened != wire::Happened::nothing;
+  std::string lines;
+  auto processes = mcp::json::array();
+  for (const std::string& id : ids) {
+    const auto now = find_own(call.sandbox, id, call.context.owner, limit);
+    if (now && !(is_over && id == first->state.id)) {
+      call.show(now->state);
+      lines += "\n" + list_line(now->state);
+      processes.push_back(process_fields(now->state));
+    }
+  }
+  ToolResult result;
+  if (is_over) {
+    if (question.only_new) {
+      question.view.output.shown = call.shown->known(call.context.client, first->state.id);
+    }
+    const auto view = look_at(call.sandbox, *first, question.view, limit);
+    if (!view) {
+      return mcp::error_result(view.error());
+    }
+    result = tell(call, *first, *view, question, std::move(notes));
+    result.text += "\n" + lines;
+  } else {
+    result.text = with_notes(happened_text(*first, question.until, question.timeout).substr(1) + lines, notes);
+    result.structured = {{"happened", happened_word(first->happened)}};
+  }
+  result.structured["processes"] = std::move(processes);
+  return result;
+}
+
 ToolResult check(const ToolCall& call) {
   Question question = read_question(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
-  if (!question.process) {
-    return list(call.sandbox, call.context.owner, call.limit());
+  if (question.processes.empty()) {
+    return list_processes(call);
   }
   std::vector<std::string> notes;
   if (const auto longest = longest_wait(call); question.timeout > longest) {
     question.timeout = longest;
     notes.push_back(fmt::format("waited at most {} s", longest.count() / 1000));
   }
+  if (question.processes.size() > 1) {
+    return check_any(call, std::move(question), std::move(notes));
+  }
   auto limit = call.limit(question.timeout);
-  auto snapshot = find_own(call.sandbox, *question.process, call.context.owner, limit);
+  auto snapshot = find_own(call.sandbox, question.processes.front(), call.context.owner, limit);
   if (snapshot && question.timeout.count() > 0) {
     auto later = Following(call, question.until, question.timeout).join(snapshot->state);
     // When the server stops, the reply still has the state known so far.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tools/following.hpp"
+#include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
@@ -41,16 +42,17 @@ constexpr const char* k_description =
 ordered_json input_schema(const Settings& settings) {
   const ordered_json integer = {{"type", "integer"}};
   ordered_json properties = {{"processId", {{"type", "string"}}},
+                             {"processIds", {{"type", "array"}, {"items", {{"type", "string"}}}}},
                              {"action", {{"type", "string"}, {"enum", k_actions}}},
                              {"signal", {{"type", "string"}, {"description", "With action signal: SIGHUP or 1"}}},
                              {"grace", {{"type", "number"}}},
                              {"cols", integer},
                              {"rows", {{"type", "integer"}, {"description", "With cols: terminal size for resize"}}}};
-  return arguments_schema(std::move(properties), {"processId", "action"}, settings);
+  return arguments_schema(std::move(properties), {"action"}, settings);
 }
 
 struct Order {
-  std::string process;
+  std::vector<std::string> processes;
   Action action = Action::pause;
   int signal = 0;
   milliseconds grace{0};
@@ -76,7 +78,10 @@ Order read_order(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   Order order;
   read_rationale(arguments, call.settings);
-  order.process = arguments.required_text("processId");
+  order.processes = read_process_ids(arguments);
+  if (order.processes.empty()) {
+    arguments.required_text("processId");
+  }
   const std::string action = arguments.required_text("action");
   const auto known = std::find(k_actions.begin(), k_actions.end(), action);
   if (known == k_actions.end()) {
@@ -110,20 +115,20 @@ Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::Process
                        const sandbox::CallLimit& limit) {
   switch (order.action) {
     case Action::pause:
-      return sandbox.signal(order.process, SIGSTOP, limit);
+      return sandbox.signal(state.id, SIGSTOP, limit);
     case Action::resume:
-      return sandbox.signal(order.process, SIGCONT, limit);
+      return sandbox.signal(state.id, SIGCONT, limit);
     case Action::interrupt:
-      return sandbox.signal(order.process, SIGINT, limit);
+      return sandbox.signal(state.id, SIGINT, limit);
     case Action::terminate:
-      return sandbox.end(order.process, wire::Cause::terminated, order.grace, limit);
+      return sandbox.end(state.id, wire::Cause::terminated, order.grace, limit);
     case Action::kill:
-      return sandbox.end(order.process, wire::Cause::terminated, milliseconds{0}, limit);
+      return sandbox.end(state.id, wire::Cause::terminated, milliseconds{0}, limit);
     case Action::signal:
-      return sandbox.signal(order.process, order.signal, limit);
+      return sandbox.signal(state.id, order.signal, limit);
     case Action::resize:
       return state.terminal
-                 ? sandbox.resize(order.process, order.size, limit)
+                 ? sandbox.resize(state.id, order.size, limit)
                  : fail("no_terminal", "the process has no terminal to resize", "Start the command with tty: true");
   }
   return {};
@@ -147,46 +152,60 @@ milliseconds time_to_show(const Order& order) {
   return milliseconds{0};
 }
 
-Result<Snapshot> see_effect(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
+Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const std::string& process,
+                              const sandbox::CallLimit& limit) {
   const bool ends = order.action == Action::terminate || order.action == Action::kill;
   const sandbox::Until until{.closed = ends};
-  auto after = call.sandbox.wait(order.process, std::min(time_to_show(order), longest_wait(call)), until, limit);
+  auto after = call.sandbox.wait(process, std::min(time_to_show(order), longest_wait(call)), until, limit);
   if (order.action == Action::pause || order.action == Action::resume) {
     const bool wanted = order.action == Action::pause;
     for (const auto deadline = Deadline::after(k_moment);
          after && after->state.running() && after->state.paused != wanted && !deadline.passed();) {
-      after = call.sandbox.wait(order.process, k_glance, until, limit);
+      after = call.sandbox.wait(process, k_glance, until, limit);
     }
   }
   return after;
 }
 
-ToolResult control(const ToolCall& call) {
-  const Order order = read_order(call);
-  if (call.arguments.error()) {
-    return mcp::error_result(*call.arguments.error());
-  }
-  Sandbox& sandbox = call.sandbox;
-  const auto limit = call.limit(time_to_show(order));
-  const auto before = find_own(sandbox, order.process, call.context.owner, limit);
+/// Finds the process and takes the action. Returns the process as it was before.
+Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const std::string& process,
+                               const sandbox::CallLimit& limit) {
+  const auto before = find_own(call.sandbox, process, call.context.owner, limit);
   if (!before) {
-    return mcp::error_result(before.error());
+    return fail(before.error());
   }
-  const bool nothing_left = before->state.phase == wire::Phase::lost && before->state.children == 0;
-  if (before->state.phase == wire::Phase::closed || nothing_left) {
-    return mcp::error_result({"process_ended", "the process has ended already: " + end_text(before->state),
-                              "check_process shows what it printed"});
+  const wire::ProcessState& state = before->state;
+  const bool nothing_left = state.phase == wire::Phase::lost && state.children == 0;
+  if (state.phase == wire::Phase::closed || nothing_left) {
+    call.show(state);
+    return fail("process_ended", fmt::format("{} has already ended. {}", process_name(state), end_text(state)),
+                "check_process shows what it printed");
   }
-  const std::string check = fmt::format("check_process {} shows its status", order.process);
-  if (const auto done = carry_out(sandbox, order, before->state, limit); !done) {
-    return mcp::error_result(
-        done.error().outcome_unknown
-            ? done.error().with_effect("the action may have been taken, or may still be taken", check)
-            : done.error());
+  if (const auto done = carry_out(call.sandbox, order, state, limit); !done) {
+    return fail(done.error().outcome_unknown
+                    ? done.error().with_effect("the action may have been taken, or may still be taken",
+                                               fmt::format("check_process {} shows its status", process_name(state)))
+                    : done.error());
   }
-  const auto after = see_effect(call, order, limit);
+  return state;
+}
+
+Result<Snapshot> see_effect(const ToolCall& call, const Order& order, const wire::ProcessState& before,
+                            const sandbox::CallLimit& limit) {
+  auto after = await_effect(call, order, before.id, limit);
   if (!after) {
-    return mcp::error_result(after.error().with_effect("the action was taken", check));
+    return fail(after.error().with_effect("the action was taken",
+                                          fmt::format("check_process {} shows its status", process_name(before))));
+  }
+  call.show(after->state);
+  return after;
+}
+
+ToolResult control_one(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
+  const auto before = act(call, order, order.processes.front(), limit);
+  const auto after = before ? see_effect(call, order, *before, limit) : fail(before.error());
+  if (!after) {
+    return mcp::error_result(after.error());
   }
   ToolResult result;
   result.text = status_sentence(after->state);
@@ -194,6 +213,35 @@ ToolResult control(const ToolCall& call) {
   result.structured = process_fields(after->state);
   result.outcome = "process " + after->state.id;
   return result;
+}
+
+/// Takes the action on all before it waits for the effect on any. One line each.
+ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
+  std::vector<Result<wire::ProcessState>> acted;
+  for (const std::string& process : order.processes) {
+    acted.push_back(act(call, order, process, limit));
+  }
+  ToolResult result;
+  result.structured = {{"processes", mcp::json::array()}};
+  result.is_error = true;  // unless the action was taken on one of them
+  for (std::size_t i = 0; i < acted.size(); ++i) {
+    const auto after = acted[i] ? see_effect(call, order, *acted[i], limit) : fail(acted[i].error());
+    result.is_error = result.is_error && !after;
+    result.text += (i == 0 ? "" : "\n") + (after ? status_sentence(after->state) : after.error().message);
+    result.structured["processes"].push_back(
+        after ? process_fields(after->state)
+              : mcp::json{{"processId", order.processes[i]}, {"error", {{"code", after.error().code}}}});
+  }
+  return result;
+}
+
+ToolResult control(const ToolCall& call) {
+  const Order order = read_order(call);
+  if (call.arguments.error()) {
+    return mcp::error_result(*call.arguments.error());
+  }
+  const auto limit = call.limit(time_to_show(order));
+  return order.processes.size() == 1 ? control_one(call, order, limit) : control_all(call, order, limit);
 }
 
 }  // namespace

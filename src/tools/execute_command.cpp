@@ -10,6 +10,7 @@
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
+#include "tools/wait_report.hpp"
 
 namespace dockbridge::tools {
 
@@ -28,6 +29,9 @@ constexpr std::int64_t k_max_columns = 500;
 constexpr std::int64_t k_max_rows = 200;
 constexpr wire::TerminalSize k_usual_terminal{120, 40};
 constexpr milliseconds k_cancel_grace{2000};
+/// A command in the background is watched for this long, because one that cannot run usually ends at once.
+constexpr milliseconds k_background_watch{500};
+constexpr milliseconds k_usual_event_timeout{60'000};
 /// Less than the time for which a stopping server waits for its calls.
 constexpr milliseconds k_detach_patience{250};
 
@@ -44,19 +48,21 @@ ordered_json input_schema(const Settings& settings) {
   const auto number = [](const std::string& description) {
     return ordered_json{{"type", "number"}, {"description", description}};
   };
-  ordered_json properties = {{"command", {{"type", "string"}}},
-                             {"cwd", text("Default: the workdir")},
-                             {"env", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}},
-                             {"stdin", text("All of standard input. Without it stdin stays open.")},
-                             {"timeout", number("Seconds until it continues in the background")},
-                             {"maxWaitTime", number(fmt::format("Seconds without output until then (default {})",
-                                                                settings.inactivity_timeout.count() / 1000))},
-                             {"background", {{"type", "boolean"}, {"description", "Return at once"}}},
-                             {"tty", {{"type", "boolean"}, {"description", "Run on a terminal"}}},
-                             {"maxRuntime", number("Seconds after which it is killed")},
-                             {"outputLimit", number("Bytes of output after which it is killed")},
-                             {"nice", {{"type", "integer"}}},
-                             {"user", text("User of the container to run as")}};
+  ordered_json properties = {
+      {"command", {{"type", "string"}}},
+      {"cwd", text("Default: the workdir")},
+      {"env", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}},
+      {"stdin", text("All of standard input. Without it stdin stays open.")},
+      {"timeout", number("Seconds until it continues in the background")},
+      {"maxWaitTime", number(fmt::format("Seconds without output until then (default {})",
+                                         settings.inactivity_timeout.count() / 1000))},
+      {"background", {{"type", "boolean"}, {"description", "Return after 0.5 s"}}},
+      {"waitFor", {{"type", "object"}, {"description", "Return at {port: 3000} or {pattern: \"regex\"} instead"}}},
+      {"tty", {{"type", "boolean"}, {"description", "Run on a terminal"}}},
+      {"maxRuntime", number("Seconds after which it is killed")},
+      {"outputLimit", number("Bytes of output after which it is killed")},
+      {"nice", {{"type", "integer"}}},
+      {"user", text("User of the container to run as")}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"command"}, settings);
 }
@@ -75,6 +81,7 @@ struct Order {
   milliseconds inactivity{0};
   std::optional<Timeout> timeout;
   bool background = false;
+  std::optional<sandbox::Until> event;  ///< return when this happens, and leave the command running
   ViewRequest view;
 };
 
@@ -114,6 +121,9 @@ Order read_order(const ToolCall& call) {
   order.start.call = call.context.once ? call.context.once->call : "";
   order.timeout = read_timeout(arguments);
   order.background = arguments.flag("background", false);
+  if (sandbox::Until until; read_wait_for(arguments, until)) {
+    order.event = std::move(until);
+  }
   order.view = read_view_arguments(arguments);
   order.inactivity =
       arguments.duration("maxWaitTime", 0, k_max_wait_seconds).value_or(call.settings.inactivity_timeout);
@@ -129,15 +139,22 @@ Order read_order(const ToolCall& call) {
   return order;
 }
 
+/// How long the call waits at most before it leaves the command running.
+milliseconds time_to_wait(const ToolCall& call, const Order& order) {
+  const milliseconds usual = order.event        ? k_usual_event_timeout
+                             : order.background ? k_background_watch
+                                                : milliseconds::max();
+  const milliseconds wanted = order.timeout ? order.timeout->value : usual;
+  return std::min(longest_wait(call), order.background && !order.event ? std::min(wanted, usual) : wanted);
+}
+
 /// Waits until the process ends, waits for input, falls silent, or the time is up.
 Result<Snapshot> run(const ToolCall& call, const Order& order) {
-  if (order.background) {
-    return call.sandbox.start(order.start, milliseconds{0}, {}, call.limit());
+  if (order.background && !order.event) {
+    return call.sandbox.start(order.start, time_to_wait(call, order), {}, call.limit());
   }
-  const sandbox::Until until{.idle = order.inactivity, .input = true};
-  const milliseconds patience =
-      std::min(longest_wait(call), order.timeout ? order.timeout->value : milliseconds::max());
-  return Following(call, until, patience).start(order.start);
+  const sandbox::Until until = order.event.value_or(sandbox::Until{.idle = order.inactivity, .input = true});
+  return Following(call, until, time_to_wait(call, order)).start(order.start);
 }
 
 const char* why_returned(const Snapshot& snapshot, bool background) {
@@ -177,13 +194,14 @@ std::string running_text(const ToolCall& call, const Snapshot& snapshot, const O
     case Happened::nothing:
       break;
   }
-  return order.background
+  return order.background || order.event
              ? fmt::format("{} is running in the background.", name)
              : call.hint(fmt::format("{} is still running after {} s. check_process waits for it.", name, waited));
 }
 
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
   const wire::ProcessState& state = snapshot.state;
+  call.show(state, true);
   std::vector<std::string> notes = view_notes(view);
   if (state.phase == wire::Phase::exited) {
     notes.push_back(fmt::format("processes it started still run as {}", process_name(state)));
@@ -193,7 +211,10 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
                                 static_cast<double>(order.timeout->value.count()) / 1000));
   }
   std::string text = view_text_with_rest(call, state, view);
-  const std::string status = state.running() ? running_text(call, snapshot, order) : end_text(state);
+  std::string status = state.running() ? running_text(call, snapshot, order) : end_text(state);
+  if (order.event) {
+    status += happened_text(snapshot, *order.event, time_to_wait(call, order));
+  }
   text += text.empty() ? status + (state.running() ? "" : " (no output)") : "\n\n" + status;
   ToolResult result;
   result.text = with_notes(std::move(text), notes);
@@ -202,6 +223,9 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["returned"] = why_returned(snapshot, order.background);
+  if (order.event) {
+    result.structured["happened"] = happened_word(snapshot.happened);
+  }
   result.outcome = "process " + state.id;
   return result;
 }

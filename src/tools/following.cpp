@@ -117,4 +117,18 @@ std::string Following::news(const Snapshot& snapshot) {
   return view_text(view);
 }
 
+Result<Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
+                            const sandbox::Until& until, milliseconds patience) {
+  const auto limit = call.limit(patience);
+  const auto deadline = Deadline::after(patience);
+  const milliseconds longest = call.context.report_progress ? Following::Pace{}.heartbeat : patience;
+  while (true) {
+    auto snapshot = call.sandbox.wait_for_any(processes, std::min(deadline.remaining(), longest), until, limit);
+    if (!snapshot || snapshot->happened != Happened::nothing || deadline.passed()) {
+      return snapshot;
+    }
+    call.context.report_progress(fmt::format("waiting for {} processes", processes.size()));
+  }
+}
+
 }  // namespace dockbridge::tools

@@ -47,4 +47,8 @@ class Following {
   sandbox::Offsets m_seen{};  // how much output there was at the last look
 };
 
+/// Waits for any of several processes, by their ids, and reports only that it waits.
+Result<sandbox::Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
+                                     const sandbox::Until& until, milliseconds patience);
+
 }  // namespace dockbridge::tools

@@ -67,7 +67,7 @@ std::string iso_time(std::int64_t unix_ms) {
 }  // namespace
 
 std::string process_name(const wire::ProcessState& state) {
-  return state.id;
+  return state.number > 0 ? fmt::format("p{}", state.number) : state.id;
 }
 
 std::string status_sentence(const wire::ProcessState& state) {

@@ -11,7 +11,7 @@ namespace dockbridge::tools {
 
 // Texts and fields about a process that several tools report.
 
-/// The id that replies use for a process.
+/// The id that replies use for a process: "p3", or the long form if it has no number.
 std::string process_name(const wire::ProcessState& state);
 /// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and the reason if dockbridge ended it.
 std::string end_text(const wire::ProcessState& state);

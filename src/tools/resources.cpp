@@ -44,7 +44,8 @@ std::optional<OutputUri> parse_output_uri(const std::string& uri) {
   }
   const std::string process = uri.substr(k_process_prefix.size(), slash - k_process_prefix.size());
   const std::string stream = uri.substr(slash + 1);
-  if (!wire::is_process_id(process) || (stream != "stdout" && stream != "stderr")) {
+  const bool is_id = wire::is_process_id(process) || wire::process_number_in(process);
+  if (!is_id || (stream != "stdout" && stream != "stderr")) {
     return std::nullopt;
   }
   return OutputUri{process, stream == "stdout" ? Stream::out : Stream::err};
@@ -82,7 +83,7 @@ void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, c
   while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
     sandbox::Until until;
     until.known = sandbox::Offsets{snapshot->state.out.total, snapshot->state.err.total};
-    auto later = sandbox.wait(process, k_watch_slice, until, stop);
+    auto later = sandbox.wait(snapshot->state.id, k_watch_slice, until, stop);
     const bool changed = later && (later->state.out.total != snapshot->state.out.total ||
                                    later->state.err.total != snapshot->state.err.total || !later->state.running());
     if (changed) {
@@ -145,8 +146,9 @@ mcp::Completer complete_process_id(Sandbox& sandbox) {
     std::vector<std::string> ids;
     if (const auto list = sandbox.list(context.owner, k_listed, limit_of(context).capped(k_completion_patience))) {
       for (const wire::ProcessState& state : list->processes) {
-        if (state.id.starts_with(typed)) {
-          ids.push_back(state.id);
+        const std::string id = state.id.starts_with(typed) && typed.size() > 1 ? state.id : process_name(state);
+        if (id.starts_with(typed)) {
+          ids.push_back(id);
         }
       }
     }
@@ -157,7 +159,8 @@ mcp::Completer complete_process_id(Sandbox& sandbox) {
 std::vector<mcp::Resource> SandboxResources::resources() const {
   return {{k_container, "container", "The container", "Which container this is, its agent, shell and workdir",
            "application/json"},
-          {k_processes, "processes", "Processes", "Your processes in the container, newest first", "application/json"}};
+          {k_processes, "processes", "Processes",
+           "Your processes in the container: those that run, then the latest finished ones", "application/json"}};
 }
 
 std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
@@ -222,7 +225,7 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
   }
   const wire::StreamState& stored = stream == Stream::out ? found->state.out : found->state.err;
   const std::uint64_t from = stored.total > k_max_output_bytes ? stored.total - k_max_output_bytes : 0;
-  const auto slice = m_sandbox.read(process, stream, from, k_max_output_bytes, limit);
+  const auto slice = m_sandbox.read(found->state.id, stream, from, k_max_output_bytes, limit);
   if (!slice) {
     return fail(slice.error());
   }

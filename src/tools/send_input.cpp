@@ -223,6 +223,7 @@ Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::Proces
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order,
                 std::size_t accepted) {
   const wire::ProcessState& state = snapshot.state;
+  call.show(state);
   std::vector<std::string> notes = view_notes(view);
   if (accepted < order.input.size()) {
     notes.push_back(
@@ -254,6 +255,7 @@ ToolResult send_and_hear(const ToolCall& call) {
   if (!before) {
     return mcp::error_result(before.error());
   }
+  order.process = before->state.id;
   const bool on_terminal = before->state.terminal;
   if (order.newline) {
     order.input.push_back(on_terminal ? '\r' : '\n');  // what the enter key types
@@ -266,7 +268,7 @@ ToolResult send_and_hear(const ToolCall& call) {
   const auto& mark = call.context.once;
   const auto once = mark ? std::optional(Once{mark->key, mark->call, 0, seen}) : std::nullopt;
   const auto given = give_once(sandbox, order, before->state, once, limit);
-  const std::string check = fmt::format("check_process {} shows how the process reacted", order.process);
+  const std::string check = fmt::format("check_process {} shows how the process reacted", process_name(before->state));
   if (!given) {
     return mcp::error_result(
         given.error().outcome_unknown

@@ -31,6 +31,21 @@ void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
   }
 }
 
+void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResult& result) {
+  if (!delivery || result.input_required || result.protocol_error) {
+    return;
+  }
+  for (const Notice& notice : delivery->notices()) {
+    result.text += (result.text.empty() ? "Note: " : "\nNote: ") + notice.sentence;
+  }
+  result.on_delivered = [delivery, also = std::move(result.on_delivered)] {
+    delivery->confirm();
+    if (also) {
+      also();
+    }
+  };
+}
+
 }  // namespace
 
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings) {
@@ -42,22 +57,24 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
     plans.push_back(file_download(settings));
   }
   const auto shown = std::make_shared<ShownCursors>();
+  const auto notices = ClientNotices::make();
   std::vector<mcp::Tool> tools;
   for (ToolPlan& plan : plans) {
     if (!settings.selection.contains(plan.description.name)) {
       continue;
     }
     plan.description.description = settings.selection.keep_sentences(plan.description.description);
-    plan.description.call = [resolve, settings, shown, call = plan.call,
+    plan.description.call = [resolve, settings, shown, notices, call = plan.call,
                              aliases = argument_aliases(plan.description.name)](const mcp::json& values,
                                                                                 const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);
       Arguments arguments(values, aliases);
       const ToolSelection listed = context.may_use ? listed_for(context, settings.selection) : settings.selection;
-      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, Clock::now(), shown});
+      mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, Clock::now(), shown, notices});
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }
+      add_notices(notices->take(context.client, context.correlation_id, sandbox), result);
       result.subject = sandbox.container_name();
       return result;
     };

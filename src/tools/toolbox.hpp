@@ -8,6 +8,7 @@
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tools/arguments.hpp"
+#include "tools/client_notices.hpp"
 #include "tools/client_patience.hpp"
 #include "tools/host_directories.hpp"
 #include "tools/shown_cursors.hpp"
@@ -21,9 +22,9 @@ struct Settings {
   double load_stretch =
       1;  ///< how many times as long a silence is waited for, at most, while there is no CPU to run on
   milliseconds max_wait{600'000};
-  milliseconds client_timeout{50'000};  ///< the longest wait for a client that cannot be shown progress
+  milliseconds client_timeout{50'000};     ///< the longest wait for a client that cannot be shown progress
   std::vector<ClientWait> client_waits{};  ///< the user's own rows, before the known ones
-  milliseconds max_runtime{0};          ///< 0: no limit
+  milliseconds max_runtime{0};             ///< 0: no limit
   bool rationale_required = true;
   bool match_is_read = false;  ///< an exact and unique oldString stands for having read the file
   ToolSelection selection{};   ///< tools that clients can see
@@ -45,9 +46,15 @@ struct ToolCall {
   const ToolSelection& listed;  ///< tools that this caller can see
   Clock::time_point began = Clock::now();
   std::shared_ptr<ShownCursors> shown = std::make_shared<ShownCursors>();  ///< shared by all calls
+  std::shared_ptr<ClientNotices> notices = ClientNotices::make();          ///< shared by all calls
 
   /// The sentences of `text` that name only tools which the caller can see.
   [[nodiscard]] std::string hint(std::string_view text) const { return listed.keep_sentences(text); }
+
+  /// To be called for each process that the reply shows; `started`: by this call.
+  void show(const wire::ProcessState& state, bool started = false) const {
+    notices->show(context.client, context.correlation_id, sandbox, state, started);
+  }
 
   /// The limit of the whole call: its own wait, plus a minute for all requests to the container.
   [[nodiscard]] sandbox::CallLimit limit(milliseconds waits = {}) const {

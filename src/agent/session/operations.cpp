@@ -51,10 +51,10 @@ Result<std::string> Session::numbered_process_of(const json& head) {
   }
   if (number > 0 && number <= m_numbers.highest(owner)) {
     return fail("process_expired", fmt::format("Process expired: p{}", number),
-                "Run the command again; --retention-age and its like make the server keep more");
+                "Run the command again. The option --retention-age keeps processes longer");
   }
   return fail("no_such_process", fmt::format("Process not found: p{}", number),
-              "check_process without processId lists processes");
+              "check_process without a processId lists the processes");
 }
 
 Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {

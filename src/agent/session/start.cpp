@@ -200,6 +200,9 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   process.input_watched = waiter->input;
   process.has_own_keeper = true;
   attach(process, std::move(*link));
+  if (waiter->pattern || waiter->known) {
+    (void)process.link->watch_growth();  // a keeper reports only what it is asked for
+  }
   m_waiters.push_back(std::move(*waiter));
   ++m_started_since_prune;
   return {};

@@ -523,3 +523,36 @@ TEST_CASE("connection: an agent that takes a request slowly is not silent") {
   REQUIRE_FALSE(late);
   CHECK(late.error().code == "timed_out");
 }
+
+TEST_CASE("connection: the reply to a posted request goes to its handler, whoever reads it") {
+  Connected connected;
+  std::vector<std::string> replies;  // written and read by the thread of the test's own call
+  connected.connection->post({{"op", "wait"}},
+                             [&](const Answer& reply) { replies.push_back(reply ? reply->body : reply.error().code); });
+  connected.connection->post({{"op", "wait"}},
+                             [&](const Answer& reply) { replies.push_back(reply ? reply->body : reply.error().code); });
+  const wire::Frame first = connected.next_request();
+  const wire::Frame second = connected.next_request();
+  auto call = connected.call({{"op", "ask"}});
+  const wire::Frame third = connected.next_request();
+  connected.agent.answer(second, {}, "late");
+  connected.agent.refuse(first, "no_such_process");
+  connected.agent.answer(first, {}, "twice");
+  connected.agent.answer(third, {}, "mine");
+  CHECK(outcome(call)->body == "mine");
+  CHECK(replies == std::vector<std::string>{"late", "no_such_process"});
+}
+
+TEST_CASE("connection: a handler is destroyed uncalled if the connection is lost") {
+  const auto witness = std::make_shared<int>(0);
+  {
+    Connected connected;
+    connected.connection->post({{"op", "wait"}}, [witness](const Answer&) { ++*witness; });
+    (void)connected.next_request();
+    auto call = connected.call({{"op", "ask"}});
+    connected.agent.hang_up();
+    CHECK(error_of(call).code == "connection_lost");
+  }
+  CHECK(*witness == 0);
+  CHECK(witness.use_count() == 1);
+}

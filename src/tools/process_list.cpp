@@ -1,0 +1,85 @@
+#include "tools/process_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/process_report.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::tools {
+
+namespace {
+
+using mcp::json;
+using wire::EndKind;
+using wire::Phase;
+
+constexpr std::size_t k_finished_in_list = 5;
+constexpr std::size_t k_max_command_bytes = 80;
+constexpr std::size_t k_max_process_ids = 32;
+
+/// "0.4 s" or "12 s"
+std::string seconds_text(std::uint64_t ms) {
+  return ms < 10'000 ? fmt::format("{:.1f} s", static_cast<double>(ms) / 1000) : fmt::format("{} s", ms / 1000);
+}
+
+std::string short_end(const wire::ProcessState& state) {
+  return state.end == EndKind::exit ? fmt::format("exit {}", state.end_code) : end_text(state);
+}
+
+std::string status_of(const wire::ProcessState& state) {
+  if (state.phase == Phase::exited) {
+    return fmt::format("running (command exited {})", state.end_code);
+  }
+  const std::string ran = state.ran_ms ? seconds_text(static_cast<std::uint64_t>(*state.ran_ms)) : "";
+  if (!state.running()) {
+    return short_end(state) + (ran.empty() ? "" : " after " + ran);
+  }
+  return fmt::format("{}{}, quiet {}", state.paused ? "paused" : "running", ran.empty() ? "" : " " + ran,
+                     seconds_text(state.idle_ms));
+}
+
+}  // namespace
+
+std::string list_line(const wire::ProcessState& state) {
+  return fmt::format("{} {}: {}", process_name(state), status_of(state),
+                     printable_line(state.command, k_max_command_bytes));
+}
+
+mcp::ToolResult list_processes(const ToolCall& call) {
+  const auto found = call.sandbox.list(call.context.owner, k_finished_in_list, call.limit());
+  if (!found) {
+    return mcp::error_result(found.error());
+  }
+  mcp::ToolResult result;
+  result.structured = {{"processes", json::array()}, {"leftOut", found->left_out}};
+  for (const wire::ProcessState& state : found->processes) {
+    call.show(state);
+    result.structured["processes"].push_back(process_fields(state));
+    result.text += (result.text.empty() ? "" : "\n") + list_line(state);
+  }
+  if (found->processes.empty()) {
+    result.text = "No processes.";
+  }
+  return result;
+}
+
+std::vector<std::string> read_process_ids(Arguments& arguments) {
+  std::vector<std::string> processes = arguments.texts("processIds");
+  if (const auto one = arguments.text("processId")) {
+    processes.insert(processes.begin(), *one);
+  }
+  if (processes.size() > k_max_process_ids) {
+    arguments.reject("processIds", fmt::format("must have at most {} entries", k_max_process_ids));
+  }
+  std::vector<std::string> distinct;
+  for (std::string& process : processes) {
+    if (std::find(distinct.begin(), distinct.end(), process) == distinct.end()) {
+      distinct.push_back(std::move(process));
+    }
+  }
+  return distinct;
+}
+
+}  // namespace dockbridge::tools

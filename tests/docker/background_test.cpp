@@ -1,0 +1,185 @@
+// Processes that a call leaves running: early ends, ports, and what later replies say of them.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "support/connected.hpp"
+#include "support/served.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+constexpr const char* k_server = "exec python3 -m http.server 8123 --bind 127.0.0.1";
+
+bool has(const json& result, const std::string& text) {
+  return text_of(result).find(text) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+/// Waits for the end of a process without a call that would report it.
+void await_end(const Container& container, const std::string& command) {
+  eventually("it ends", [&] { return container.pids_of(command).empty(); });
+}
+
+}  // namespace
+
+TEST_CASE("background: a command that ends at once is reported with its exit code and output") {
+  Connected c;
+  const json failed = c.server.execute("echo cannot start >&2; exit 3", {{"background", true}});
+  CAPTURE(failed.dump());
+  CHECK(fields_of(failed)["exitCode"] == 3);
+  CHECK(has(failed, "cannot start"));
+  CHECK(has(failed, "Exit code: 3"));
+  const auto began = Clock::now();
+  const json runs = c.server.execute("echo up; sleep 600", {{"background", true}});
+  CHECK(Clock::now() - began > milliseconds(400));
+  CHECK(fields_of(runs)["status"] == "running");
+  CHECK(has(runs, "up"));
+}
+
+TEST_CASE("background: a start waits for a port, a line or the end") {
+  Connected c;
+  const json port = c.server.execute(k_server, {{"background", true}, {"waitFor", {{"port", 8123}}}});
+  CAPTURE(port.dump());
+  CHECK(has(port, "Port 8123 is open"));
+  CHECK_FALSE(has(port, "not by"));
+  CHECK(fields_of(port)["happened"] == "port");
+  const json line =
+      c.server.execute("sleep 1; echo listening on 99; sleep 600", {{"waitFor", {{"pattern", "listening"}}}});
+  CHECK(has(line, "Matched line: listening on 99"));
+  CHECK(fields_of(line)["happened"] == "pattern");
+  const json end = c.server.execute("sleep 1; exit 4", {{"background", true}, {"waitFor", {{"exit", true}}}});
+  CHECK(fields_of(end)["exitCode"] == 4);
+  const json late = c.server.execute("sleep 600", {{"waitFor", {{"pattern", "never"}}}, {"timeout", 1}});
+  CHECK(fields_of(late)["happened"] == "timeout");
+  CHECK(fields_of(late)["status"] == "running");
+}
+
+TEST_CASE("background: a port that another process holds is reported with its name") {
+  Connected c;
+  const json first = c.server.execute(k_server, {{"background", true}, {"waitFor", {{"port", 8123}}}});
+  REQUIRE(has(first, "p1"));
+  SUBCASE("the command ends because of it") {
+    const json second = c.server.execute(k_server, {{"background", true}, {"waitFor", {{"port", 8123}}}});
+    CAPTURE(second.dump());
+    CHECK(fields_of(second)["exitCode"] == 1);
+    CHECK(has(second, "Address already in use"));
+    CHECK(has(second, "Port 8123 is held by p1 (pid "));
+    CHECK(has(second, "http.server"));
+  }
+  SUBCASE("the command goes on") {
+    const json second = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
+    CAPTURE(second.dump());
+    CHECK(fields_of(second)["status"] == "running");
+    CHECK(has(second, "Port 8123 is held by p1 (pid "));
+    CHECK_FALSE(has(second, "is open"));
+  }
+  SUBCASE("it is none of ours") {
+    control(c.server, "p1", "kill");
+    run_ok({"docker", "exec", "-d", c.container.name(), "sh", "-c", k_server});
+    eventually("it listens", [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
+    const json second = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
+    CAPTURE(second.dump());
+    CHECK(has(second, "Port 8123 is held by pid "));
+    CHECK(has(second, "http.server"));
+  }
+}
+
+TEST_CASE("background: a listener that cannot be determined is reported as such") {
+  // Without privileges, the agent cannot look into the processes of root.
+  Connected c({"--init", "--user", "1000:1000"});
+  run_ok({"docker", "exec", "-d", "--user", "0", c.container.name(), "sh", "-c", k_server});
+  eventually("it listens", [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
+  const json result = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
+  CAPTURE(result.dump());
+  CHECK(has(result, "Port 8123 is open, but its listener cannot be determined"));
+}
+
+TEST_CASE("background: the end of a process is mentioned once, in the next reply of any tool") {
+  Connected c;
+  REQUIRE(has(c.server.execute("sleep 1.2; exit 7", {{"background", true}}), "p1"));
+  await_end(c.container, "sleep 1.2");
+  const json reply = c.server.call("file_ls", {{"path", "/app"}});
+  CAPTURE(reply.dump());
+  CHECK(count(text_of(reply), "p1 `sleep 1.2; exit 7` ended, exit code 7") == 1);
+  CHECK_FALSE(has(c.server.call("file_ls", {{"path", "/app"}}), "ended"));
+  CHECK_FALSE(has(c.server.execute("true"), "p1"));
+}
+
+TEST_CASE("background: an end that a reply has shown is not mentioned again") {
+  Connected c;
+  c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});
+  control(c.server, "p1", "kill");
+  CHECK_FALSE(has(c.server.execute("true"), "p1"));
+  c.server.execute("sleep 0.7", {{"background", true}});
+  check(c.server, "p3", {{"waitFor", {{"exit", true}}}});
+  CHECK_FALSE(has(c.server.execute("true"), "p3"));
+  c.server.execute("sleep 0.71", {{"background", true}});
+  await_end(c.container, "sleep 0.71");
+  CHECK(count(text_of(c.server.call("check_process", json::object())), "p5 ") == 1);
+  CHECK_FALSE(has(c.server.execute("true"), "p5"));
+}
+
+TEST_CASE("background: an error reply mentions an end too, also after the connection was lost") {
+  Connected c;
+  c.server.execute("sleep 1.3; exit 9", {{"background", true}});
+  for (const int pid : c.container.pids_of(k_session)) {
+    CHECK(run({"kill", "-9", std::to_string(pid)}).exit_code == 0);
+  }
+  CHECK_FALSE(has(c.server.execute("true"), "p1"));
+  await_end(c.container, "sleep 1.3");
+  std::string told;
+  eventually("it is mentioned", [&] {
+    told = text_of(check(c.server, "p77"));
+    return told.find("ended") != std::string::npos;
+  });
+  CHECK(count(told, "p1 `sleep 1.3; exit 9` ended, exit code 9") == 1);
+}
+
+TEST_CASE("background: the end of a process is mentioned to the client that started it only") {
+  const Served served;
+  (void)served.call(k_alice, "execute_command", {{"command", "sleep 1.4"}, {"background", true}});
+  await_end(served.container, "sleep 1.4");
+  CHECK_FALSE(has(served.call(k_bob, "execute_command", {{"command", "echo hi"}}), "ended"));
+  CHECK(has(served.call(k_alice, "execute_command", {{"command", "echo hi"}}), "p1 `sleep 1.4` ended, exit code 0"));
+}
+
+TEST_CASE("several: check_process waits for any of them") {
+  Connected c;
+  c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});
+  c.server.execute("sleep 1; echo done; exit 5", {{"background", true}, {"timeout", 0}});
+  const json result = c.server.call("check_process", {{"processIds", {"p1", "p2"}}, {"timeout", 30}});
+  CAPTURE(result.dump());
+  CHECK(fields_of(result)["exitCode"] == 5);
+  CHECK(has(result, "done"));
+  CHECK(has(result, "p1 running"));
+  const json error = c.server.call("check_process", {{"processIds", {"p1", "p9"}}});
+  CHECK(error_of(error)["code"] == "no_such_process");
+  const json late =
+      c.server.call("check_process", {{"processIds", {"p1"}}, {"waitFor", {{"port", 9}}}, {"timeout", 0.5}});
+  CHECK(fields_of(late)["happened"] == "timeout");
+}
+
+TEST_CASE("several: control_process ends them all, one line each") {
+  Connected c;
+  for (int i = 0; i < 3; ++i) {
+    c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});
+  }
+  const json result = c.server.call("control_process", {{"processIds", {"p1", "p3", "p7"}}, {"action", "kill"}});
+  CAPTURE(result.dump());
+  CHECK(count(text_of(result), "\n") == 2);
+  CHECK(has(result, "p1 ended"));
+  CHECK(has(result, "p3 ended"));
+  CHECK(has(result, "Process not found: p7"));
+  CHECK(fields_of(check(c.server, "p2"))["status"] == "running");
+  CHECK(fields_of(check(c.server, "p3"))["signal"] == "SIGKILL");
+}

@@ -1,0 +1,100 @@
+#include "tools/process_list.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tools/process_report.hpp"
+#include "tools/wait_report.hpp"
+
+using namespace dockbridge;
+using tools::happened_text;
+using tools::list_line;
+using wire::EndKind;
+using wire::Happened;
+using wire::Phase;
+
+namespace {
+
+wire::ProcessState running() {
+  wire::ProcessState state;
+  state.id = "proc_1_a";
+  state.number = 3;
+  state.ran_ms = 12'345;
+  state.idle_ms = 3'210;
+  state.command = "npm run dev";
+  return state;
+}
+
+wire::ProcessState finished(EndKind end, int code) {
+  wire::ProcessState state = running();
+  state.phase = Phase::closed;
+  state.end = end;
+  state.end_code = code;
+  state.ran_ms = 400;
+  return state;
+}
+
+sandbox::Snapshot with_listener(Happened happened, std::optional<sandbox::Listener> listener) {
+  sandbox::Snapshot snapshot;
+  snapshot.state = running();
+  snapshot.happened = happened;
+  snapshot.listener = std::move(listener);
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("list: one short line for each process") {
+  CHECK(list_line(running()) == "p3 running 12 s, quiet 3.2 s: npm run dev");
+  CHECK(list_line(finished(EndKind::exit, 1)) == "p3 exit 1 after 0.4 s: npm run dev");
+  CHECK(list_line(finished(EndKind::signal, 9)) == "p3 Killed by signal 9 (SIGKILL) after 0.4 s: npm run dev");
+  wire::ProcessState left = finished(EndKind::exit, 0);
+  left.phase = Phase::exited;
+  CHECK(list_line(left) == "p3 running (command exited 0): npm run dev");
+  wire::ProcessState paused = running();
+  paused.paused = true;
+  paused.command = "a\nb";
+  CHECK(list_line(paused).starts_with("p3 paused 12 s, quiet 3.2 s: "));
+  CHECK(list_line(paused).find('\n') == std::string::npos);
+}
+
+TEST_CASE("list: a process without a number keeps its long id") {
+  wire::ProcessState old = running();
+  old.number = 0;
+  old.ran_ms.reset();
+  CHECK(tools::process_name(old) == "proc_1_a");
+  CHECK(list_line(old) == "proc_1_a running, quiet 3.2 s: npm run dev");
+}
+
+TEST_CASE("wait report: an open port says who listens on it") {
+  const sandbox::Until until{.port = 80};
+  const auto text = [&](Happened happened, std::optional<sandbox::Listener> listener) {
+    return happened_text(with_listener(happened, std::move(listener)), until, seconds(5));
+  };
+  CHECK(text(Happened::port, std::nullopt) == "\nPort 80 is open.");
+  CHECK(text(Happened::port, sandbox::Listener{7, "node", true, "proc_1_a", 3}) == "\nPort 80 is open.");
+  CHECK(text(Happened::ended, sandbox::Listener{7, "node", true, "proc_1_a", 3}).empty());
+  CHECK(text(Happened::port, sandbox::Listener{7, "node a.js", false, "proc_1_b", 2}) ==
+        "\nPort 80 is held by p2 (pid 7, `node a.js`), not by p3.");
+  CHECK(text(Happened::ended, sandbox::Listener{7, "nginx", false, "", 0}) ==
+        "\nPort 80 is held by pid 7 (`nginx`), not by p3.");
+  CHECK(text(Happened::port, sandbox::Listener{}) ==
+        "\nPort 80 is open, but its listener cannot be determined (no permission).");
+  CHECK(text(Happened::nothing, std::nullopt) == "\nTimeout: nothing happened within 5 s.");
+}
+
+TEST_CASE("process ids: one, several, or both, each once and not too many") {
+  const auto read = [](mcp::json values) {
+    tools::Arguments arguments(values);
+    auto ids = tools::read_process_ids(arguments);
+    CHECK_FALSE(arguments.error());
+    return ids;
+  };
+  using Ids = std::vector<std::string>;
+  CHECK(read(mcp::json::object()).empty());
+  CHECK(read({{"processId", "p1"}}) == Ids{"p1"});
+  CHECK(read({{"processId", "p1"}, {"processIds", {"p2", "p1", "p2"}}}) == Ids{"p1", "p2"});
+  const mcp::json many = {{"processIds", std::vector<std::string>(33, "p1")}};
+  tools::Arguments arguments(many);
+  (void)tools::read_process_ids(arguments);
+  CHECK(arguments.error());
+}
