@@ -17,6 +17,8 @@ using sandbox::Snapshot;
 using sandbox::Stream;
 using wire::StreamState;
 
+constexpr std::size_t k_room_for_marks = 100;
+
 /// How the bytes of one stream are got, whether they came along or lie in the container.
 class StreamSource {
  public:
@@ -296,6 +298,23 @@ Result<ShownStream> show(const StreamSource& source, const OutputRequest& reques
   return request.since ? read_on(source, begin, request, budget) : whole_or_excerpt(source, begin, request, budget);
 }
 
+/// Marks between the streams take room too. If they do not fit, every other one is left out until they do.
+std::string both_streams(const ShownStream& out, const ShownStream& err, wire::WriteOrder order,
+                         const OutputRequest& request) {
+  const std::size_t most = std::max(request.max_bytes, out.text.size() + err.text.size() + k_room_for_marks);
+  std::size_t replaced = 0;  // counted in the streams
+  const auto render = [&](std::string_view bytes) { return presentable(bytes, request.raw, replaced); };
+  std::string text = interleaved_text(out.parts, err.parts, order, render);
+  while (text.size() > most && !order.empty()) {
+    for (std::size_t i = 0; i < order.size() / 2; ++i) {
+      order[i] = order[2 * i + 1];
+    }
+    order.resize(order.size() / 2);
+    text = interleaved_text(out.parts, err.parts, order, render);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Cursor::text() const {
@@ -339,12 +358,7 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
     stream->text = text_of(stream->parts,
                            [&](std::string_view bytes) { return presentable(bytes, request.raw, stream->replaced); });
   }
-  std::string text = err->text.empty()
-                         ? out->text
-                         : interleaved_text(out->parts, err->parts, snapshot.order,
-                                            [&, counted = std::size_t{0}](std::string_view bytes) mutable {
-                                              return presentable(bytes, request.raw, counted);
-                                            });
+  std::string text = err->text.empty() ? out->text : both_streams(*out, *err, snapshot.order, request);
   return ShownOutput{std::move(*out), std::move(*err), std::move(text)};
 }
 

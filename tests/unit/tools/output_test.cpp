@@ -526,6 +526,30 @@ TEST_CASE("output: both streams are one text in the order of writing") {
   CHECK(collect(carried("", "b\n"), {}).text == "[stderr]\nb\n");
 }
 
+TEST_CASE("output: marks do not make the text longer than its limit") {
+  std::string out;
+  std::string err;
+  wire::WriteOrder order;
+  for (int i = 100; i < 200; ++i) {
+    out += "o" + std::to_string(i) + "\n";
+    err += "e" + std::to_string(i) + "\n";
+    order.push_back({out.size(), err.size()});
+  }
+  Snapshot snapshot = carried(out, err);
+  snapshot.order = order;
+  const std::string all = collect(snapshot, at_most(10'000)).text;
+  CHECK(all.starts_with("o100\n[stderr]\ne100\n[stdout]\no101\n"));
+  CHECK(all.size() == 1000 + 199 * 9);
+  const std::string fewer = collect(snapshot, at_most(1'500)).text;
+  CHECK(fewer.size() <= 1'500);
+  CHECK(fewer.starts_with("o100\no101\n"));
+  CHECK(std::count(fewer.begin(), fewer.end(), '[') > 10);
+  for (const char stream : {'o', 'e'}) {
+    CHECK(std::count(fewer.begin(), fewer.end(), stream) >= 100);
+  }
+  CHECK(collect(snapshot, at_most(1'000)).text.size() <= 1'100);
+}
+
 TEST_CASE("output: bytes that are not UTF-8 are counted once") {
   const ShownOutput output = collect(carried("a\xff\n", "b\xfe\n"), {});
   CHECK(output.text == "a\xEF\xBF\xBD\n[stderr]\nb\xEF\xBF\xBD\n");
