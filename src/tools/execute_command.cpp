@@ -11,6 +11,7 @@
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
 #include "tools/wait_report.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::tools {
 
@@ -34,6 +35,8 @@ constexpr milliseconds k_background_watch{500};
 constexpr milliseconds k_usual_event_timeout{60'000};
 /// Less than the time for which a stopping server waits for its calls.
 constexpr milliseconds k_detach_patience{250};
+constexpr milliseconds k_note_patience{5000};
+constexpr std::size_t k_max_noted_command = 60;
 
 constexpr const char* k_description =
     "Run a bash script in the container (sh if the image has no bash) and return its output and exit code. "
@@ -265,7 +268,45 @@ std::optional<std::string> process_token(const mcp::CallContext& context, const 
   return context.handle.empty() || order.background ? std::nullopt : std::optional(context.handle);
 }
 
-ToolResult run_and_tell(const ToolCall& call) {
+/// The client stopped waiting by itself, so nobody reads the reply. A later reply to this client names the process.
+void note_timeout(const ToolCall& call, const std::string& process) {
+  const auto found = call.sandbox.wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
+  if (!found) {
+    return;  // not started, or only in the list of processes
+  }
+  const wire::ProcessState& state = found->state;
+  call.notices->add(call.context.client,
+                    call.hint(fmt::format("{} `{}` {} when its call timed out. check_process shows its output.",
+                                          process_name(state), printable_line(state.command, k_max_noted_command),
+                                          state.running() ? "was left running" : "ended")));
+  call.show(state, true);
+}
+
+ToolResult run_and_tell(const ToolCall& call, const Order& order) {
+  const mcp::Interruption& interruption = call.context.interruption;
+  const std::string& id = order.start.id;
+  const auto snapshot = run(call, order);
+  // Nobody waits for it any more, but it was sent.
+  const bool left_alone = !snapshot && snapshot.error().code == "cancelled";
+  if (left_alone && interruption.reason() == StopReason::cancelled) {
+    (void)call.sandbox.end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
+  }
+  if (left_alone && interruption.reason() == StopReason::detached) {
+    return tell_detached(call, id);
+  }
+  if (!snapshot) {
+    return snapshot.error().outcome_unknown
+               ? tell_lost_sight(snapshot.error(), id, "the command may have been started, or may still be started,")
+               : mcp::error_result(snapshot.error());
+  }
+  const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
+  if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
+    return tell_detached(call, id);
+  }
+  return view ? tell(call, *snapshot, *view, order) : tell_lost_sight(view.error(), id, "the command was started");
+}
+
+ToolResult take_order(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -275,30 +316,16 @@ ToolResult run_and_tell(const ToolCall& call) {
   if (!id) {
     return mcp::error_result(id.error());
   }
-  order.start.id = *id;
-  const auto snapshot = run(call, order);
-  // Nobody waits for it any more, but it was sent.
-  const bool left_alone = !snapshot && snapshot.error().code == "cancelled";
-  if (left_alone && interruption.reason() == StopReason::cancelled) {
-    (void)call.sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
+  order.start.id = std::move(*id);
+  ToolResult result = run_and_tell(call, order);
+  if (interruption.reason() == StopReason::timed_out) {
+    note_timeout(call, order.start.id);
   }
-  if (left_alone && interruption.reason() == StopReason::detached) {
-    return tell_detached(call, *id);
-  }
-  if (!snapshot) {
-    return snapshot.error().outcome_unknown
-               ? tell_lost_sight(snapshot.error(), *id, "the command may have been started, or may still be started,")
-               : mcp::error_result(snapshot.error());
-  }
-  const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
-  if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
-    return tell_detached(call, *id);
-  }
-  return view ? tell(call, *snapshot, *view, order) : tell_lost_sight(view.error(), *id, "the command was started");
+  return result;
 }
 
 ToolResult execute(const ToolCall& call) {
-  ToolResult result = run_and_tell(call);
+  ToolResult result = take_order(call);
   result.may_be_repeated = result.is_error;
   return result;
 }

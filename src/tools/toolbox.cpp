@@ -74,7 +74,10 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }
-      add_notices(notices->take(context.client, context.correlation_id, sandbox), result);
+      const auto delivery = notices->take(context.client, context.correlation_id, sandbox);
+      if (!mcp::forbids_reply(context.interruption.reason())) {
+        add_notices(delivery, result);
+      }
       result.subject = sandbox.container_name();
       return result;
     };

@@ -56,6 +56,22 @@ TEST_CASE("client patience: the client's own timeout leaves the command running"
   }
 }
 
+TEST_CASE("client patience: a later reply names the command that was left running, once") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  NamedClient client("claude-code", {"-c", container.name()});
+  const int id = client.server.start_call("execute_command", {{"command", "sleep 7662"}});
+  eventually("the command runs", [&] { return !container.pids_of("sleep 7662").empty(); });
+  cancel(client.server, id, "SdkError: Request timed out");
+  const std::string note = "Note: p1 `sleep 7662` was left running when its call timed out.";
+  int notes = 0;
+  eventually("a reply names it", [&] {
+    notes += text_of(client.server.execute("true")).find(note) != std::string::npos ? 1 : 0;
+    return notes > 0;
+  });
+  CHECK(text_of(client.server.execute("true")).find("timed out") == std::string::npos);
+  control(client.server, "p1", "kill");
+}
+
 TEST_CASE("client patience: a cancellation for another reason ends the command") {
   const Container container("dockbridge-test:slim", {"--init"});
   NamedClient client("codex-mcp-client", {"-c", container.name()});
