@@ -18,10 +18,10 @@ A command in the foreground that takes long continues in the background. Go on w
 
 constexpr const char* k_servers = R"(# Servers
 
-1. Start the server with `execute_command` and `background: true`. Do not use `nohup`, a final `&` or an option that
-   makes it a daemon: then its output and its end are lost.
-2. Wait until it is ready with `check_process`, `waitFor: {"port": 8080}` and `timeout: 60`. It also returns if the
-   server ends; the reply then has the exit code and the error output.
+1. Start the server with `execute_command`, `background: true` and `waitFor: {"port": 8080}`. The call returns when the
+   port is open, or when the server ends. Do not use `nohup`, a final `&` or an option that makes it a daemon: then its
+   output and its end are lost.
+2. If it needs longer, wait again with `check_process`, `waitFor: {"port": 8080}` and `timeout: 60`.
 3. Send requests with `execute_command`, for example `curl -sS http://localhost:8080/`. The port is in the container.
 4. Read the log with `check_process` and `tail: 50`, or search it with `grep: "ERROR"`.
 5. To restart it, stop it with `control_process` and `action: "terminate"`, then begin with step 1.
