@@ -38,6 +38,8 @@ add_executable(dockbridge-agent
   src/agent/session/keeper_pool.cpp
   src/agent/keeper/orders.cpp
   src/agent/keeper/out_of_memory.cpp
+  src/agent/keeper/output_end.cpp
+  src/agent/keeper/own_channel.cpp
   src/agent/session/keepers.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/keeper/taken_inputs.cpp
@@ -71,6 +73,7 @@ add_executable(dockbridge-agent
   src/wire/write_order.cpp
   src/util/beneath.cpp
   src/util/file.cpp
+  src/util/terminal_parser.cpp
   src/util/json_parse.cpp
   src/util/json_text.cpp
   src/util/socket_address.cpp

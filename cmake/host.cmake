@@ -115,6 +115,8 @@ add_library(dockbridge_core STATIC
   src/util/temporary_name.cpp
   src/util/sha256.cpp
   src/util/socket_address.cpp
+  src/util/terminal_parser.cpp
+  src/util/terminal_transcript.cpp
   src/util/text.cpp
   src/util/trusted_file.cpp
   src/util/worker_pool.cpp

@@ -21,7 +21,7 @@ int become_other(void* argument) {
   ::dup2(what.stdin_fd, STDIN_FILENO);
   ::dup2(what.stdout_fd >= 0 ? what.stdout_fd : otherwise, STDOUT_FILENO);
   ::dup2(otherwise, STDERR_FILENO);
-  std::array<const char*, 6> arguments = {"dockbridge-agent"};
+  std::array<const char*, 7> arguments = {"dockbridge-agent"};
   std::copy(what.arguments.begin(), what.arguments.end(), arguments.begin() + 1);
   ::execve("/proc/self/exe", const_cast<char* const*>(arguments.data()), environ);
   ::_exit(127);

@@ -14,7 +14,7 @@ inline constexpr const char* k_files_role = "files";
 struct Launch {
   int stdin_fd = -1;
   int stdout_fd = -1;                      ///< -1: nothing
-  std::array<const char*, 4> arguments{};  ///< after the program's name; ends with the first null
+  std::array<const char*, 5> arguments{};  ///< after the program's name; ends with the first null
 };
 
 /// Starts this program once more and returns when it runs. It belongs to the caller's parent, which reaps it: in the

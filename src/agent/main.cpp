@@ -43,9 +43,10 @@ int main(int argc, char** argv) {
   if (role == agent::k_files_role && argc > 2) {
     return agent::serve_files(Fd(STDIN_FILENO), argv[2]);
   }
-  if (role == agent::k_screen_role && argc > 4) {
+  if (role == agent::k_screen_role && argc > 5) {
     return agent::serve_as_screen(
-        argv[2], {static_cast<std::uint16_t>(std::atoi(argv[3])), static_cast<std::uint16_t>(std::atoi(argv[4]))});
+        argv[2], {static_cast<std::uint16_t>(std::atoi(argv[3])), static_cast<std::uint16_t>(std::atoi(argv[4]))},
+        std::strtoull(argv[5], nullptr, 10));
   }
   if (role != "session") {
     fmt::print(stderr,

@@ -53,12 +53,16 @@ Result<Taken> Sandbox::give(const std::string& process, json head, std::string_v
 }
 
 Result<Taken> Sandbox::send_input(const std::string& process, std::string_view bytes, bool then_end,
-                                  std::optional<Once> once, const CallLimit& limit) {
+                                  std::optional<Once> once, const CallLimit& limit, bool as_paste) {
   Taken all;
   do {
     const auto chunk = bytes.substr(0, k_input_chunk_bytes);
     const bool last = chunk.size() == bytes.size();
-    const auto taken = give(process, {{"op", "input"}, {"eof", then_end && last}}, chunk, chunk.size(), once, limit);
+    json head = {{"op", "input"}, {"eof", then_end && last}};
+    if (as_paste) {
+      head["paste"] = true;
+    }
+    const auto taken = give(process, std::move(head), chunk, chunk.size(), once, limit);
     if (!taken && taken.error().code == "keeper_busy" && all.count > 0) {
       break;  // the rest was not taken, and the caller is told how much was
     }

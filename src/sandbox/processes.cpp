@@ -52,6 +52,9 @@ json to_json(const Until& until) {
   if (until.input) {
     fields["input"] = true;
   }
+  if (until.answer) {
+    fields["answer"] = true;
+  }
   if (until.closed) {
     fields["closed"] = true;
   }
@@ -75,9 +78,9 @@ bool is_plausible(wire::Happened happened, const Until& until, milliseconds time
     case wire::Happened::port:
       return until.port.has_value();
     case wire::Happened::idle:
-      return until.idle.has_value();
+      return until.idle.has_value() || until.answer;
     case wire::Happened::input:
-      return until.input;
+      return until.input || until.answer;
     case wire::Happened::nothing:
       return Clock::now() - asked + k_slack >= timeout;
   }

@@ -75,7 +75,9 @@ struct Until {
   std::optional<milliseconds> idle{};          ///< neither output nor input for so long
   std::optional<milliseconds> longest_idle{};  ///< with `idle`: time without a CPU to run on is not counted, up to this
   bool input = false;                          ///< the process waits for input
-  bool closed = false;                         ///< not at the command's end, but when all that it started has ended too
+  /// The process has read its input and waits for more, or, if that cannot be seen, has printed something and paused.
+  bool answer = false;
+  bool closed = false;  ///< not at the command's end, but when all that it started has ended too
 };
 
 /// A process that listens on a TCP port of the container.
@@ -194,9 +196,10 @@ class Sandbox {
   /// All processes of an owner that run, and the latest finished ones, at most so many.
   Result<ProcessList> list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
                            Connect may_connect = Connect::if_needed);
-  /// How many bytes the process has room for; fewer than given if it does not read its input.
+  /// How many bytes the process has room for; fewer than given if it does not read its input. `as_paste`: on a
+  /// terminal, marked as a paste if the program has asked for that.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
-                           std::optional<Once> once = {}, const CallLimit& limit = {});
+                           std::optional<Once> once = {}, const CallLimit& limit = {}, bool as_paste = false);
   /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
   Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
                            const std::optional<Once>& once = {}, const CallLimit& limit = {});

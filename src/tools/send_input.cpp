@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
+#include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
+#include "tools/wait_arguments.hpp"
 #include "util/text.hpp"
 #include "wire/terminal.hpp"
 
@@ -21,16 +24,14 @@ using sandbox::Sandbox;
 using sandbox::Snapshot;
 using sandbox::Taken;
 
-/// How long an answer to the input is waited for, and how long a pause ends it.
 constexpr std::size_t k_max_keys = 100;
-constexpr milliseconds k_first_answer{500};
-constexpr milliseconds k_pause{100};
-constexpr milliseconds k_pause_on_terminal{300};
-constexpr milliseconds k_whole_answer{1500};
+/// How long the reply waits for the program's answer, and for `waitFor`.
+constexpr milliseconds k_answer_patience{2000};
+constexpr milliseconds k_wait_for_patience{60'000};
 
 constexpr const char* k_description =
-    "Write to the standard input of a running process and return what it printed. A newline is added unless "
-    "autoNewline is false. Keys are typed on a terminal after the input.";
+    "Write to the standard input of a running process and return what it printed until it waits for input again, at "
+    "most 2 s. A newline is added unless autoNewline is false. Keys are typed on a terminal after the input.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -41,7 +42,11 @@ ordered_json input_schema(const Settings& settings) {
         {"items", {{"type", "string"}}},
         {"description", fmt::format("{}. Without a terminal only ctrl-c and ctrl-d.", wire::k_key_names)}}},
       {"autoNewline", {{"type", "boolean"}}},
-      {"eof", {{"type", "boolean"}, {"description", "Close the input"}}}};
+      {"eof", {{"type", "boolean"}, {"description", "Close the input"}}},
+      {"paste",
+       {{"type", "boolean"}, {"description", "On a terminal: as a bracketed paste if the program accepts it"}}},
+      {"waitFor", {{"type", "object"}, {"description", "As in check_process"}}},
+      {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 2, with waitFor 60)"}}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"processId"}, settings);
 }
@@ -53,31 +58,15 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-/// Waits until the process has printed something and then paused, waits for more input, has ended, or the moment is
-/// over. Keys take a while to arrive: until something was printed, a process that waits for input may not have them.
-Result<Snapshot> hear_answer(Sandbox& sandbox, const wire::ProcessState& process, Offsets known, bool has_arrived,
-                             const CallLimit& limit) {
-  const auto deadline = Deadline::after(k_whole_answer);
-  milliseconds patience = k_first_answer;
-  while (true) {
-    const sandbox::Until until{.known = known, .input = has_arrived};
-    auto snapshot = sandbox.wait(process.id, std::min(patience, deadline.remaining()), until, limit);
-    if (!snapshot || snapshot->happened != wire::Happened::grew || deadline.passed()) {
-      return snapshot;
-    }
-    known = {snapshot->state.out.total, snapshot->state.err.total};
-    has_arrived = true;
-    // On a terminal the first thing that is printed is what was typed.
-    patience = process.terminal ? k_pause_on_terminal : k_pause;
-  }
-}
-
 struct Order {
   std::string process;
   std::string input;
   std::vector<std::string> keys;
   bool newline = false;
   bool eof = false;
+  bool paste = false;
+  sandbox::Until until;
+  milliseconds patience{0};
   ViewRequest view;
 };
 
@@ -89,7 +78,14 @@ Order read_order(const ToolCall& call) {
   order.input = arguments.text("input").value_or("");
   order.keys = arguments.texts("keys");
   order.eof = arguments.flag("eof", false);
+  order.paste = arguments.flag("paste", false);
   order.view = read_view_arguments(arguments);
+  const bool has_wait_for = read_wait_for(arguments, order.until);
+  order.until.answer = !has_wait_for;
+  const auto timeout = read_timeout(arguments);
+  order.patience = std::min(longest_wait(call), timeout        ? timeout->value
+                                                : has_wait_for ? k_wait_for_patience
+                                                               : k_answer_patience);
   // Closing the input, or a key, is often all that is wanted; an empty line before it is not.
   const bool only_more = order.input.empty() && (order.eof || !order.keys.empty());
   order.newline = arguments.flag("autoNewline", order.keys.empty()) && !only_more;
@@ -172,12 +168,37 @@ std::optional<Error> obstacle(const wire::ProcessState& state, const Order& orde
   return std::nullopt;
 }
 
+/// Text, and what ends it. A line break behind a paste is not part of it.
+Result<Taken> type(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
+                   const CallLimit& limit) {
+  const bool as_paste = order.paste && on_terminal;
+  const std::size_t pasted = as_paste ? order.input.size() - (order.newline ? 1 : 0) : 0;
+  Taken all;
+  if (pasted > 0) {
+    auto taken =
+        sandbox.send_input(order.process, std::string_view(order.input).substr(0, pasted), false, once, limit, true);
+    if (!taken || taken->count < pasted || (pasted == order.input.size() && !order.eof)) {
+      return taken;
+    }
+    all = *taken;
+    if (once) {
+      once->at += pasted;
+    }
+  }
+  auto taken = sandbox.send_input(order.process, std::string_view(order.input).substr(pasted), order.eof, once, limit);
+  if (taken) {
+    taken->count += all.count;
+    taken->earlier = all.earlier ? all.earlier : taken->earlier;
+  }
+  return taken;
+}
+
 /// The input, and the keys after it. How many bytes of input were taken.
 Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
                    const CallLimit& limit) {
   Taken all;
   if (!order.input.empty() || order.eof) {
-    auto taken = sandbox.send_input(order.process, order.input, order.eof, once, limit);
+    auto taken = type(sandbox, order, on_terminal, once, limit);
     if (!taken) {
       return taken;
     }
@@ -231,10 +252,14 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
                     "later",
                     accepted, order.input.size()));
   }
+  if (snapshot.happened == wire::Happened::nothing && !order.until.answer) {
+    notes.push_back(fmt::format("timeout: waitFor did not happen within {:g} s",
+                                static_cast<double>(order.patience.count()) / 1000));
+  }
   const std::string shown = view_text_with_rest(call, state, view);
   ToolResult result;
-  result.text =
-      with_notes(fmt::format("{}\n\n{}", shown.empty() ? "(no output yet)" : shown, status_sentence(state)), notes);
+  const std::string output = !shown.empty() ? shown : state.running() ? "(no output yet)" : "(no output)";
+  result.text = with_notes(fmt::format("{}\n\n{}", output, status_sentence(state)), notes);
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
@@ -250,13 +275,17 @@ ToolResult send_and_hear(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   Sandbox& sandbox = call.sandbox;
-  const auto limit = call.limit(k_whole_answer);
+  const auto limit = call.limit(order.patience);
   const auto before = find_own(sandbox, order.process, call.context.owner, limit);
   if (!before) {
     return mcp::error_result(before.error());
   }
   order.process = before->state.id;
   const bool on_terminal = before->state.terminal;
+  if (order.paste && on_terminal) {
+    std::replace(order.input.begin(), order.input.end(), '\n', '\r');  // as terminals paste
+  }
+  order.view.typed = order.input;
   if (order.newline) {
     order.input.push_back(on_terminal ? '\r' : '\n');  // what the enter key types
   }
@@ -277,12 +306,12 @@ ToolResult send_and_hear(const ToolCall& call) {
   }
   // A repetition tells what came back since it was sent for the first time.
   const auto [out, err] = given->earlier.value_or(seen);
-  const auto after = hear_answer(sandbox, before->state, {out, err}, order.keys.empty(), limit);
+  order.until.search_from = {out, err};
+  const auto after = Following(call, order.until, order.patience).join(before->state);
   if (!after) {
     return mcp::error_result(after.error().with_effect("the input was delivered", check));
   }
   order.view.output.since = Cursor{out, err};
-  order.view.screen = order.view.screen.value_or(on_terminal && after->state.running());
   const auto view = look_at(sandbox, *after, order.view, limit);
   return view ? tell(call, *after, *view, order, given->count)
               : mcp::error_result(view.error().with_effect("the input was delivered", check));

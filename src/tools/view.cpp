@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/process_report.hpp"
+#include "util/terminal_transcript.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -13,6 +14,11 @@ namespace {
 
 using mcp::json;
 using mcp::ordered_json;
+
+/// How much output before what is shown is drawn to find the line that it continues.
+constexpr std::uint64_t k_max_context_bytes = 4096;
+/// If the size is not known any more.
+constexpr wire::TerminalSize k_usual_terminal{120, 40};
 
 std::string without_final_newline(std::string text) {
   if (text.ends_with('\n')) {
@@ -59,6 +65,110 @@ ViewRequest read_view_arguments(Arguments& arguments) {
   return request;
 }
 
+namespace {
+
+/// Some of the output before an offset.
+struct Context {
+  std::string text;
+  bool from_start = true;  ///< it is all of it
+};
+
+Context context_before(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, std::uint64_t offset,
+                       const sandbox::CallLimit& limit) {
+  const std::uint64_t from = offset - std::min(offset, k_max_context_bytes);
+  std::string bytes;
+  if (snapshot.whole) {
+    bytes = snapshot.out.substr(std::min<std::size_t>(from, snapshot.out.size()), offset - from);
+  } else if (offset > 0) {
+    const auto slice = sandbox.read(snapshot.state.id, sandbox::Stream::out, from, offset - from, limit);
+    bytes = slice && slice->offset == from ? slice->bytes : "";
+  }
+  const bool from_start = from == 0 && bytes.size() == offset;
+  // What is cut off may be the rest of a character or of an escape sequence.
+  const std::size_t whole_lines = from_start ? 0 : bytes.find('\n') + 1;  // npos + 1 is 0
+  return {to_valid_utf8(bytes.substr(whole_lines)).text, from_start};
+}
+
+/// Removes the first line if it is the prompt with what was typed behind it.
+std::string without_echo(std::string text, const std::string& prompt, std::string_view typed) {
+  typed = typed.substr(0, typed.find_first_of("\r\n"));
+  const std::size_t end = text.find('\n');
+  const bool is_echo = end != std::string::npos && !typed.empty() && text.starts_with(prompt) &&
+                       std::string_view(text).substr(prompt.size(), end - prompt.size()) == typed;
+  return is_echo ? text.substr(end + 1) : std::move(text);
+}
+
+/// Replaces what was printed on a terminal by the lines that it left there. False if those are not all that changed.
+bool render_lines(ShownOutput& output, const Context& context, const std::string& typed, wire::TerminalSize size) {
+  TerminalTranscript rendered =
+      transcribe({context.text, output.out.text, size.columns, size.rows, context.from_start});
+  output.out.text = fold_repeated_lines(without_echo(std::move(rendered.text), rendered.prompt, typed));
+  output.text = output.out.text;  // a terminal has one stream
+  return rendered.is_complete;
+}
+
+/// Notes which part of the output the view shows.
+void note_range(View& view, const wire::ProcessState& state, const OutputRequest& request) {
+  if (request.tail_lines) {
+    return;
+  }
+  view.from = request.since.value_or(request.shown);
+  const Cursor shown = request.since ? Cursor{} : request.shown;
+  view.before = {std::min(shown.out, state.out.total), std::min(shown.err, state.err.total)};
+}
+
+View screen_view(sandbox::Screen screen, const wire::ProcessState& state, const Cursor& next) {
+  View view;
+  view.output.out.next = next.out;
+  view.output.err.next = next.err;
+  view.output.out.total = state.out.total;
+  view.output.err.total = state.err.total;
+  screen.text = plain_terminal_text(valid_text(screen.text, view.output.out.replaced));
+  view.screen = std::move(screen);
+  return view;
+}
+
+Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request,
+                              const sandbox::CallLimit& limit) {
+  const wire::ProcessState& state = snapshot.state;
+  const Cursor begin = request.output.since.value_or(request.output.shown);
+  auto screen = sandbox.screen(state.id, limit);
+  if (request.screen.value_or(false)) {
+    // Who asks for the screen has read nothing of the output.
+    return screen ? Result<View>(screen_view(std::move(*screen), state, begin)) : fail(screen.error());
+  }
+  const auto in_place_of_lines = [&] {
+    View view = screen_view(std::move(*screen), state, {state.out.total, state.err.total});
+    view.from = begin;
+    return view;
+  };
+  const bool may_show = screen && state.running() && !request.screen && !request.output.tail_lines;
+  if (may_show && screen->alternate) {
+    return in_place_of_lines();
+  }
+  OutputRequest raw = request.output;
+  raw.raw = true;
+  auto output = collect_output(sandbox, snapshot, raw, limit);
+  if (!output) {
+    return fail(output.error());
+  }
+  View view;
+  view.output = std::move(*output);
+  if (!request.output.raw) {
+    const Context context = context_before(sandbox, snapshot, begin.out, limit);
+    const bool is_all = render_lines(view.output, context, request.typed, screen ? screen->size : k_usual_terminal);
+    // Of output that is too long, the end may be missing that shows whether the program still uses the screen.
+    const bool may_draw = screen && screen->addressed > begin.out && view.output.rest();
+    if (may_show && (!is_all || may_draw)) {
+      return in_place_of_lines();
+    }
+  }
+  note_range(view, state, request.output);
+  return view;
+}
+
+}  // namespace
+
 Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, const ViewRequest& request,
                      const sandbox::CallLimit& limit) {
   View view;
@@ -79,28 +189,15 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
     view.found = std::move(*found);
     return view;
   }
-  const bool wants_stream = request.output.since || request.output.tail_lines;
-  if (request.screen.value_or(state.terminal && state.running() && !wants_stream)) {
-    auto screen = sandbox.screen(state.id, limit);
-    if (screen) {
-      screen->text = plain_terminal_text(valid_text(screen->text, view.output.out.replaced));
-      view.screen = std::move(*screen);
-      return view;
-    }
-    if (request.screen) {
-      return fail(screen.error());
-    }
+  if (state.terminal || request.screen.value_or(false)) {
+    return look_at_terminal(sandbox, snapshot, request, limit);
   }
   auto output = collect_output(sandbox, snapshot, request.output, limit);
   if (!output) {
     return fail(output.error());
   }
   view.output = std::move(*output);
-  if (!request.output.tail_lines) {
-    view.from = begin;
-    const Cursor shown = request.output.since ? Cursor{} : request.output.shown;
-    view.before = {std::min(shown.out, state.out.total), std::min(shown.err, state.err.total)};
-  }
+  note_range(view, state, request.output);
   return view;
 }
 

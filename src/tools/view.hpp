@@ -16,12 +16,13 @@ namespace dockbridge::tools {
 
 struct ViewRequest {
   OutputRequest output;
-  std::optional<bool> screen;  ///< none: of a terminal that is in use
+  std::optional<bool> screen;  ///< none: if a program draws on it, so that lines would not show all that is new
+  std::string typed{};         ///< on a terminal: its echo is left out
   std::optional<sandbox::GrepRequest> grep{};
 };
 
 struct View {
-  ShownOutput output;  ///< with a screen, where to read on and nothing else
+  ShownOutput output;  ///< with a screen, where to read on and nothing else; of a terminal, its lines
   std::optional<sandbox::Screen> screen;
   std::optional<sandbox::GrepResult> found;  ///< `output` then holds the lines
   Cursor before{};                           ///< what lies before this was shown earlier and is not in `output`

@@ -1,5 +1,7 @@
 #include "wire/screen_facts.hpp"
 
+#include "wire/process_state.hpp"
+
 namespace dockbridge::wire {
 
 namespace {
@@ -19,7 +21,8 @@ json to_json(const ScreenFacts& facts) {
           {"rows", facts.size.rows},
           {"cursor", {facts.cursor_row, facts.cursor_column}},
           {"cursorVisible", facts.cursor_visible},
-          {"alternate", facts.alternate}};
+          {"alternate", facts.alternate},
+          {"addressed", facts.addressed}};
 }
 
 Result<ScreenFacts> screen_facts_from_json(const json& value) {
@@ -28,14 +31,16 @@ Result<ScreenFacts> screen_facts_from_json(const json& value) {
   const json cursor = fields.value("cursor", json::array());
   const json visible = fields.value("cursorVisible", json());
   const json alternate = fields.value("alternate", json());
+  const json addressed = fields.value("addressed", json(0U));  // an older keeper's screen has none
   if (!read_side(fields.value("columns", json()), facts.size.columns) ||
       !read_side(fields.value("rows", json()), facts.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
       !read_side(cursor[0], facts.cursor_row) || !read_side(cursor[1], facts.cursor_column) || !visible.is_boolean() ||
-      !alternate.is_boolean()) {
+      !alternate.is_boolean() || !addressed.is_number_unsigned() || addressed > k_max_stream_bytes) {
     return fail("protocol_violation", "the agent sent a malformed screen");
   }
   facts.cursor_visible = visible.get<bool>();
   facts.alternate = alternate.get<bool>();
+  facts.addressed = addressed.get<std::uint64_t>();
   return facts;
 }
 

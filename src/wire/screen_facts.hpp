@@ -15,6 +15,8 @@ struct ScreenFacts {
   std::uint16_t cursor_column = 0;
   bool cursor_visible = true;
   bool alternate = false;  ///< a full-screen program uses the alternate screen
+  /// Bytes of output when the program last moved the cursor to a place of the screen, or cleared it; 0: never.
+  std::uint64_t addressed = 0;
 };
 
 nlohmann::json to_json(const ScreenFacts& facts);

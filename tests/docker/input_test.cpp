@@ -47,14 +47,6 @@ TEST_CASE("input that comes is no reason to stop waiting: the next wait for it i
   CHECK(fields_of(last)["exitCode"] == 0);
 }
 
-TEST_CASE("what cannot be looked into is unknown, and is waited for as before") {
-  Connected c;
-  const json result = c.server.execute("cat", {{"user", "nobody"}, {"maxWaitTime", 2}});
-  CAPTURE(result.dump());
-  CHECK(fields_of(result)["returned"] == "quiet");
-  CHECK(fields_of(result)["waitsForInput"] == "unknown");
-}
-
 TEST_CASE("a process whose input is closed, or was given with it, waits for none") {
   Connected c;
   CHECK(fields_of(c.server.execute("cat; sleep 0.5", {{"stdin", "all of it"}}))["returned"] == "ended");

@@ -15,8 +15,8 @@ namespace dockbridge::agent {
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
 // They are fixed little-endian structures: a keeper of one version talks to sessions of others.
 
-/// 2: watch_input, keys, screen, resize. 3: trim. 4: once.
-inline constexpr std::uint8_t k_control_version = 4;
+/// 2: watch_input, keys, screen, resize. 3: trim. 4: once. 5: watching for an answer, paste.
+inline constexpr std::uint8_t k_control_version = 5;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// What a keeper holds of input its process has not read yet.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -32,12 +32,12 @@ enum class Order : std::uint8_t {
   none = 0,          ///< never sent by itself; see OnceHeader
   query = 1,         ///< answer with the state now; value: 0 or k_heed_starvation
   watch_growth = 2,  ///< answer with the state, once, when there is more output than the last state told
-  input = 3,         ///< payload goes to stdin; value: 1 = then end of input; answered by `accepted`
+  input = 3,         ///< payload goes to stdin; value: k_then_end, k_as_paste; answered by `accepted`
   signal = 4,        ///< value: the signal, for every process of the tree
   end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
   start = 6,         ///< to a keeper without a process, by the session that started it: here is one, see assignment.hpp
   attach = 7,        ///< the first on a link that was connected; payload: the id of the process that is meant
-  watch_input = 8,   ///< value 1: answer with the state, once, when the process waits for input; 0: do not
+  watch_input = 8,   ///< answer with the state, once for each bit of value: k_watch_input, k_watch_answer; 0: do not
   keys = 9,          ///< payload: names of keys, one space between; goes to the terminal; answered by `accepted`
   screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
   resize = 11,       ///< value: columns in the lower, rows in the upper half
@@ -58,6 +58,16 @@ inline constexpr std::uint32_t k_keeper_is_free = 1;
 
 /// With a query: note how long the threads of the tree have waited for a CPU, too.
 inline constexpr std::uint32_t k_heed_starvation = 1;
+
+/// With input: close stdin behind it.
+inline constexpr std::uint32_t k_then_end = 1;
+/// With input: mark it as a paste if the program on the terminal has asked for that.
+inline constexpr std::uint32_t k_as_paste = 2;
+
+/// With watch_input: when the process waits for input.
+inline constexpr std::uint32_t k_watch_input = 1;
+/// With watch_input: when the process has answered its latest input, see StatePacket::answered.
+inline constexpr std::uint32_t k_watch_answer = 2;
 
 struct ControlHeader {
   std::uint8_t version = k_control_version;
@@ -83,7 +93,9 @@ struct StatePacket {
   std::uint8_t waits_for_input = 0;
   std::uint8_t paused = 0;
   std::uint8_t terminal = 0;
-  std::uint8_t reserved = 0;
+  /// 1: it has read all input and waits for more, and will change nothing on a terminal's screen before that comes; or
+  /// it has printed something and paused, if it cannot be seen whether it waits. 0 from a keeper before version 5.
+  std::uint8_t answered = 0;
   std::uint32_t children = 0;
   wire::Usage used{};
   std::int64_t ended_uptime_ms = 0;

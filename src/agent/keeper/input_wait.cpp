@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/fsuid.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +20,11 @@
 #include <cstdio>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "agent/keeper/own_channel.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
 
@@ -35,11 +40,35 @@ constexpr std::size_t k_most_fdinfo_bytes = 256 * 1024;
 /// The system call that a thread is blocked in.
 struct Blocked {
   long number = -1;
-  std::array<std::uint64_t, 3> arguments{};
+  std::array<std::uint64_t, 5> arguments{};
 };
 
-/// Descriptors that a thread waits for; none if that cannot be told.
-using Awaited = std::optional<std::vector<int>>;
+/// What a thread waits for.
+struct Awaited {
+  std::vector<int> descriptors{};
+  std::optional<milliseconds> timeout{};
+  bool in_event_loop = false;  ///< a timeout is then that of the next timer
+  bool is_sleep = false;       ///< for time to pass, and nothing else
+  bool is_hidden = false;      ///< that cannot be told
+};
+
+constexpr Awaited hidden() {
+  return {.is_hidden = true};
+}
+
+/// A timer that is further away does not run.
+constexpr std::int64_t k_longest_timeout_seconds = 365L * 24 * 3600;
+
+milliseconds to_milliseconds(std::int64_t seconds, std::int64_t nanoseconds) {
+  return milliseconds(std::clamp<std::int64_t>(seconds, 0, k_longest_timeout_seconds) * 1000 +
+                      std::clamp<std::int64_t>(nanoseconds, 0, 999'999'999) / 1'000'000);
+}
+
+/// An argument in milliseconds, where a negative number means without limit.
+std::optional<milliseconds> timeout_in(std::uint64_t argument) {
+  const auto count = static_cast<std::int32_t>(argument);
+  return count < 0 ? std::nullopt : std::optional(milliseconds(count));
+}
 
 std::string read_link(const std::string& path) {
   std::array<char, 256> target{};
@@ -52,23 +81,33 @@ bool read_memory(pid_t pid, std::uint64_t address, void* to, std::size_t size) {
   return memory && ::pread(memory.get(), to, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
 }
 
+/// A pointer to a timespec, or to a timeval; null means without limit.
+std::optional<milliseconds> timeout_at(pid_t pid, std::uint64_t address, std::int64_t nanoseconds_per_unit = 1) {
+  std::array<std::int64_t, 2> time{};
+  if (address == 0 || !read_memory(pid, address, time.data(), sizeof time)) {
+    return std::nullopt;
+  }
+  return to_milliseconds(time[0], std::clamp<std::int64_t>(time[1], 0, 999'999'999) * nanoseconds_per_unit);
+}
+
 Awaited in_poll(pid_t pid, const Blocked& call) {
   std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_most_descriptors));
   if (!read_memory(pid, call.arguments[0], polled.data(), polled.size() * sizeof(pollfd))) {
-    return std::nullopt;
+    return hidden();
   }
-  std::vector<int> awaited;
+  Awaited awaited;
   for (const pollfd& entry : polled) {
     if (entry.fd >= 0 && (entry.events & (POLLIN | POLLRDNORM)) != 0) {
-      awaited.push_back(entry.fd);
+      awaited.descriptors.push_back(entry.fd);
     }
   }
   return awaited;
 }
 
 Awaited in_select(pid_t pid, const Blocked& call) {
+  Awaited awaited;
   if (call.arguments[1] == 0) {
-    return std::vector<int>{};
+    return awaited;
   }
   const int count = static_cast<int>(std::min<std::uint64_t>(call.arguments[0], FD_SETSIZE));
   fd_set readable;
@@ -76,12 +115,11 @@ Awaited in_select(pid_t pid, const Blocked& call) {
   // The kernel, too, reads whole words only.
   const std::size_t words = (static_cast<std::size_t>(count) + 8 * sizeof(long) - 1) / (8 * sizeof(long));
   if (!read_memory(pid, call.arguments[1], &readable, words * sizeof(long))) {
-    return std::nullopt;
+    return hidden();
   }
-  std::vector<int> awaited;
   for (int fd = 0; fd < count; ++fd) {
     if (FD_ISSET(fd, &readable)) {
-      awaited.push_back(fd);
+      awaited.descriptors.push_back(fd);
     }
   }
   return awaited;
@@ -91,21 +129,35 @@ Awaited in_epoll(pid_t pid, const Blocked& call) {
   const auto info =
       read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, call.arguments[0]), k_most_fdinfo_bytes);
   if (!info) {
-    return std::nullopt;
+    return hidden();
   }
-  std::vector<int> awaited;
+  Awaited awaited{.in_event_loop = true};
   std::istringstream lines(*info);
   for (std::string line; std::getline(lines, line);) {
     int fd = 0;
     unsigned events = 0;
     if (std::sscanf(line.c_str(), "tfd: %d events: %x", &fd, &events) == 2 && (events & EPOLLIN) != 0) {
-      awaited.push_back(fd);
+      awaited.descriptors.push_back(fd);
     }
   }
   return awaited;
 }
 
-Awaited awaited_descriptors(pid_t pid, const Blocked& call) {
+/// V8 plans a collection 8.1 s after each large one. This is a timer of the loop, but nothing that the program does.
+/// Timers that programs have are seldom of this length.
+bool is_own_timer(milliseconds timeout) {
+  constexpr milliseconds k_v8_delay{8000};
+  constexpr milliseconds k_v8_slack{100};
+  return timeout <= k_v8_delay || timeout > k_v8_delay + k_v8_slack;
+}
+
+Awaited with_timeout(Awaited awaited, std::optional<milliseconds> timeout) {
+  awaited.timeout = timeout;
+  return awaited;
+}
+
+Awaited awaited_by(pid_t pid, const Blocked& call) {
+  const auto& arguments = call.arguments;
   switch (call.number) {
     case SYS_read:
     case SYS_readv:
@@ -116,56 +168,88 @@ Awaited awaited_descriptors(pid_t pid, const Blocked& call) {
     case SYS_recvmsg:
     case SYS_accept:
     case SYS_accept4:
-      return std::vector<int>{static_cast<int>(call.arguments[0])};
+      return {.descriptors = {static_cast<int>(arguments[0])}};
     case SYS_sendfile:
-      return std::vector<int>{static_cast<int>(call.arguments[1])};
+      return {.descriptors = {static_cast<int>(arguments[1])}};
 #ifdef SYS_poll
     case SYS_poll:
+      return with_timeout(in_poll(pid, call), timeout_in(arguments[2]));
 #endif
     case SYS_ppoll:
-      return in_poll(pid, call);
+      return with_timeout(in_poll(pid, call), timeout_at(pid, arguments[2]));
 #ifdef SYS_select
     case SYS_select:
+      return with_timeout(in_select(pid, call), timeout_at(pid, arguments[4], 1000));
 #endif
     case SYS_pselect6:
-      return in_select(pid, call);
+      return with_timeout(in_select(pid, call), timeout_at(pid, arguments[4]));
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait:
+      return with_timeout(in_epoll(pid, call), timeout_in(arguments[3]));
     case SYS_epoll_pwait2:
-      return in_epoll(pid, call);
+      return with_timeout(in_epoll(pid, call), timeout_at(pid, arguments[3]));
+#ifdef SYS_nanosleep
+    case SYS_nanosleep:
+#endif
+    case SYS_clock_nanosleep:
+      return {.is_sleep = true};
     case SYS_io_uring_enter:
     case SYS_restart_syscall:  // one of the above, taken up again after a stop
-      return std::nullopt;
+      return hidden();
     default:
-      return std::vector<int>{};
+      return {};
   }
 }
 
-/// What the threads of a process, or the processes of a tree, are at.
+/// What the threads of a process are at.
 struct Sight {
   bool reads_input = false;
-  bool does_more = false;  ///< works, or waits for connections, files or another terminal as well
-  bool is_hidden = false;  ///< something could not be looked at
+  bool does_more = false;  ///< works, sleeps, or waits for connections, files, children or another terminal as well
+  bool has_timer = false;
+  bool is_hidden = false;                             ///< something could not be looked at
+  std::optional<milliseconds> timeout;                ///< of the thread that reads the input
+  std::vector<std::pair<int, std::string>> others{};  ///< descriptors that are awaited beside the input
 };
 
-/// Who waits for one of these does something of its own accord.
-bool is_other_work(const std::string& link) {
-  return link.starts_with("socket:") || link.ends_with("/ptmx") || link.find("inotify") != std::string::npos;
+bool is_armed_timer(pid_t pid, int fd) {
+  const auto info = read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, fd), k_most_fdinfo_bytes);
+  return info && info->find("it_value: (0, 0)") == std::string::npos;
+}
+
+/// Notes what a descriptor means that is awaited beside the input, or by another thread of the reader.
+void look_at_other(pid_t pid, int fd, const std::string& link, Sight& sight) {
+  const auto has = [&](std::string_view word) { return link.find(word) != std::string::npos; };
+  if (has("[timerfd]")) {
+    sight.has_timer = sight.has_timer || is_armed_timer(pid, fd);
+  } else if (link.starts_with("socket:") || link.starts_with("pipe:")) {
+    sight.does_more = sight.does_more || !is_connected_to_itself(pid, link);
+  } else {
+    sight.does_more = sight.does_more || link.ends_with("/ptmx") || has("inotify") || has("[pidfd]");
+  }
 }
 
 void look_at_call(const ProcessEntry& process, const Blocked& call, const InputSource& source, Sight& sight) {
-  const Awaited awaited = awaited_descriptors(process.pid, call);
-  if (!awaited) {
-    sight.is_hidden = true;
-    return;
-  }
-  for (const int fd : *awaited) {
+  const Awaited awaited = awaited_by(process.pid, call);
+  sight.is_hidden = sight.is_hidden || awaited.is_hidden;
+  sight.does_more = sight.does_more || awaited.is_sleep;
+  bool reads = false;
+  for (const int fd : awaited.descriptors) {
     const std::string link = read_link(fmt::format("/proc/{}/fd/{}", process.pid, fd));
     const bool own_terminal = source.terminal != 0 && link == "/dev/tty" && process.terminal == source.terminal;
-    sight.reads_input = sight.reads_input || link == source.link || own_terminal;
-    sight.does_more = sight.does_more || is_other_work(link);
+    if (link == source.link || own_terminal) {
+      reads = true;
+    } else {
+      sight.others.emplace_back(fd, link);
+    }
+  }
+  if (reads) {
+    const bool by_terminal = !awaited.timeout && source.read_timeout.count() > 0;
+    const bool is_idle = !awaited.timeout || (awaited.in_event_loop && !is_own_timer(*awaited.timeout));
+    sight.timeout = by_terminal ? source.read_timeout : is_idle ? std::nullopt : awaited.timeout;
+    sight.has_timer = sight.has_timer || (awaited.in_event_loop && !is_idle);
+    sight.reads_input = true;
   }
 }
 
@@ -207,8 +291,36 @@ bool has_own_call_numbers(pid_t pid) {
          identity[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
 
+/// While it lives, files are accessed as the user and group that a process has, if this is root and that is another.
+/// A container's root may not look into the processes of others, but a parent may look into its child as the child's
+/// user.
+class AsUserOf {
+ public:
+  explicit AsUserOf(pid_t pid) {
+    struct stat owner {};
+    m_is_other = ::geteuid() == 0 && ::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
+                 (owner.st_uid != 0 || owner.st_gid != ::getegid());
+    if (m_is_other) {
+      ::setfsgid(owner.st_gid);
+      ::setfsuid(owner.st_uid);
+    }
+  }
+  ~AsUserOf() {
+    if (m_is_other) {
+      ::setfsuid(::geteuid());
+      ::setfsgid(::getegid());
+    }
+  }
+  AsUserOf(const AsUserOf&) = delete;
+  AsUserOf& operator=(const AsUserOf&) = delete;
+
+ private:
+  bool m_is_other = false;
+};
+
 /// A thread that reads the input beside others that work does not hold them up.
 Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
+  const AsUserOf identity(process.pid);
   Sight sight;
   if (!has_own_call_numbers(process.pid)) {
     // One that has just ended has no program any more.
@@ -218,20 +330,54 @@ Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
   for (const pid_t thread : threads_of(process.pid)) {
     look_at_thread(process, thread, source, sight);
   }
+  if (sight.reads_input) {
+    for (const auto& [fd, link] : sight.others) {
+      look_at_other(process.pid, fd, link, sight);
+    }
+  }
   return sight;
+}
+
+/// A program that may not be looked into (su, sudo) and has its terminal's foreground while that takes a password.
+bool asks_for_secret(const ProcessEntry& process, const Sight& sight, const InputSource& source) {
+  return sight.is_hidden && source.is_secret && process.terminal == source.terminal &&
+         process.group == process.foreground_group && process.state == 'S';
+}
+
+/// Whether every other process is an ancestor of `reader`. Parents come before their children.
+bool is_alone(const std::vector<ProcessEntry>& processes, pid_t reader) {
+  pid_t wanted = reader;
+  std::size_t ancestors = 0;
+  for (auto process = processes.rbegin(); process != processes.rend(); ++process) {
+    if (process->pid == wanted) {
+      wanted = process->parent;
+      ++ancestors;
+    }
+  }
+  return ancestors == processes.size();
 }
 
 }  // namespace
 
 InputSource input_source(int fd) {
   struct stat info {};
-  const bool is_terminal = ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode);
-  return {read_link(fmt::format("/proc/self/fd/{}", fd)), is_terminal ? terminal_number(info.st_rdev) : 0};
+  InputSource source;
+  source.link = read_link(fmt::format("/proc/self/fd/{}", fd));
+  termios modes{};
+  if (::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode) && ::tcgetattr(fd, &modes) == 0) {
+    constexpr milliseconds k_termios_unit{100};
+    const bool by_lines = (modes.c_lflag & ICANON) != 0;
+    source.terminal = terminal_number(info.st_rdev);
+    source.is_secret = by_lines && (modes.c_lflag & ECHO) == 0;
+    source.read_timeout = !by_lines && modes.c_cc[VMIN] == 0 ? modes.c_cc[VTIME] * k_termios_unit : milliseconds(0);
+  }
+  return source;
 }
 
-WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source) {
+InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source) {
   static const bool kernel_tells = ::access("/proc/self/syscall", F_OK) == 0;
-  bool certain = false;
+  InputWait timed;
+  InputWait certain;
   bool doubtful = !kernel_tells;
   bool works = false;
   for (const ProcessEntry& process : processes) {
@@ -239,14 +385,23 @@ WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const 
       continue;
     }
     const Sight sight = look_at_process(process, source);
-    certain = certain || (sight.reads_input && !sight.does_more);
+    const bool reads = sight.reads_input || asks_for_secret(process, sight, source);
+    if (reads && !sight.does_more) {
+      InputWait& found = sight.has_timer ? timed : certain;
+      found = {WaitsForInput::yes, sight.has_timer, sight.timeout.value_or(milliseconds(0)),
+               !sight.is_hidden && is_alone(processes, process.pid)};
+    }
     doubtful = doubtful || sight.is_hidden || sight.reads_input;
     works = works || process.state == 'R' || process.state == 'D';
   }
-  if (certain && !works) {
-    return WaitsForInput::yes;
+  if (certain.waits == WaitsForInput::yes && !works) {
+    return certain;
   }
-  return certain || doubtful ? WaitsForInput::unknown : WaitsForInput::no;
+  if (timed.waits == WaitsForInput::yes && !works) {
+    timed.waits = WaitsForInput::unknown;
+    return timed;
+  }
+  return {.waits = doubtful || certain.waits == WaitsForInput::yes ? WaitsForInput::unknown : WaitsForInput::no};
 }
 
 }  // namespace dockbridge::agent

@@ -4,23 +4,35 @@
 #include <vector>
 
 #include "agent/keeper/process_tree.hpp"
+#include "util/clock.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {
 
 /// What a command reads its input from, as /proc names it.
 struct InputSource {
-  std::string link;       ///< "pipe:[123]" or "/dev/pts/0"
-  unsigned terminal = 0;  ///< as `terminal_number` gives it; 0: it is a pipe
+  std::string link;              ///< "pipe:[123]" or "/dev/pts/0"
+  unsigned terminal = 0;         ///< as `terminal_number` gives it; 0: it is a pipe
+  bool is_secret = false;        ///< the terminal passes on lines and does not echo them: a password is read
+  milliseconds read_timeout{0};  ///< after which a read from the terminal returns without a key; 0: it does not
 };
 
 /// Of a pipe, either end; of a terminal, the command's end.
 InputSource input_source(int fd);
 
+/// How a command waits for its input.
+struct InputWait {
+  wire::WaitsForInput waits = wire::WaitsForInput::no;
+  /// It would be `yes` if the reader's event loop had no timer, which may be the program's work or its runtime's tick.
+  bool has_timer = false;
+  milliseconds timeout{0};  ///< after which the reader does something without input; 0: it does not
+  bool is_alone = false;    ///< every other process is an ancestor of the one that reads
+};
+
 /// Whether one of these processes waits for this input: the kernel says which system call each of their threads is in,
-/// and on which descriptors. `unknown` where that cannot be read (another user's process) or does not
-/// tell: who reads it also listens for connections, or others of them work, or its system calls are those of a 32-bit
-/// machine, which have other numbers.
-wire::WaitsForInput waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source);
+/// and on which descriptors. `unknown` where that cannot be read (a set-user-ID program) or does not
+/// tell: who reads it also listens for connections or has a timer, or others of them work, or its system calls are
+/// those of a 32-bit machine, which have other numbers. Root looks at another user's process as that user.
+InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source);
 
 }  // namespace dockbridge::agent

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -31,6 +32,17 @@ constexpr milliseconds k_kill_patience{1000};
 /// How long after the last sign of life a command is first looked at, and how seldom in the end.
 constexpr milliseconds k_first_look{100};
 constexpr milliseconds k_longest_look_interval{2000};
+/// A program that is waiting for a key and for less than this to pass has not settled: it may be about to find that an
+/// escape was not the beginning of a longer key.
+constexpr milliseconds k_longest_key_timeout{1500};
+/// Allowance for a program to act after its timeout.
+constexpr milliseconds k_timeout_slack{30};
+/// Event loops have shorter timers of their own, to look after a terminal's size for example.
+constexpr milliseconds k_longest_tick{500};
+/// Pause behind a prompt of a program that has a longer timer.
+constexpr milliseconds k_prompt_pause{20};
+/// A pause in the output of a program of which it cannot be seen whether it waits for input.
+constexpr milliseconds k_answer_pause{300};
 /// A poll that took so much longer than it should: the container was frozen.
 constexpr milliseconds k_frozen{1000};
 /// What a shell adds to a signal's number for its exit status.
@@ -117,7 +129,8 @@ void Keeper::kill_all() {
 
 Fd Keeper::run(Fd first_link) {
   // That it runs is not told unasked: who only waits for the end is not woken before it.
-  m_links.push_back(Link{std::move(first_link), true, true, false, m_assignment.watch_input, false, {}});
+  m_links.push_back(
+      Link{std::move(first_link), true, true, false, m_assignment.watch_input ? k_watch_input : 0, false, {}});
   loop();
   const auto kept = std::find_if(m_links.begin(), m_links.end(),
                                  [](const Link& link) { return link.sent.header.value == k_keeper_is_free; });
@@ -217,7 +230,7 @@ int Keeper::poll_timeout_ms() const {
   if (m_kill_at) {
     consider(*m_kill_at);
   }
-  if (is_watched_for_input()) {
+  if (is_watched_for(k_watch_input | k_watch_answer)) {
     consider(m_last_look + m_look_interval);
   }
   if (m_end_unrecorded) {
@@ -243,6 +256,8 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
       if (m_terminal) {
         m_terminal->show(bytes);
       }
+      m_output_end.append(bytes);
+      m_has_printed = true;
       note_activity();
       done += static_cast<std::size_t>(got);
       if (m_assignment.output_limit > 0 && m_out.total() + m_err.total() > m_assignment.output_limit && !m_kill_at) {
@@ -290,6 +305,7 @@ void Keeper::note_end(bool closed) {
   m_status.closed = closed;
   m_runtime_ends.reset();
   m_waits_for_input = wire::WaitsForInput::no;
+  m_has_answered = false;
   m_living = {};
   m_children = 0;
   if (was_killed_for_memory()) {
@@ -332,19 +348,23 @@ void Keeper::note_activity() {
   m_last_activity = Clock::now();
   m_starvation.forget();
   m_last_look = m_last_activity;
-  m_look_interval = k_first_look;
+  m_look_interval = is_watched_for(k_watch_answer) ? k_first_answer_look : k_first_look;
   m_waits_for_input = wire::WaitsForInput::no;
+  m_has_answered = false;
 }
 
-bool Keeper::is_watched_for_input() const {
-  return m_phase == wire::Phase::running && m_stdin_pipe && !m_stdin_ends &&
-         std::any_of(m_links.begin(), m_links.end(), [](const Link& link) { return link.watches_input; });
+bool Keeper::is_watched_for(std::uint32_t what) const {
+  what = m_stdin_pipe && !m_stdin_ends ? what : what & k_watch_answer;
+  return m_phase == wire::Phase::running && std::any_of(m_links.begin(), m_links.end(), [&](const Link& link) {
+           return (link.watches_input & what) != 0;
+         });
 }
 
 void Keeper::look(bool heed_starvation) {
   const auto now = Clock::now();
   const auto since = now - std::exchange(m_last_look, now);
-  m_look_interval = std::min(std::max(m_look_interval * 2, k_first_look), k_longest_look_interval);
+  m_look_interval = std::clamp(m_look_interval * 2, is_watched_for(k_watch_answer) ? k_first_answer_look : k_first_look,
+                               k_longest_look_interval);
   if (m_phase != wire::Phase::running) {
     return;
   }
@@ -359,22 +379,57 @@ void Keeper::look(bool heed_starvation) {
   if (m_paused) {
     m_last_activity += since;
   }
-  m_waits_for_input = see_whether_it_waits(family);
+  judge(family, now);
   ::malloc_trim(0);  // many keepers do nothing but wait
+}
+
+/// Whether the command waits for input, and whether it has answered what it was given. What takes a while to be certain
+/// is looked at again when it can be.
+void Keeper::judge(const std::vector<ProcessEntry>& family, Clock::time_point now) {
+  const InputWait wait = see_whether_it_waits(family);
+  const auto silence = std::chrono::duration_cast<milliseconds>(now - m_last_activity);
+  const auto is_silent_for = [&](milliseconds wanted) {
+    if (silence < wanted) {
+      m_look_interval = std::min(m_look_interval, wanted - silence);
+    }
+    return silence >= wanted;
+  };
+  m_waits_for_input = wait.waits;
+  // A prompt stands there, and a tick of the event loop has not changed it.
+  if (wait.has_timer && m_output_end.is_unfinished_line() &&
+      is_silent_for(wait.timeout > k_longest_tick ? k_prompt_pause : wait.timeout + k_timeout_slack)) {
+    m_waits_for_input = wire::WaitsForInput::yes;
+  }
+  if (m_waits_for_input == wire::WaitsForInput::yes) {
+    const bool may_settle = !wait.has_timer && wait.timeout.count() > 0 && wait.timeout < k_longest_key_timeout;
+    m_has_answered = is_silent_for(std::max(may_settle ? wait.timeout + k_timeout_slack : milliseconds(0),
+                                            wait.is_alone ? milliseconds(0) : k_first_look));
+  } else {
+    const bool cannot_tell = m_waits_for_input == wire::WaitsForInput::unknown && !wait.has_timer;
+    const bool is_closed = !m_stdin_pipe || m_stdin_ends;
+    m_has_answered = (cannot_tell || is_closed) && m_has_printed && is_silent_for(k_answer_pause);
+  }
+}
+
+bool Keeper::has_unread_input() const {
+  if (!m_stdin_pipe || !m_pending_input.empty() || (m_terminal && m_terminal->keys_under_way() > 0)) {
+    return true;
+  }
+  int count = 0;
+  return m_terminal ? is_readable(m_terminal->command_fd())
+                    : ::ioctl(m_stdin_pipe.get(), FIONREAD, &count) == 0 && count > 0;
 }
 
 /// A terminal hands on what is typed and printed in its own time. So who is blocked on it need not have got what was
 /// sent to it, and need not be heard yet. That is asked for with a poll, at which the kernel hands it on.
-wire::WaitsForInput Keeper::see_whether_it_waits(const std::vector<ProcessEntry>& family) const {
-  const bool can_read =
-      m_stdin_pipe && !m_stdin_ends && m_pending_input.empty() && (!m_terminal || m_terminal->keys_under_way() == 0);
-  if (!can_read || (m_terminal && is_readable(m_terminal->command_fd()))) {
-    return wire::WaitsForInput::no;
+InputWait Keeper::see_whether_it_waits(const std::vector<ProcessEntry>& family) const {
+  if (m_stdin_ends || has_unread_input()) {
+    return {};
   }
-  const auto waits = waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()));
+  const auto wait = waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()));
   const bool is_heard =
       (m_terminal && m_terminal->has_backlog()) || !(is_readable(m_out_pipe.get()) || is_readable(m_err_pipe.get()));
-  return waits == wire::WaitsForInput::yes && !is_heard ? wire::WaitsForInput::no : waits;
+  return is_heard ? wait : InputWait{};
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
@@ -389,7 +444,7 @@ void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
 
 void Keeper::check_timers() {
   const auto now = Clock::now();
-  if (is_watched_for_input() && now >= m_last_look + m_look_interval) {
+  if (is_watched_for(k_watch_input | k_watch_answer) && now >= m_last_look + m_look_interval) {
     look();
   }
   if (m_runtime_ends && now >= *m_runtime_ends) {

@@ -11,6 +11,7 @@
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/keeper/input_wait.hpp"
+#include "agent/keeper/output_end.hpp"
 #include "agent/keeper/starvation.hpp"
 #include "agent/keeper/streams.hpp"
 #include "agent/keeper/taken_inputs.hpp"
@@ -44,12 +45,15 @@ class Keeper {
   Fd run(Fd first_link);
 
  private:
+  /// How long after the last sign of life a command is looked at while somebody waits for its answer to input.
+  static constexpr milliseconds k_first_answer_look{2};
+
   struct Link {
     Fd socket;
     bool first = false;
     bool attached = false;
     bool watches_growth = false;
-    bool watches_input = false;
+    std::uint32_t watches_input = 0;  ///< k_watch_input, k_watch_answer
     bool awaits_screen = false;
     StatePacket sent{};
   };
@@ -75,7 +79,9 @@ class Keeper {
     std::size_t count = 0;
     bool then_end = false;
   };
-  Given feed(std::string_view bytes, bool then_end);
+  /// `how`: k_then_end, k_as_paste.
+  Given feed(std::string_view bytes, std::uint32_t how);
+  void type(std::string text);
   std::size_t press_keys(std::string_view names);
   Given give(Order order, std::uint32_t value, std::string_view payload);
   bool obey_once(const Link& link, const ControlPacket& packet);
@@ -84,8 +90,11 @@ class Keeper {
   [[nodiscard]] std::size_t room_for_input() const;
   [[nodiscard]] short screen_events() const;
   void note_activity();
-  [[nodiscard]] bool is_watched_for_input() const;
-  [[nodiscard]] wire::WaitsForInput see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
+  /// `what`: k_watch_input, k_watch_answer, or both for any of them.
+  [[nodiscard]] bool is_watched_for(std::uint32_t what) const;
+  [[nodiscard]] bool has_unread_input() const;
+  [[nodiscard]] InputWait see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
+  void judge(const std::vector<ProcessEntry>& family, Clock::time_point now);
   void look(bool heed_starvation = false);
   void end_tree(wire::Cause cause, milliseconds grace);
   void check_timers();
@@ -117,7 +126,10 @@ class Keeper {
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;
 
+  OutputEnd m_output_end;
+  bool m_has_printed = false;  // since the last input
   wire::WaitsForInput m_waits_for_input = wire::WaitsForInput::no;
+  bool m_has_answered = false;
   bool m_paused = false;
   wire::Usage m_reaped;  // what the dead have used
   wire::Usage m_living;  // what the living had used when they were looked at last

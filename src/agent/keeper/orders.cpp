@@ -46,7 +46,7 @@ std::optional<std::size_t> count_in(Order order, std::string_view payload) {
 void Keeper::accept_link() {
   Fd socket(::accept4(m_surroundings.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket) {
-    m_links.push_back(Link{std::move(socket), false, false, false, false, false, {}});
+    m_links.push_back(Link{std::move(socket), false, false, false, 0, false, {}});
   }
 }
 
@@ -71,13 +71,14 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
       link.watches_growth = true;
       return true;
     case Order::watch_input:
-      link.watches_input = packet.header.value != 0;
-      if (link.watches_input) {
+      link.watches_input = packet.header.value;
+      if (link.watches_input != 0) {
+        m_look_interval = is_watched_for(k_watch_answer) ? k_first_answer_look : m_look_interval;
         look();
       }
       return true;
     case Order::input:
-      accept(link.socket.get(), feed(packet.payload, (packet.header.value & 1U) != 0).count);
+      accept(link.socket.get(), feed(packet.payload, packet.header.value).count);
       return true;
     case Order::keys:
       accept(link.socket.get(), press_keys(packet.payload));
@@ -116,24 +117,37 @@ bool Keeper::obey(Link& link, const ControlPacket& packet) {
   return false;
 }
 
-Keeper::Given Keeper::feed(std::string_view bytes, bool then_end) {
+Keeper::Given Keeper::feed(std::string_view bytes, std::uint32_t how) {
   if (!m_stdin_pipe || m_stdin_ends) {
     return {};
   }
   const std::size_t accepted = std::min(bytes.size(), room_for_input());
-  std::string text(bytes.substr(0, accepted));
-  then_end = then_end && accepted == bytes.size();
+  const bool then_end = (how & k_then_end) != 0 && accepted == bytes.size();
+  const bool as_paste = (how & k_as_paste) != 0 && accepted > 0 && m_terminal && m_terminal->has_screen() &&
+                        m_terminal->keys_under_way() < k_most_keys_under_way;
+  if (as_paste) {
+    m_terminal->press(k_paste_begins);
+  }
+  type(std::string(bytes.substr(0, accepted)));
+  if (as_paste) {
+    m_terminal->press(k_paste_ends);
+  }
   if (then_end && m_terminal) {
     // The first one only hands over a line that was not finished.
     const bool in_line = !bytes.empty() && bytes.back() != '\n' && bytes.back() != '\r';
-    text.append(in_line ? 2 : 1, k_end_of_input_key);
+    type(std::string(in_line ? 2 : 1, k_end_of_input_key));
   } else {
     m_stdin_ends = then_end;
   }
-  m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
   note_activity();
+  m_has_printed = false;
   write_input();
   return {accepted, then_end};
+}
+
+/// On a terminal, behind the keys that were pressed before.
+void Keeper::type(std::string text) {
+  m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
 }
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
@@ -145,12 +159,13 @@ std::size_t Keeper::press_keys(std::string_view names) {
   }
   m_terminal->press(names);
   note_activity();
+  m_has_printed = false;
   return count_keys(names);
 }
 
 Keeper::Given Keeper::give(Order order, std::uint32_t value, std::string_view payload) {
   if (order == Order::input) {
-    return feed(payload, (value & 1U) != 0);
+    return feed(payload, value);
   }
   if (order == Order::keys) {
     return {press_keys(payload), false};
@@ -173,7 +188,7 @@ bool Keeper::obey_once(const Link& link, const ControlPacket& packet) {
   if (!sent) {
     return false;
   }
-  const bool then_end = order == Order::input && (packet.header.value & 1U) != 0;
+  const bool then_end = order == Order::input && (packet.header.value & k_then_end) != 0;
   const auto found = m_taken.find(step, *sent + (then_end ? 1 : 0));
   Given given{std::min<std::size_t>(found.units, *sent), false};
   if (found.before == Before::no && order != Order::none && m_phase == wire::Phase::running) {
@@ -239,6 +254,7 @@ StatePacket Keeper::state() const {
   packet.waits_for_input = static_cast<std::uint8_t>(m_waits_for_input);
   packet.paused = m_paused ? 1 : 0;
   packet.terminal = m_terminal ? 1 : 0;
+  packet.answered = m_has_answered ? 1 : 0;
   packet.children = m_children;
   packet.used = together(m_reaped, m_living);
   const auto idle = std::chrono::duration_cast<milliseconds>(Clock::now() - m_last_activity);
@@ -251,14 +267,16 @@ void Keeper::tell_watchers() {
   StatePacket now = state();
   for (Link& link : m_links) {
     const bool grew = now.out_total != link.sent.out_total || now.err_total != link.sent.err_total;
-    const bool asks = link.watches_input && m_waits_for_input == wire::WaitsForInput::yes;
+    const std::uint32_t news =
+        (m_waits_for_input == wire::WaitsForInput::yes ? k_watch_input : 0) | (m_has_answered ? k_watch_answer : 0);
+    const bool asks = (link.watches_input & news) != 0;
     const bool due = link.attached && (now.phase != link.sent.phase || (link.watches_growth && grew) || asks);
     const bool free = link.first && m_phase == wire::Phase::closed && !m_end_unrecorded;
     now.header.value = free ? k_keeper_is_free : 0;
     if (due && send_state(link.socket.get(), now)) {
       link.sent = now;
       link.watches_growth = false;
-      link.watches_input = link.watches_input && !asks;
+      link.watches_input &= ~news;
     }
   }
 }

@@ -53,7 +53,9 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
     at = read.ptr;
   }
   entry.parent = static_cast<pid_t>(fields[0]);
+  entry.group = static_cast<pid_t>(fields[1]);
   const long terminal = fields[3];
+  entry.foreground_group = static_cast<pid_t>(fields[4]);
   entry.cpu_ticks = static_cast<unsigned long>(std::accumulate(fields.end() - 4, fields.end(), 0L));
   entry.pid = pid;
   entry.terminal = static_cast<unsigned>(terminal);

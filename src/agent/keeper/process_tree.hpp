@@ -14,6 +14,8 @@ struct ProcessEntry {
   char state = 0;               ///< as in proc(5): R, S, D, T, Z, ...
   std::uint64_t cpu_ticks = 0;  ///< its own and of those it reaped
   unsigned terminal = 0;        ///< its controlling terminal, as `terminal_number` gives it; 0: none
+  pid_t group = 0;
+  pid_t foreground_group = 0;  ///< of that terminal
 
   [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
   [[nodiscard]] bool is_stopped() const { return state == 'T' || state == 't'; }

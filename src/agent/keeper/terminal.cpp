@@ -68,8 +68,10 @@ void Terminal::start_screen() {
   const Fd other(sockets[1]);
   const std::string columns = std::to_string(m_size.columns);
   const std::string rows = std::to_string(m_size.rows);
-  if (launch_beside({other.get(), m_directory_fd, {k_screen_role, m_name.c_str(), columns.c_str(), rows.c_str()}}) >
-      0) {
+  const std::string shown = std::to_string(m_shown);
+  if (launch_beside({other.get(),
+                     m_directory_fd,
+                     {k_screen_role, m_name.c_str(), columns.c_str(), rows.c_str(), shown.c_str()}}) > 0) {
     m_screen = std::move(own);
   }
 }
@@ -98,6 +100,7 @@ bool Terminal::has_screen() {
 }
 
 void Terminal::show(std::string_view output) {
+  m_shown += output.size();
   send(static_cast<std::uint8_t>(ScreenOrder::show), 0, output);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -71,7 +72,8 @@ class Terminal {
   std::string m_name;
   Fd m_screen;
   int m_starts = 0;
-  int m_stores = 0;  // that are not done
+  std::uint64_t m_shown = 0;  // bytes of output
+  int m_stores = 0;           // that are not done
   std::deque<Packet> m_backlog;
   std::deque<std::string> m_behind_keys;  // for each press under way, what was typed after it
 };

@@ -1,11 +1,12 @@
 #include "agent/screen/emulator.hpp"
 
-#include <fmt/format.h>
 #include <vterm.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "wire/screen_facts.hpp"
 
 namespace dockbridge::agent {
 
@@ -64,6 +65,15 @@ VTermKey to_vterm(const wire::Key& key) {
   return VTERM_KEY_NONE;
 }
 
+/// Notes whether the program has placed something on the screen, or cleared it.
+struct PlacementWatch {
+  bool has_placed = false;
+
+  void text(std::string_view /*run*/) {}
+  void control(char /*byte*/) {}
+  void sequence(const TerminalParser::Sequence& sequence) { has_placed = has_placed || addresses_screen(sequence); }
+};
+
 std::string without_blank_end(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
@@ -71,8 +81,11 @@ std::string without_blank_end(std::string text) {
 
 }  // namespace
 
-Emulator::Emulator(wire::TerminalSize size)
-    : m_size(size), m_emulator(::vterm_new(size.rows, size.columns)), m_screen(::vterm_obtain_screen(m_emulator)) {
+Emulator::Emulator(wire::TerminalSize size, std::uint64_t shown)
+    : m_size(size),
+      m_shown(shown),
+      m_emulator(::vterm_new(size.rows, size.columns)),
+      m_screen(::vterm_obtain_screen(m_emulator)) {
   ::vterm_set_utf8(m_emulator, 1);
   ::vterm_output_set_callback(m_emulator, on_typed, &m_seen);
   static const VTermScreenCallbacks k_callbacks = [] {
@@ -90,6 +103,10 @@ Emulator::~Emulator() {
 }
 
 void Emulator::show(std::string_view output) {
+  m_shown += output.size();
+  PlacementWatch watch;
+  m_parser.feed(output, watch);
+  m_addressed = watch.has_placed ? m_shown : m_addressed;
   ::vterm_input_write(m_emulator, output.data(), output.size());
 }
 
@@ -105,6 +122,14 @@ void Emulator::press(const wire::Key& key) {
   }
 }
 
+void Emulator::mark_paste(bool begins) {
+  if (begins) {
+    ::vterm_keyboard_start_paste(m_emulator);
+  } else {
+    ::vterm_keyboard_end_paste(m_emulator);
+  }
+}
+
 std::string Emulator::take_typed() {
   return std::exchange(m_seen.typed, {});
 }
@@ -117,9 +142,14 @@ void Emulator::resize(wire::TerminalSize size) {
 std::string Emulator::screen() const {
   VTermPos cursor{};
   ::vterm_state_get_cursorpos(::vterm_obtain_state(m_emulator), &cursor);
-  std::string text =
-      fmt::format("{{\"columns\":{},\"rows\":{},\"cursor\":[{},{}],\"cursorVisible\":{},\"alternate\":{}}}\n",
-                  m_size.columns, m_size.rows, cursor.row, cursor.col, m_seen.cursor_visible, m_seen.alternate);
+  wire::ScreenFacts facts;
+  facts.size = m_size;
+  facts.cursor_row = static_cast<std::uint16_t>(cursor.row);
+  facts.cursor_column = static_cast<std::uint16_t>(cursor.col);
+  facts.cursor_visible = m_seen.cursor_visible;
+  facts.alternate = m_seen.alternate;
+  facts.addressed = m_addressed;
+  std::string text = wire::to_json(facts).dump() + '\n';
   std::vector<char> line(static_cast<std::size_t>(m_size.columns) * VTERM_MAX_CHARS_PER_CELL * 4 + 1);
   std::string blank_lines;
   for (int row = 0; row < m_size.rows; ++row) {

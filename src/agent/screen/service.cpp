@@ -24,7 +24,9 @@ void press_all(Emulator& emulator, std::string_view names) {
   while (!names.empty()) {
     const std::string_view name = names.substr(0, names.find(' '));
     names.remove_prefix(std::min(name.size() + 1, names.size()));
-    if (const auto key = wire::parse_key(name)) {
+    if (name == k_paste_begins || name == k_paste_ends) {
+      emulator.mark_paste(name == k_paste_begins);
+    } else if (const auto key = wire::parse_key(name)) {
       emulator.press(*key);
     }
   }
@@ -59,7 +61,7 @@ void tell_pressed(std::string_view typed) {
 
 }  // namespace
 
-int serve_as_screen(const char* name, wire::TerminalSize size) {
+int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t shown) {
   ::setsid();
   ::prctl(PR_SET_NAME, "dockbridge-scr");
   // It may fall over, which is nothing that anybody wants to look into.
@@ -68,7 +70,7 @@ int serve_as_screen(const char* name, wire::TerminalSize size) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  Emulator emulator(size);
+  Emulator emulator(size, shown);
   while (true) {
     pollfd polled{STDIN_FILENO, POLLIN, 0};
     ::poll(&polled, 1, -1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "wire/terminal.hpp"
 
@@ -15,6 +16,10 @@ enum class ScreenOrder : std::uint8_t {
   resize = 3,  ///< value: as `packed_size`
   store = 4,   ///< write the screen to its file; answered by `stored`
 };
+
+// Beside names of keys: what a terminal types before and behind pasted text, if the program has asked for that.
+inline constexpr std::string_view k_paste_begins = "<paste>";
+inline constexpr std::string_view k_paste_ends = "</paste>";
 
 /// Screen to keeper.
 enum class ScreenAnswer : std::uint8_t {
@@ -33,6 +38,7 @@ constexpr wire::TerminalSize unpacked_size(std::uint32_t value) {
 
 /// Serves the keeper on stdin until that hangs up; stdout is the directory that the file `name` is in. One that is
 /// stuck in its work for too long ends by a signal: the keeper starts another.
-int serve_as_screen(const char* name, wire::TerminalSize size);
+/// `shown` is how much output earlier screen processes of the terminal were given.
+int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t shown);
 
 }  // namespace dockbridge::agent

@@ -88,8 +88,8 @@ Result<void> KeeperLink::watch_growth() {
   return send(Order::watch_growth, 0);
 }
 
-Result<void> KeeperLink::input(std::string_view bytes, bool then_end) {
-  return send(Order::input, then_end ? 1 : 0, bytes);
+Result<void> KeeperLink::input(std::string_view bytes, std::uint32_t how) {
+  return send(Order::input, how, bytes);
 }
 
 Result<void> KeeperLink::send_new(std::uint8_t since, Order order, std::uint32_t value, std::string_view payload) {
@@ -99,8 +99,8 @@ Result<void> KeeperLink::send_new(std::uint8_t since, Order order, std::uint32_t
                     "Start the command again");
 }
 
-Result<void> KeeperLink::watch_input(bool wanted) {
-  return send_new(2, Order::watch_input, wanted ? 1 : 0);
+Result<void> KeeperLink::watch_input(std::uint32_t wanted) {
+  return send_new(2, Order::watch_input, wanted);
 }
 
 Result<void> KeeperLink::keys(std::string_view names) {

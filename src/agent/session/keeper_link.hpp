@@ -36,7 +36,8 @@ class KeeperLink {
   Result<void> query(bool heed_starvation = false);
   /// Asks to be told, once, when there is more output. A change of phase is always told.
   Result<void> watch_growth();
-  Result<void> input(std::string_view bytes, bool then_end);
+  /// `how`: k_then_end, k_as_paste.
+  Result<void> input(std::string_view bytes, std::uint32_t how);
   Result<void> signal(int number);
   Result<void> end_tree(wire::Cause cause, std::uint32_t grace_ms);
 
@@ -44,8 +45,8 @@ class KeeperLink {
   Result<void> trim(std::uint32_t bytes);
 
   // These are the error `keeper_too_old` if the keeper was started by a version that did not have them.
-  /// Asks to be told, once, when the process waits for input, or not to be.
-  Result<void> watch_input(bool wanted);
+  /// Asks to be told, once, of k_watch_input or k_watch_answer; 0: of neither.
+  Result<void> watch_input(std::uint32_t wanted);
   Result<void> keys(std::string_view names);
   Result<void> screen();
   Result<void> resize(wire::TerminalSize size);

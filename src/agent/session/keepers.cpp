@@ -86,7 +86,10 @@ bool Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       leave_out_frozen_time(*state);
       process.last = state;
       if (state->waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
-        process.input_watched = false;  // told once
+        process.input_watched &= ~k_watch_input;  // told once
+      }
+      if (state->answered != 0) {
+        process.input_watched &= ~k_watch_answer;
       }
       serve_waiters(process);
       if (state->header.value == k_keeper_is_free) {

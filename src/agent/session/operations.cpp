@@ -89,9 +89,10 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
   if (frame.body.size() > k_max_control_payload - (*once ? sizeof(OnceHeader) : 0)) {
     return fail("bad_request", "too much input for one request");
   }
-  const bool then_end = frame.head.at("eof").get<bool>();
+  const std::uint32_t how =
+      (frame.head.at("eof").get<bool>() ? k_then_end : 0) | (frame.head.value("paste", false) ? k_as_paste : 0);
   KeeperLink& link = *(*process)->link;
-  if (auto sent = *once ? link.once(**once, then_end ? 1 : 0, frame.body) : link.input(frame.body, then_end); !sent) {
+  if (auto sent = *once ? link.once(**once, how, frame.body) : link.input(frame.body, how); !sent) {
     return sent;
   }
   (*process)->input_requests.push_back({request, frame.body.size(), once->has_value()});

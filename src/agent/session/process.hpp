@@ -29,7 +29,7 @@ struct Process {
   std::optional<StatePacket> last;             ///< what the keeper said last
   std::deque<InputRequest> input_requests;     ///< requests whose input the keeper has not acknowledged yet
   std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
-  bool input_watched = false;                  ///< the keeper was asked to tell
+  std::uint32_t input_watched = 0;             ///< what the keeper was asked to tell: k_watch_input, k_watch_answer
   bool has_own_keeper = false;                 ///< this session started the keeper and did not find it by its name
 
   /// Puts together what the keeper said, or its record where it is gone, and what the spool holds. That there is no

@@ -50,6 +50,7 @@ class Session {
     std::optional<std::uint16_t> port;
     std::optional<SilenceLimit> idle;
     bool input = false;
+    bool answer = false;  ///< it has answered its latest input, as StatePacket::answered says
     bool closed = false;  ///< not only the command's end, but that of everything it started
 
     Clock::time_point next_port_check;
@@ -62,6 +63,8 @@ class Session {
 
     [[nodiscard]] Clock::time_point next_check() const;
     [[nodiscard]] bool is_answered() const { return answered && *answered; }
+    /// What the keeper is to watch for: k_watch_input, k_watch_answer.
+    [[nodiscard]] std::uint32_t watched() const { return (input ? k_watch_input : 0) | (answer ? k_watch_answer : 0); }
   };
 
   /// A search that goes on a piece at a time, between other requests.

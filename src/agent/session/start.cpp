@@ -197,7 +197,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   auto& process = *(m_processes[*id] = std::make_unique<Process>());
   process.id = *id;
   process.record.meta = std::move(order->meta);
-  process.input_watched = waiter->input;
+  process.input_watched = waiter->input ? k_watch_input : 0;
   process.has_own_keeper = true;
   attach(process, std::move(*link));
   if (waiter->pattern || waiter->known) {

@@ -19,6 +19,12 @@ constexpr milliseconds k_foreign_port_delay{500};
 constexpr milliseconds k_foreign_port_interval{100};
 constexpr std::size_t k_max_processes_of_wait = 32;
 
+bool has_answered(const StatePacket& state) {
+  // An older keeper does not say. To wait for input is its answer then.
+  constexpr std::uint8_t k_first_to_say = 5;
+  return state.header.version < k_first_to_say || state.answered != 0;
+}
+
 }  // namespace
 
 Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::string& process, const json& head) {
@@ -52,6 +58,7 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
     waiter.next_idle_check = now + waiter.idle->next_look(milliseconds(0), milliseconds(0));
   }
   waiter.input = until.value("input", false);
+  waiter.answer = until.value("answer", false);
   waiter.closed = until.value("closed", false);
   return waiter;
 }
@@ -132,8 +139,12 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
   if (waiter.known && (now.out_total > waiter.known->first || now.err_total > waiter.known->second)) {
     return Happened::grew;
   }
-  if (waiter.input && now.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes)) {
+  const bool waits = now.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes);
+  if (waits && (waiter.input || (waiter.answer && has_answered(now)))) {
     return Happened::input;
+  }
+  if (waiter.answer && now.answered != 0) {
+    return Happened::idle;
   }
   if (waiter.idle && waiter.idle->is_reached(milliseconds(now.idle_ms), milliseconds(now.starved_ms))) {
     return Happened::idle;
@@ -143,7 +154,7 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
 
 void Session::serve_waiters(Process& process, bool is_news) {
   bool wants_growth = false;
-  bool wants_input = false;
+  std::uint32_t watched = 0;
   std::erase_if(m_waiters, [&](Waiter& waiter) {
     if (waiter.process != process.id) {
       return false;
@@ -152,7 +163,7 @@ void Session::serve_waiters(Process& process, bool is_news) {
       return true;
     }
     if (!is_news && !waiter.is_behind) {
-      wants_input = wants_input || waiter.input;
+      watched |= waiter.watched();
       return false;
     }
     const auto happened = happened_to(waiter, process);
@@ -169,16 +180,16 @@ void Session::serve_waiters(Process& process, bool is_news) {
                                                                      milliseconds(process.last->starved_ms));
     }
     wants_growth = wants_growth || waiter.known || waiter.pattern;
-    wants_input = wants_input || waiter.input;
+    watched |= waiter.watched();
     return false;
   });
   const bool runs = process.link && (!process.last || process.last->phase == 0);
   if (process.link && wants_growth) {
     (void)process.link->watch_growth();
   }
-  if (runs && wants_input != process.input_watched) {
-    process.input_watched = wants_input;
-    (void)process.link->watch_input(wants_input);
+  if (runs && watched != process.input_watched) {
+    process.input_watched = watched;
+    (void)process.link->watch_input(watched);
   }
 }
 

@@ -131,7 +131,10 @@ TEST_CASE("a screen is checked before it is believed") {
                                                                             {"cursor", {1}},
                                                                             {"cursor", {"a", "b"}},
                                                                             {"cursorVisible", 1},
-                                                                            {"alternate", nullptr}}) {
+                                                                            {"alternate", nullptr},
+                                                                            {"addressed", -1},
+                                                                            {"addressed", "1"},
+                                                                            {"addressed", 1e300}}) {
     json bad = good;
     bad[key] = value;
     CHECK(code_of(screen_for(bad)) == "protocol_violation");

@@ -62,11 +62,16 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  [[nodiscard]] WaitsForInput waits() const {
+  [[nodiscard]] agent::InputWait look() const {
     return waits_for_input(agent::descendants(), agent::input_source(m_read_end.get()));
   }
+  [[nodiscard]] WaitsForInput waits() const { return look().waits; }
   void comes_to(WaitsForInput expected) const {
     test::eventually("the verdict", [&] { return waits() == expected; });
+  }
+  /// Until it is `unknown` because of a timer, and nothing else.
+  void comes_to_timer() const {
+    test::eventually("a timer", [&] { return look().has_timer && waits() == WaitsForInput::unknown; });
   }
   [[nodiscard]] pid_t pid() const { return m_pid; }
   void write(const std::string& text) const {
@@ -145,7 +150,10 @@ TEST_CASE("what reads its input waits for it, however it reads") {
         "python3 -c 'import select; select.select([0],[],[],60)'",
         "python3 -c 'import select; p=select.poll(); p.register(0,1); p.poll()'",
         "python3 -c 'import select; p=select.epoll(); p.register(0,1); p.poll()'",
-        "python3 -c 'import threading; threading.Thread(target=input).start()'"}) {
+        "python3 -c 'import threading; threading.Thread(target=input).start()'",
+        // Its own pipes and socket pairs, with which a program wakes itself up.
+        "python3 -c 'import os,select; r,w=os.pipe(); select.select([0,r],[],[])'",
+        "python3 -c 'import socket,select; a,b=socket.socketpair(); select.select([0,a],[],[])'"}) {
     CAPTURE(script);
     Command(script).comes_to(WaitsForInput::yes);
   }
@@ -198,4 +206,53 @@ TEST_CASE("what is stopped does not wait") {
   command.comes_to(WaitsForInput::no);
   ::kill(-command.pid(), SIGCONT);
   command.comes_to(WaitsForInput::yes);
+}
+
+TEST_CASE("input wait: a reader that also awaits a child, a timer or a clock is unknown") {
+  Command(
+      "python3 -c 'import os,select; r,w=os.pipe(); os.set_inheritable(w, True); os.fork() or os.execvp(\"sleep\", "
+      "[\"sleep\",\"60\"]); "
+      "os.close(w); "
+      "select.select([0,r],[],[])'")
+      .comes_to(WaitsForInput::unknown);
+  Command("python3 -c 'import threading,time; threading.Thread(target=input).start(); time.sleep(60)'")
+      .comes_to(WaitsForInput::unknown);
+}
+
+TEST_CASE("input wait: the timer of an event loop is told from other work") {
+  Command("python3 -c 'import select; p=select.epoll(); p.register(0,1); p.poll(60)'").comes_to_timer();
+  const Command both(
+      "python3 -c 'import select,socket; s=socket.socket(); s.listen(); p=select.epoll(); p.register(0,1); "
+      "p.register(s,1); p.poll(60)'");
+  both.comes_to(WaitsForInput::unknown);
+  CHECK_FALSE(both.look().has_timer);
+}
+
+TEST_CASE("input wait: tells after which time the reader goes on without input") {
+  const Command polls("python3 -c 'import select; select.select([0],[],[],60)'");
+  polls.comes_to(WaitsForInput::yes);
+  CHECK(polls.look().timeout > seconds(50));
+  CHECK(polls.look().timeout <= seconds(60));
+  const Command reads("cat");
+  reads.comes_to(WaitsForInput::yes);
+  CHECK(reads.look().timeout == milliseconds(0));
+  const Command raw("stty -icanon min 0 time 50; cat", true);
+  test::eventually("a read with a timeout", [&] { return raw.look().timeout == seconds(5); });
+}
+
+TEST_CASE("input wait: a reader is alone with its ancestors, and not beside others") {
+  const Command chain("(cat); true");
+  chain.comes_to(WaitsForInput::yes);
+  CHECK(chain.look().is_alone);
+  const Command pipeline("cat | (read x; true)");
+  pipeline.comes_to(WaitsForInput::yes);
+  CHECK_FALSE(pipeline.look().is_alone);
+}
+
+TEST_CASE("input wait: root sees another user's process wait") {
+  if (::geteuid() != 0) {
+    return;  // nobody else can start one
+  }
+  Command("exec setpriv --reuid=65534 --regid=65534 --clear-groups cat").comes_to(WaitsForInput::yes);
+  CHECK(::geteuid() == 0);
 }

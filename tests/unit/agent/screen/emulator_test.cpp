@@ -35,7 +35,7 @@ TEST_CASE("what is printed stands on the screen, and the cursor behind it") {
   terminal.show("hello\r\n\r\n\x1b[31mw\xc3\xb6rld\x1b[0m");
   CHECK(text(terminal) == "hello\n\nw\xc3\xb6rld\n");
   CHECK(about(terminal) ==
-        json::parse(R"({"columns":20,"rows":5,"cursor":[2,5],"cursorVisible":true,"alternate":false})"));
+        json::parse(R"({"columns":20,"rows":5,"cursor":[2,5],"cursorVisible":true,"alternate":false,"addressed":0})"));
 }
 
 TEST_CASE("the screen scrolls, and shows what was overwritten last") {
@@ -87,4 +87,29 @@ TEST_CASE("another size keeps what fits") {
   terminal.resize({10, 3});
   CHECK(text(terminal) == "kept\n");
   CHECK(about(terminal)["columns"] == 10);
+}
+
+TEST_CASE("emulator: reports up to where the program has addressed the screen") {
+  Emulator terminal(k_small, 100);
+  terminal.show("\x1b[31m$ \x1b[m 10%\r 20%\x1b[K");
+  CHECK(about(terminal)["addressed"] == 0);
+  terminal.show("\x1b[2");
+  const auto shown = 100 + std::string("\x1b[31m$ \x1b[m 10%\r 20%\x1b[K").size() + 3;
+  CHECK(about(terminal)["addressed"] == 0);
+  terminal.show("J");
+  CHECK(about(terminal)["addressed"] == shown + 1);
+  terminal.show("line\r\n");
+  CHECK(about(terminal)["addressed"] == shown + 1);
+}
+
+TEST_CASE("emulator: a paste is marked if the program has asked for that") {
+  Emulator terminal(k_small);
+  terminal.mark_paste(true);
+  terminal.mark_paste(false);
+  CHECK(terminal.take_typed().empty());
+  terminal.show("\x1b[?2004h");
+  terminal.mark_paste(true);
+  CHECK(terminal.take_typed() == "\x1b[200~");
+  terminal.mark_paste(false);
+  CHECK(terminal.take_typed() == "\x1b[201~");
 }

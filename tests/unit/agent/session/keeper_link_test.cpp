@@ -109,7 +109,7 @@ TEST_CASE("a keeper of version 1 is understood, and is not asked for what it doe
   CHECK(l.link->keys("up").error().code == "keeper_too_old");
   CHECK(l.link->screen().error().code == "keeper_too_old");
   CHECK(l.link->resize({80, 24}).error().code == "keeper_too_old");
-  CHECK(l.link->watch_input(true).error().code == "keeper_too_old");
+  CHECK(l.link->watch_input(agent::k_watch_input).error().code == "keeper_too_old");
   CHECK(l.link->once({}, 0, "text").error().code == "keeper_too_old");
   CHECK(l.link->query());
   CHECK(l.link->watch_growth());

@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/connected.hpp"
+
+using namespace dockbridge;
+using namespace dockbridge::test;
+
+namespace {
+
+/// A real program, on a terminal or not, and what it is given before it is looked at.
+struct Program {
+  std::string command;
+  bool tty = false;
+  std::string input{};
+};
+
+struct Running {
+  Program program;
+  std::string id;
+  int call = 0;
+};
+
+/// Starts all of them, gives them their input when they wait for that, and waits for them to wait for input. Returns
+/// what each wait came to: "input", "timeout" or "exit".
+std::vector<std::pair<Program, std::string>> outcomes(Connected& c, const std::vector<Program>& programs,
+                                                      double patience) {
+  std::vector<Running> all;
+  for (const Program& program : programs) {
+    all.push_back({program, start_in_background(c.server, program.command, {{"tty", program.tty}})});
+  }
+  for (const Running& running : all) {
+    if (!running.program.input.empty()) {
+      CAPTURE(running.program.command);
+      const json asked = check(c.server, running.id, {{"waitFor", {{"input", true}}}, {"timeout", 20}});
+      REQUIRE(fields_of(asked)["happened"] == "input");
+      c.server.call("send_input",
+                    {{"processId", running.id}, {"input", running.program.input}, {"timeout", 0}, {"screen", false}});
+    }
+  }
+  for (Running& running : all) {
+    running.call = c.server.start_call(
+        "check_process",
+        {{"processId", running.id}, {"waitFor", {{"input", true}}}, {"timeout", patience}, {"screen", false}});
+  }
+  std::vector<std::pair<Program, std::string>> found;
+  for (const Running& running : all) {
+    const json result = c.server.receive_answer(running.call, seconds(60))["result"];
+    CAPTURE(running.program.command);
+    CAPTURE(result.dump());
+    REQUIRE(result["isError"] == false);
+    found.emplace_back(running.program, fields_of(result)["happened"]);
+    control(c.server, running.id, "kill");
+  }
+  return found;
+}
+
+void check_that_they_wait(Connected& c, const std::vector<Program>& programs) {
+  for (const auto& [program, happened] : outcomes(c, programs, 15)) {
+    CAPTURE(program.command);
+    CHECK(happened == "input");
+  }
+}
+
+void check_that_they_do_not(Connected& c, const std::vector<Program>& programs) {
+  for (const auto& [program, happened] : outcomes(c, programs, 2)) {
+    CAPTURE(program.command);
+    CHECK(happened == "timeout");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("waits for input: programs that only read are reported") {
+  Connected c;
+  check_that_they_wait(c, {
+                              {"cat"},
+                              {"sh -c 'read x'"},
+                              {"read -p 'Continue? [y/n] ' x"},
+                              {"read -t 60 x"},
+                              {"select x in a b; do break; done"},
+                              {"sed p"},
+                              {"awk '{print}'"},
+                              {"sort"},
+                              {"jq ."},
+                              {"rg needle"},
+                              {"xargs echo"},
+                              {"openssl sha256"},
+                              {"perl -e '$x = <STDIN>'"},
+                              {"python3 -c 'input()'"},
+                              {"python3 -i -q"},
+                              {"python3 -c 'import sys; sys.stdin.read()'"},
+                              {"python3 -c 'import asyncio,sys\nasync def f(): await asyncio.get_event_loop()"
+                               ".connect_read_pipe(asyncio.Protocol, sys.stdin); await asyncio.Event().wait()\n"
+                               "asyncio.run(f())'"},
+                              {"sleep 600 & cat"},
+                              {"su nobody -s /bin/cat"},
+                          });
+  check_that_they_wait(c, {
+                              {"bash --norc", true},
+                              {"dash", true},
+                              {"python3 -q", true},
+                              {"less /etc/passwd", true},
+                              {"more /etc/ssl/openssl.cnf", true},
+                              {"vim -u NONE", true},
+                              {"top -d 30", true},
+                              {"read -s -p Password: x", true},
+                              {"python3 -c 'import getpass; getpass.getpass()'", true},
+                              {"su nobody -s /bin/bash", true},
+                              {"exec setpriv --reuid=65534 --regid=65534 --clear-groups su", true},
+                              {"git -c core.pager=less -C / diff --no-index /etc/passwd /etc/group", true},
+                          });
+}
+
+TEST_CASE("waits for input: programs that have other work are not reported") {
+  Connected c;
+  check_that_they_do_not(c, {
+                                {"sleep 600"},
+                                {"sleep 600 | sort"},
+                                {"tail -f /etc/passwd"},
+                                {"cat < <(sleep 600)"},
+                                {"while :; do :; done"},
+                                {"python3 -m http.server 8200"},
+                                {"perl -e 'sleep 600'"},
+                                {"watch -n 60 true", true},
+                                {"cat < /dev/null; sleep 600", true},
+                                {"python3 -c 'import threading,time; threading.Thread(target=input).start(); "
+                                 "time.sleep(600)'"},
+                                {"python3 -c 'import subprocess,select\np = subprocess.Popen([\"sleep\", \"600\"], "
+                                 "stdout=subprocess.PIPE)\nselect.select([0, p.stdout], [], [])'"},
+                                {"bash --norc", true, "sleep 600"},
+                                {"python3 -q", true, "import time; time.sleep(600)"},
+                                {"python3 -i -q", false, "import time; time.sleep(600)"},
+                            });
+}
+
+TEST_CASE("waits for input: what may not be looked into is unknown") {
+  Connected c;
+  const json result = c.server.execute("su -c true", {{"user", "nobody"}, {"maxWaitTime", 2}});
+  CAPTURE(result.dump());
+  CHECK(fields_of(result)["returned"] == "quiet");
+  CHECK(fields_of(result)["waitsForInput"] == "unknown");
+}
