@@ -82,7 +82,7 @@ std::vector<Figure> measure_files(const Setting& setting) {
   timed_call(server, "file_write", {{"filePath", path}, {"content", lines_of_text(0)}}, first);
 
   const Samples reads = repeated(k_calls, [&](int, Samples& samples) {
-    timed_call(server, "file_read", {{"filePath", path}}, samples);
+    timed_call(server, "file_read", {{"filePath", path}, {"limit", 1000}}, samples);
   });
   const Samples edits = repeated(k_calls, [&](int i, Samples& samples) {
     timed_call(server, "file_edit",

@@ -185,6 +185,17 @@ class Report {
   bool m_full = false;
 };
 
+/// "[12 matching lines in 3 of 40 files]", or that there are none.
+std::string summary(const FileGrepResult& found, bool is_by_line) {
+  const std::string binary =
+      found.binary_skipped > 0 ? fmt::format(", {} binary passed over", found.binary_skipped) : "";
+  if (found.totals.total == 0) {
+    return fmt::format("No matches in {} files{}", found.files_searched, binary);
+  }
+  return fmt::format("[{}{} of {} files{}]", is_by_line ? fmt::format("{} matching lines in ", found.totals.total) : "",
+                     found.files_with_matches, found.files_searched, binary);
+}
+
 /// `is_raised`: the client has said how much it wants.
 ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, const ShownPaths& paths, bool is_raised) {
   Report report(request, paths, is_raised ? SIZE_MAX : k_usual_reply_bytes - k_reply_reserve);
@@ -194,13 +205,7 @@ ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, con
   const bool is_by_line = request.output == "content";
   ToolResult result = report.take();
   result.structured["path"] = found.path;
-  if (found.files.empty()) {
-    result.text = "No matches\n";
-  }
-  result.text +=
-      fmt::format("[{} {} in {} of {} files searched{}]", found.totals.total,
-                  is_by_line ? "matching lines" : "files with matches", found.files_with_matches, found.files_searched,
-                  found.binary_skipped > 0 ? fmt::format(", {} binary passed over", found.binary_skipped) : "");
+  result.text += summary(found, is_by_line);
   add_totals(found.totals,
              {request.offset, report.is_full() ? report.shown() : found.shown,
               report.is_full() || (found.totals.more && !is_raised)},

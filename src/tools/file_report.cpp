@@ -196,7 +196,9 @@ ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::Changed
     const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
     const std::string facts = preview ? fmt::format("{} replacements", replacements_in(file))
                                       : fmt::format("revision {}{}", short_revision(file.revision),
-                                                    file.change.empty() ? "" : "; change " + short_change(file.change));
+                                                    file.change.empty() || !call.listed.contains("file_undo")
+                                                        ? ""
+                                                        : "; change " + short_change(file.change));
     const std::string name = with_notes(fmt::format("\n{} [{}]", paths.of(""), facts), notes_of(file));
     const std::string diff = "\n" + to_valid_utf8(without_names(file.diff)).text;
     if (list.size() + name.size() > max_bytes) {

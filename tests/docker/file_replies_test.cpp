@@ -83,7 +83,10 @@ TEST_CASE("paths: what a reply names can be read as it stands, whatever the path
   CHECK(text_of(files.tools.ls("/app/src/deep")) == "src/deep/two.ts");
   CHECK(text_of(files.tools.ls("/srv/other")) == "/srv/other/four.ts");
   CHECK(text_of(files.tools.grep("needle", "src/one.ts")) ==
-        "src/one.ts\n1: needle\n[1 matching lines in 1 of 1 files searched]");
+        "src/one.ts\n1: needle\n[1 matching lines in 1 of 1 files]");
+  CHECK(text_of(files.tools.grep("absent", "src")) == "No matches in 2 files");
+  CHECK(text_of(files.tools.grep("needle", "src", {{"output", "count"}})) ==
+        "src/deep/two.ts: 1\nsrc/one.ts: 1\n[2 of 2 files]");
   CHECK(text_of(files.tools.glob("two.*", {{"path", "/app"}})) == "src/deep/two.ts");
   (void)files.sh("mkdir /app/empty");
   CHECK(text_of(files.tools.ls("empty")) == "No entries in empty");
@@ -92,7 +95,8 @@ TEST_CASE("paths: what a reply names can be read as it stands, whatever the path
 TEST_CASE("sizes: a long file is read in pages that say at their start how to read on") {
   Files files;
   (void)files.sh(
-      "cd /app && seq -f 'row %g of a file that is much longer than a reply' 1 900 > rows && yes '' | head -n 4000 > short");
+      "cd /app && seq -f 'row %g of a file that is much longer than a reply' 1 900 > rows && yes '' | head -n 4000 > "
+      "short");
   std::string read;
   int offset = 0;
   int pages = 0;
