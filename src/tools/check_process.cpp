@@ -110,13 +110,9 @@ Question read_question(const ToolCall& call) {
   return question;
 }
 
-ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question,
-                std::vector<std::string> notes) {
+ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
-  for (std::string& note : view_notes(view)) {
-    notes.push_back(std::move(note));
-  }
   const bool waited = question.timeout.count() > 0;
   const std::string before = shown_before_text(view);
   std::string shown = view_text_with_rest(call, state, view);
@@ -128,7 +124,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   const std::string text = fmt::format("{}{}\n\n{}", status_sentence(state),
                                        waited ? happened_text(snapshot, question.until, question.timeout) : "", shown);
   ToolResult result;
-  result.text = with_notes(text, notes);
+  result.text = with_notes(text, view_notes(view));
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
@@ -143,7 +139,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
 }
 
 /// Waits for several processes. Reports the first for which the wait is over, and each of the others in a line.
-ToolResult check_any(const ToolCall& call, Question question, std::vector<std::string> notes) {
+ToolResult check_any(const ToolCall& call, Question question) {
   const auto limit = call.limit(question.timeout);
   std::vector<std::string> ids;
   for (const std::string& process : question.processes) {
@@ -177,10 +173,10 @@ ToolResult check_any(const ToolCall& call, Question question, std::vector<std::s
     if (!view) {
       return mcp::error_result(view.error());
     }
-    result = tell(call, *first, *view, question, std::move(notes));
+    result = tell(call, *first, *view, question);
     result.text += "\n" + lines;
   } else {
-    result.text = with_notes(happened_text(*first, question.until, question.timeout).substr(1) + lines, notes);
+    result.text = happened_text(*first, question.until, question.timeout).substr(1) + lines;
     result.structured = {{"happened", happened_word(first->happened)}};
   }
   result.structured["processes"] = std::move(processes);
@@ -195,13 +191,9 @@ ToolResult check(const ToolCall& call) {
   if (question.processes.empty()) {
     return list_processes(call);
   }
-  std::vector<std::string> notes;
-  if (const auto longest = longest_wait(call); question.timeout > longest) {
-    question.timeout = longest;
-    notes.push_back(fmt::format("waited at most {} s", longest.count() / 1000));
-  }
+  question.timeout = std::min(question.timeout, longest_wait(call));
   if (question.processes.size() > 1) {
-    return check_any(call, std::move(question), std::move(notes));
+    return check_any(call, std::move(question));
   }
   auto limit = call.limit(question.timeout);
   auto snapshot = find_own(call.sandbox, question.processes.front(), call.context.owner, limit);
@@ -223,7 +215,7 @@ ToolResult check(const ToolCall& call) {
     question.view.output.shown = call.shown->known(call.context.client, snapshot->state.id);
   }
   const auto view = look_at(call.sandbox, *snapshot, question.view, limit);
-  return view ? tell(call, *snapshot, *view, question, std::move(notes)) : mcp::error_result(view.error());
+  return view ? tell(call, *snapshot, *view, question) : mcp::error_result(view.error());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ With a debugger or a REPL that waits for commands:
 1. Start it with `execute_command` and `tty: true`. The call returns when the program waits for input.
 2. Send one command at a time with `send_input` and `input: "next"`. The reply has what the program printed.
 3. If the program being debugged does not stop, interrupt it with `send_input` and `keys: ["ctrl-c"]`.
-4. `check_process` shows the current screen and whether the program still runs.
+4. `check_process` shows new output or the screen, and whether the program still runs.
 5. Quit with the debugger's own command, or with `control_process` and `action: "kill"`.
 
 A process that hangs: find its pid with `ps -ef`, then run `gdb -p PID -batch -ex "thread apply all bt"`.

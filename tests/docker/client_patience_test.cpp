@@ -33,6 +33,17 @@ TEST_CASE("client patience: a call returns with the process id before the client
   CHECK(text_of(result).find(" is still running after 1 s. check_process waits for it.") != std::string::npos);
 }
 
+TEST_CASE("client patience: check_process states the time that it waited, and only if it waited in vain") {
+  const Container container("dockbridge-test:slim", {"--init"});
+  NamedClient client("impatient", {"-c", container.name(), "--client-wait", "impatient=1"});
+  const std::string id = start_in_background(client.server, "sleep 7663");
+  const std::string waited = text_of(check(client.server, id, {{"timeout", 600}}));
+  CHECK(waited.find("Timeout: nothing happened within 1 s.") != std::string::npos);
+  control(client.server, id, "kill");
+  const std::string ended = text_of(check(client.server, id, {{"timeout", 600}}));
+  CHECK(ended.find("1 s") == std::string::npos);
+}
+
 TEST_CASE("client patience: the client's own timeout leaves the command running") {
   const Container container("dockbridge-test:slim", {"--init"});
   NamedClient client("claude-code", {"-c", container.name()});
