@@ -1,0 +1,115 @@
+// The agents that people use, with a scripted model: each makes the calls of calls.json, and the test checks the results
+// that its model receives. An entry of calls.json has:
+//   tool, arguments   the call; "{name}" stands for what an earlier call captured
+//   capture           names, each with a pattern whose first group is remembered
+//   once              facts that the texts contain exactly once, so nothing arrives in two representations
+//   matches, begins   patterns for the texts, and for their first 300 characters
+//   image             type of the one image that arrives as an image
+//   maxCharacters     bound for this result; a call with "inSum": false is not part of the sum
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+
+import { agents } from './support/agents.mjs';
+import { Container, docker } from './support/container.mjs';
+import { converse, textOf } from './support/scripted_conversation.mjs';
+import { program } from './support/session.mjs';
+
+const calls = JSON.parse(readFileSync(new URL('calls.json', import.meta.url), 'utf8'));
+
+/** Of all results together, images not counted, with what the client adds. */
+const k_max_characters = 9000;
+const k_beginning = 300;
+const k_patience = 110_000;
+
+/** A red square of 8 x 8 pixels. */
+const k_picture =
+  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=';
+
+const k_preparation = `
+  printf '%s line of the notes\\n' first second last >/app/notes.txt
+  echo ${k_picture} | base64 -d >/app/picture.png
+  mkdir /app/many && cd /app/many && seq -f 'f%03g.c' 500 | xargs touch`;
+
+function occurrences(text, part) {
+  return text.split(part).length - 1;
+}
+
+function check(call, parts) {
+  const text = textOf(parts);
+  for (const fact of call.once ?? []) {
+    assert.equal(occurrences(text, fact), 1, `'${fact}' exactly once in:\n${text}`);
+  }
+  for (const pattern of call.matches ?? []) {
+    assert.match(text, new RegExp(pattern, 'im'));
+  }
+  for (const pattern of call.begins ?? []) {
+    assert.match(text.slice(0, k_beginning), new RegExp(pattern, 'im'));
+  }
+  assert.ok(text.length <= (call.maxCharacters ?? Infinity), `${text.length} characters`);
+  const images = parts.filter(({ type }) => type === 'image').map(({ mimeType }) => mimeType);
+  assert.deepEqual(images, call.image === undefined ? [] : [call.image], text);
+}
+
+const size = ({ results }, index) => textOf(results[index] ?? []).length;
+
+function sum(conversation) {
+  return calls.reduce((total, { inSum }, index) => total + (inSum === false ? 0 : size(conversation, index)), 0);
+}
+
+function table(conversations) {
+  const row = (name, cells) => [name.padEnd(22), ...cells.map((cell) => String(cell).padStart(12))].join('');
+  return [
+    row('characters', conversations.map(({ name }) => name)),
+    ...calls.map(({ name }, index) => row(name, conversations.map((conversation) => size(conversation, index)))),
+    row('sum', conversations.map(sum)),
+  ].join('\n');
+}
+
+async function prepareContainer() {
+  const container = await Container.start();
+  await docker('exec', container.name, 'sh', '-c', k_preparation);
+  return container;
+}
+
+describe('agents', () => {
+  const conversations = new Map();
+
+  async function run(agent) {
+    const container = await prepareContainer();
+    try {
+      const server = { command: program, args: ['-c', container.name], env: { DOCKBRIDGE_LOG_LEVEL: 'warn' } };
+      conversations.set(agent.name, { name: agent.name, ...(await converse(agent, server, calls, k_patience)) });
+    } finally {
+      await container.remove();
+    }
+  }
+
+  // At the same time, because they wait most of it.
+  before(() => Promise.all(agents.map(run)), { timeout: k_patience + 60_000 });
+  after(() => console.log(table([...conversations.values()])));
+
+  for (const { name } of agents) {
+    describe(name, () => {
+      it('makes all calls', () => {
+        const { results, ended, output } = conversations.get(name);
+        assert.equal(results.length, calls.length, `it ended with ${ended} and printed:\n${output}`);
+        assert.equal(ended, 0, output);
+      });
+
+      calls.forEach((call, index) =>
+        it(`shows its model the result: ${call.name}`, () => {
+          const parts = conversations.get(name).results[index];
+          assert.ok(parts, 'no result');
+          check(call, parts);
+        }),
+      );
+
+      it(`costs at most ${k_max_characters} characters`, () => {
+        const total = sum(conversations.get(name));
+        assert.ok(total <= k_max_characters, `${total} characters`);
+      });
+    });
+  }
+});

@@ -1,0 +1,92 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startAgent } from './agents.mjs';
+import { ModelServer } from './model.mjs';
+
+/** The texts of a result as its model receives them. */
+export function textOf(parts) {
+  const texts = parts.filter(({ type }) => type === 'text').map(({ text }) => text);
+  return texts.join('\n');
+}
+
+/** `args` with each "{name}" replaced by what was captured under that name. */
+function filled(args, captured) {
+  const fill = (value) => {
+    const [, name] = /^\{(\w+)\}$/.exec(value) ?? [];
+    return name === undefined ? value : (captured[name] ?? `nothing was captured as ${name}`);
+  };
+  return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, fill(value)]));
+}
+
+/** Decides what the model says next, by the results in the client's request: it repeats the whole conversation. */
+class Script {
+  /** The parts of each result, in the order of the calls. */
+  results = [];
+  #agent;
+  #calls;
+  #captured = {};
+
+  constructor(agent, calls) {
+    this.#agent = agent;
+    this.#calls = calls;
+  }
+
+  next(received, offered) {
+    const search = this.#agent.searchTool;
+    // Clients also ask for titles and summaries, without tools.
+    if (!offered.some((name) => name === search || name.startsWith(this.#agent.toolName('')))) {
+      return { answer: 'A conversation' };
+    }
+    for (const { id, parts } of received) {
+      this.#record(id, parts);
+    }
+    const call = this.#calls[this.results.length];
+    if (call === undefined) {
+      return { answer: 'Done' };
+    }
+    const tool = this.#agent.toolName(call.tool);
+    const searchId = `search_${call.tool}`;
+    if (!offered.includes(tool) && offered.includes(search) && !received.some(({ id }) => id === searchId)) {
+      return { call: { id: searchId, tool: search, arguments: { query: `select:${tool}`, max_results: 1 } } };
+    }
+    const args = { ...filled(call.arguments, this.#captured), rationale: 'a test of real clients' };
+    return { call: { id: `call_${this.results.length}`, tool, arguments: args } };
+  }
+
+  #record(id, parts) {
+    if (id !== `call_${this.results.length}`) {
+      return;
+    }
+    for (const [name, pattern] of Object.entries(this.#calls[this.results.length].capture ?? {})) {
+      this.#captured[name] = new RegExp(pattern).exec(textOf(parts))?.[1];
+    }
+    this.results.push(parts);
+  }
+}
+
+/**
+ * Runs `agent`, with `server` as its MCP server, until its model has made all `calls` or `patience` milliseconds have
+ * passed. Returns the results, the exit status or signal of the agent and its output. Its processes and files are gone
+ * afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
+ */
+export async function converse(agent, server, calls, patience) {
+  const home = await mkdtemp(join(tmpdir(), 'dockbridge-agent-'));
+  const script = new Script(agent, calls);
+  const model = await ModelServer.start((received, offered) => script.next(received, offered));
+  try {
+    const running = await startAgent(agent, { home, model: model.url, server });
+    const late = setTimeout(() => running.kill(), patience);
+    const ended = await running.exited;
+    clearTimeout(late);
+    running.kill();
+    if (process.env.DOCKBRIDGE_KEEP_REQUESTS !== undefined) {
+      await writeFile(join(process.env.DOCKBRIDGE_KEEP_REQUESTS, `${agent.name}.json`), JSON.stringify(model.requests));
+    }
+    return { results: script.results, ended, output: running.output() };
+  } finally {
+    model.stop();
+    await rm(home, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
