@@ -14,22 +14,21 @@ import { after, before, describe, it } from 'node:test';
 import { agents } from './support/agents.mjs';
 import { Container, docker } from './support/container.mjs';
 import { converse, textOf } from './support/scripted_conversation.mjs';
-import { program } from './support/session.mjs';
 
 const calls = JSON.parse(readFileSync(new URL('calls.json', import.meta.url), 'utf8'));
 
 /** Of all results together, images not counted, with what the client adds. */
-const k_max_characters = 9000;
-const k_beginning = 300;
-const k_patience = 110_000;
+const maxCharacters = 9000;
+const beginning = 300;
+const patience = 110_000;
 
 /** A red square of 8 x 8 pixels. */
-const k_picture =
+const picture =
   'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=';
 
-const k_preparation = `
+const preparation = `
   printf '%s line of the notes\\n' first second last >/app/notes.txt
-  echo ${k_picture} | base64 -d >/app/picture.png
+  echo ${picture} | base64 -d >/app/picture.png
   mkdir /app/many && cd /app/many && seq -f 'f%03g.c' 500 | xargs touch`;
 
 function occurrences(text, part) {
@@ -45,7 +44,7 @@ function check(call, parts) {
     assert.match(text, new RegExp(pattern, 'im'));
   }
   for (const pattern of call.begins ?? []) {
-    assert.match(text.slice(0, k_beginning), new RegExp(pattern, 'im'));
+    assert.match(text.slice(0, beginning), new RegExp(pattern, 'im'));
   }
   assert.ok(text.length <= (call.maxCharacters ?? Infinity), `${text.length} characters`);
   const images = parts.filter(({ type }) => type === 'image').map(({ mimeType }) => mimeType);
@@ -69,7 +68,7 @@ function table(conversations) {
 
 async function prepareContainer() {
   const container = await Container.start();
-  await docker('exec', container.name, 'sh', '-c', k_preparation);
+  await docker('exec', container.name, 'sh', '-c', preparation);
   return container;
 }
 
@@ -79,15 +78,15 @@ describe('agents', () => {
   async function run(agent) {
     const container = await prepareContainer();
     try {
-      const server = { command: program, args: ['-c', container.name], env: { DOCKBRIDGE_LOG_LEVEL: 'warn' } };
-      conversations.set(agent.name, { name: agent.name, ...(await converse(agent, server, calls, k_patience)) });
+      const conversation = await converse(agent, container.name, calls, patience);
+      conversations.set(agent.name, { name: agent.name, ...conversation });
     } finally {
       await container.remove();
     }
   }
 
   // At the same time, because they wait most of it.
-  before(() => Promise.all(agents.map(run)), { timeout: k_patience + 60_000 });
+  before(() => Promise.all(agents.map(run)), { timeout: patience + 60_000 });
   after(() => console.log(table([...conversations.values()])));
 
   for (const { name } of agents) {
@@ -106,9 +105,9 @@ describe('agents', () => {
         }),
       );
 
-      it(`costs at most ${k_max_characters} characters`, () => {
+      it(`costs at most ${maxCharacters} characters`, () => {
         const total = sum(conversations.get(name));
-        assert.ok(total <= k_max_characters, `${total} characters`);
+        assert.ok(total <= maxCharacters, `${total} characters`);
       });
     });
   }

@@ -3,21 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { startAgent } from './agents.mjs';
+import { Captures } from './captures.mjs';
 import { ModelServer } from './model.mjs';
+import { program } from './session.mjs';
 
 /** The texts of a result as its model receives them. */
 export function textOf(parts) {
   const texts = parts.filter(({ type }) => type === 'text').map(({ text }) => text);
   return texts.join('\n');
-}
-
-/** `args` with each "{name}" replaced by what was captured under that name. */
-function filled(args, captured) {
-  const fill = (value) => {
-    const [, name] = /^\{(\w+)\}$/.exec(value) ?? [];
-    return name === undefined ? value : (captured[name] ?? `nothing was captured as ${name}`);
-  };
-  return Object.fromEntries(Object.entries(args).map(([key, value]) => [key, fill(value)]));
 }
 
 /** Decides what the model says next, by the results in the client's request: it repeats the whole conversation. */
@@ -26,7 +19,7 @@ class Script {
   results = [];
   #agent;
   #calls;
-  #captured = {};
+  #captures = new Captures();
 
   constructor(agent, calls) {
     this.#agent = agent;
@@ -51,7 +44,7 @@ class Script {
     if (!offered.includes(tool) && offered.includes(search) && !received.some(({ id }) => id === searchId)) {
       return { call: { id: searchId, tool: search, arguments: { query: `select:${tool}`, max_results: 1 } } };
     }
-    const args = { ...filled(call.arguments, this.#captured), rationale: 'a test of real clients' };
+    const args = { ...this.#captures.fill(call.arguments), rationale: 'a test of real clients' };
     return { call: { id: `call_${this.results.length}`, tool, arguments: args } };
   }
 
@@ -59,24 +52,29 @@ class Script {
     if (id !== `call_${this.results.length}`) {
       return;
     }
-    for (const [name, pattern] of Object.entries(this.#calls[this.results.length].capture ?? {})) {
-      this.#captured[name] = new RegExp(pattern).exec(textOf(parts))?.[1];
-    }
+    this.#captures.take(this.#calls[this.results.length].capture, textOf(parts));
     this.results.push(parts);
   }
 }
 
+/** A program that is dockbridge for one container, as run.sh is. */
+async function writeServer(home, containerName) {
+  const path = join(home, 'run.sh');
+  await writeFile(path, `#!/bin/sh\nDOCKBRIDGE_LOG_LEVEL=warn exec '${program}' -c '${containerName}'\n`, { mode: 0o755 });
+  return path;
+}
+
 /**
- * Runs `agent`, with `server` as its MCP server, until its model has made all `calls` or `patience` milliseconds have
- * passed. Returns the results, the exit status or signal of the agent and its output. Its processes and files are gone
- * afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
+ * Runs `agent`, with dockbridge for a container as its MCP server, until its model has made all `calls` or `patience`
+ * milliseconds have passed. Returns the results, the exit status or signal of the agent and its output. Its processes and
+ * files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
  */
-export async function converse(agent, server, calls, patience) {
+export async function converse(agent, containerName, calls, patience) {
   const home = await mkdtemp(join(tmpdir(), 'dockbridge-agent-'));
   const script = new Script(agent, calls);
   const model = await ModelServer.start((received, offered) => script.next(received, offered));
   try {
-    const running = await startAgent(agent, { home, model: model.url, server });
+    const running = await startAgent(agent, home, model.url, await writeServer(home, containerName));
     const late = setTimeout(() => running.kill(), patience);
     const ended = await running.exited;
     clearTimeout(late);
