@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 // Usage: account.mjs [--write] [PROGRAM]
 // Token account: makes the calls of calls.json with the real program and a real container, and counts the characters of
-// the tool list, of each request and of each result. Compares them with the table in docs/performance.md; --write renews
-// that table. Exit status: 0 if all bounds hold, 1 if one does not, 2 if it could not measure. Needs the image
+// the tool list, of each request and of each result. Compares them with the table in docs/performance.md, which --write
+// renews. Exit status: 0 if all bounds hold, 1 if one does not, 2 if it could not measure. Needs the image
 // dockbridge-test:slim and Node.js 18 or newer, nothing from npm.
 //
-// The overhead of a result is what it contains beside the output itself. The account knows that output independently: it
-// runs the command itself (or "outputOf", for the file tools) with docker exec right before the call, or has it as "output".
+// The overhead of a result is what it contains beside the output. The account knows the output independently: it runs
+// the command (or "outputOf", for the file tools) with docker exec right before the call, or has it as "output".
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ import { StdioServer } from './stdio_server.mjs';
 
 const maxMedianOverhead = 40;
 const maxToolListBytes = 12_000;
-/** Replies contain times and random ids: a reply may be this much longer than in the table, all of them by this factor. */
+/** Replies contain times and ids, so one may be this much longer than in the table, and all of them by this factor. */
 const growthOfAResult = 40;
 const growthOfAll = 1.02;
 /** The longest prefix of a line of output that still counts as that line: a number, a path. */
@@ -36,7 +36,7 @@ const textOf = ({ content }) =>
     .map(({ text }) => text)
     .join('\n');
 
-/** Characters of `reply` that belong to no line of `output`. Digits count as equal: times and ids differ between runs. */
+/** Characters of `reply` that belong to no line of `output`. Digits count as equal, because times and ids differ. */
 function overheadOf(reply, output) {
   const comparable = (line) => line.trimEnd().replace(/\d/g, '0');
   const left = new Map();
@@ -53,7 +53,11 @@ function overheadOf(reply, output) {
     }
     return line.length + 1;
   };
-  return reply.replace(/\n$/, '').split('\n').map(comparable).reduce((sum, line) => sum + prefixOf(line), 0);
+  return reply
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(comparable)
+    .reduce((sum, line) => sum + prefixOf(line), 0);
 }
 
 /** What the call is about, without dockbridge. */

@@ -1,5 +1,5 @@
-// The agents that people use, with a scripted model: each makes the calls of calls.json, and the test checks the results
-// that its model receives. An entry of calls.json has:
+// The agents that people use, with a scripted model: each makes the calls of calls.json, and the test checks what its
+// model receives. An entry of calls.json has:
 //   tool, arguments   the call; "{name}" stands for what an earlier call captured
 //   capture           names, each with a pattern whose first group is remembered
 //   once              facts that the texts contain exactly once, so nothing arrives in two representations
@@ -23,8 +23,7 @@ const beginning = 300;
 const patience = 110_000;
 
 /** A red square of 8 x 8 pixels. */
-const picture =
-  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=';
+const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=';
 
 const preparation = `
   printf '%s line of the notes\\n' first second last >/app/notes.txt
@@ -60,8 +59,16 @@ function sum(conversation) {
 function table(conversations) {
   const row = (name, cells) => [name.padEnd(22), ...cells.map((cell) => String(cell).padStart(12))].join('');
   return [
-    row('characters', conversations.map(({ name }) => name)),
-    ...calls.map(({ name }, index) => row(name, conversations.map((conversation) => size(conversation, index)))),
+    row(
+      'characters',
+      conversations.map(({ name }) => name),
+    ),
+    ...calls.map(({ name }, index) =>
+      row(
+        name,
+        conversations.map((conversation) => size(conversation, index)),
+      ),
+    ),
     row('sum', conversations.map(sum)),
   ].join('\n');
 }

@@ -1,5 +1,5 @@
-// The command-line agents that people use, each without a terminal, an account or a network: a home of its own, its model
-// on loopback, and one MCP server on stdio, which is configured as the README says.
+// The command-line agents that people use, each without a terminal, an account or a network. Each has a home of its own,
+// its model on loopback, and one MCP server on stdio, which is configured as the README says.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -58,7 +58,13 @@ export const agents = [
       `,
     }),
     addServer: async (program) => ({ args: await commandSnippet('codex mcp add', program) }),
-    args: ['exec', '--skip-git-repo-check', '--config', 'mcp_servers.dockbridge.default_tools_approval_mode="approve"', 'go'],
+    args: [
+      'exec',
+      '--skip-git-repo-check',
+      '--config',
+      'mcp_servers.dockbridge.default_tools_approval_mode="approve"',
+      'go',
+    ],
     env: () => ({}),
   },
   {
@@ -133,7 +139,12 @@ export async function startAgent(agent, home, model, program) {
     await writeIn(home, added.file, added.content);
   }
 
-  const child = spawn(command, [...first, ...agent.args], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(command, [...first, ...agent.args], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output = [];
   child.stdout.on('data', (chunk) => output.push(chunk));
   child.stderr.on('data', (chunk) => output.push(chunk));

@@ -60,14 +60,16 @@ class Script {
 /** A program that is dockbridge for one container, as run.sh is. */
 async function writeServer(home, containerName) {
   const path = join(home, 'run.sh');
-  await writeFile(path, `#!/bin/sh\nDOCKBRIDGE_LOG_LEVEL=warn exec '${program}' -c '${containerName}'\n`, { mode: 0o755 });
+  await writeFile(path, `#!/bin/sh\nDOCKBRIDGE_LOG_LEVEL=warn exec '${program}' -c '${containerName}'\n`, {
+    mode: 0o755,
+  });
   return path;
 }
 
 /**
  * Runs `agent`, with dockbridge for a container as its MCP server, until its model has made all `calls` or `patience`
- * milliseconds have passed. Returns the results, the exit status or signal of the agent and its output. Its processes and
- * files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
+ * milliseconds have passed. Returns the results, the exit status or signal of the agent and its output. Its processes
+ * and files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
  */
 export async function converse(agent, containerName, calls, patience) {
   const home = await mkdtemp(join(tmpdir(), 'dockbridge-agent-'));
