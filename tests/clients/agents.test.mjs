@@ -104,6 +104,13 @@ describe('agents', () => {
         assert.equal(ended, 0, output);
       });
 
+      it('has the usual tools without a search', () => {
+        const { searched } = conversations.get(name);
+        for (const tool of ['execute_command', 'check_process', 'file_read', 'file_edit']) {
+          assert.ok(!searched.has(tool), tool);
+        }
+      });
+
       calls.forEach((call, index) =>
         it(`shows its model the result: ${call.name}`, () => {
           const parts = conversations.get(name).results[index];

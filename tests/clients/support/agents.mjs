@@ -1,5 +1,5 @@
-// The command-line agents that people use, each without a terminal, an account or a network. Each has a home of its own,
-// its model on loopback, and one MCP server on stdio, which is configured as the README says.
+// The command-line agents that people use, without a terminal, an account or a network. Each has a home of its own, its
+// model on loopback, and one MCP server on stdio, which is configured as the README says.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -22,7 +22,8 @@ async function writeIn(home, path, content) {
 /**
  * What a client needs: `command` starts it, `toolName` is what its model calls a tool, `settings` are its files besides
  * the MCP server, by their path in its home, for the model at a URL. `addServer` adds the MCP server: arguments of the
- * client, or a file.
+ * client, or a file. `withLimit` is the same agent that waits only some seconds for a call, for clients whose limit
+ * progress does not extend.
  */
 export const agents = [
   {
@@ -40,6 +41,9 @@ export const agents = [
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
     }),
+    withLimit(seconds) {
+      return { ...this, env: (model) => ({ ...this.env(model), MCP_TOOL_TIMEOUT: String(seconds * 1000) }) };
+    },
   },
   {
     name: 'Codex',
@@ -82,6 +86,13 @@ export const agents = [
     addServer: async (program) => ({ args: await commandSnippet('gemini mcp add', program) }),
     args: ['--prompt', 'go', '--model', 'gemini-2.5-flash', '--skip-trust', '--approval-mode', 'yolo'],
     env: (model) => ({ GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: model }),
+    withLimit(seconds) {
+      const addServer = async (program) => {
+        const { args } = await this.addServer(program);
+        return { args: [...args, '--timeout', String(seconds * 1000)] };
+      };
+      return { ...this, addServer };
+    },
   },
   {
     name: 'opencode',

@@ -17,6 +17,8 @@ export function textOf(parts) {
 class Script {
   /** The parts of each result, in the order of the calls. */
   results = [];
+  /** The tools that had to be searched for. */
+  searched = new Set();
   #agent;
   #calls;
   #captures = new Captures();
@@ -42,6 +44,7 @@ class Script {
     const tool = this.#agent.toolName(call.tool);
     const searchId = `search_${call.tool}`;
     if (!offered.includes(tool) && offered.includes(search) && !received.some(({ id }) => id === searchId)) {
+      this.searched.add(call.tool);
       return { call: { id: searchId, tool: search, arguments: { query: `select:${tool}`, max_results: 1 } } };
     }
     const args = { ...this.#captures.fill(call.arguments), rationale: 'a test of real clients' };
@@ -68,8 +71,8 @@ async function writeServer(home, containerName) {
 
 /**
  * Runs `agent`, with dockbridge for a container as its MCP server, until its model has made all `calls` or `patience`
- * milliseconds have passed. Returns the results, the exit status or signal of the agent and its output. Its processes
- * and files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
+ * milliseconds have passed. Returns the results, the tools that had to be searched for, the exit status or signal of the
+ * agent and its output. Its processes and files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
  */
 export async function converse(agent, containerName, calls, patience) {
   const home = await mkdtemp(join(tmpdir(), 'dockbridge-agent-'));
@@ -84,7 +87,7 @@ export async function converse(agent, containerName, calls, patience) {
     if (process.env.DOCKBRIDGE_KEEP_REQUESTS !== undefined) {
       await writeFile(join(process.env.DOCKBRIDGE_KEEP_REQUESTS, `${agent.name}.json`), JSON.stringify(model.requests));
     }
-    return { results: script.results, ended, output: running.output() };
+    return { results: script.results, searched: script.searched, ended, output: running.output() };
   } finally {
     model.stop();
     await rm(home, { recursive: true, force: true, maxRetries: 3 });
