@@ -18,7 +18,7 @@ inline constexpr std::int64_t k_default_max_output = 9'500;
 inline constexpr std::int64_t k_max_max_output = 400'000;
 inline constexpr std::size_t k_default_max_lines = 1'500;
 /// Longer output has to be searched anyway, so a part that shows what it is suffices.
-inline constexpr std::size_t k_default_excerpt = 2'500;
+inline constexpr std::size_t k_default_excerpt = 2'000;
 
 /// A position in both streams of a process, as clients send it back: "<stdout bytes>:<stderr bytes>", or only the
 /// first.
