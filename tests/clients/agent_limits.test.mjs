@@ -1,4 +1,4 @@
-// Agents that wait only a few seconds for a call: the command goes on.
+// Agents that wait only a few seconds for a call: the command goes on, and the next reply names it.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -25,6 +25,7 @@ describe("agents: a command outlives the client's limit", { concurrency: true },
         const [first, second] = conversation.results.map(textOf);
         assert.match(first, /timed out/);
         assert.match(second, /afterwards/);
+        assert.match(second, /\bp\d+ `sleep 300`/);
         assert.ok((await container.processes()).includes('sleep 300'), 'the command was ended');
       } finally {
         await container.remove();
