@@ -335,7 +335,7 @@ ToolResult execute(const ToolCall& call) {
 ToolPlan execute_command(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "execute_command";
-  tool.title = "Run a command in the container";
+  tool.title = "Run a command";
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();

@@ -70,7 +70,7 @@ ordered_json path_schema() {
 }
 
 ordered_json revision_schema() {
-  return {{"type", "string"}, {"description", "Revision that the file must have, instead of a prior read"}};
+  return {{"type", "string"}, {"description", "Required revision, instead of a prior read"}};
 }
 
 ShownPaths::ShownPaths(std::string_view given, std::string_view workdir, std::string_view real) {

@@ -29,7 +29,7 @@ mcp::ToolResult undo(const ToolCall& call) {
 ToolPlan file_undo(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "file_undo";
-  tool.title = "Undo a change to a file";
+  tool.title = "Undo a change";
   tool.description = k_description;
   tool.input_schema =
       arguments_schema({{"filePath", path_schema()},

@@ -45,7 +45,7 @@ ordered_json input_schema(const Settings& settings) {
       {"eof", {{"type", "boolean"}, {"description", "Close the input"}}},
       {"paste",
        {{"type", "boolean"}, {"description", "On a terminal: as a bracketed paste if the program accepts it"}}},
-      {"waitFor", {{"type", "object"}, {"description", "As in check_process"}}},
+      {"waitFor", {{"type", "object"}, {"description", "Return at {pattern: \"regex\"}, {idle: 2} or exit instead"}}},
       {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 2, with waitFor 60)"}}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"processId"}, settings);
@@ -328,7 +328,7 @@ ToolResult send(const ToolCall& call) {
 ToolPlan send_input(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "send_input";
-  tool.title = "Send input to a process";
+  tool.title = "Send input";
   tool.description = k_description;
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();

@@ -53,7 +53,7 @@ TEST_CASE("tool list: Claude Code is asked to load the main tools without a sear
 }
 
 TEST_CASE("tool list: a selection hides tools, and no description names a hidden one") {
-  for (const char* list : {"minimal", "execute_command", "file_*", "file_write"}) {
+  for (const char* list : {"minimal", "execute_command", "send_input", "file_*", "file_write"}) {
     CAPTURE(list);
     tools::Settings settings;
     settings.selection = *tools::ToolSelection::parse(list);
