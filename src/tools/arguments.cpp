@@ -80,6 +80,7 @@ std::string_view Arguments::required_view(const std::string& name) {
   if (value == nullptr && !m_error) {
     m_error = Error{"bad_arguments", fmt::format("Missing argument: {}{}", m_prefix, name),
                     fmt::format("Call again with {}", name)};
+    m_is_missing = true;
   }
   return value == nullptr ? std::string_view() : *value;
 }
@@ -220,6 +221,7 @@ bool Arguments::is_object(const std::string& name) {
 void Arguments::adopt(const Arguments& nested) {
   if (!m_error) {
     m_error = nested.m_error;
+    m_is_missing = nested.m_is_missing;
   }
   if (!m_nested_unknown) {
     m_nested_unknown = nested.m_nested_unknown ? nested.m_nested_unknown : nested.unknown_argument();
@@ -227,10 +229,11 @@ void Arguments::adopt(const Arguments& nested) {
 }
 
 std::optional<Error> Arguments::error() const {
-  if (m_error) {
+  if (m_error && !m_is_missing) {
     return m_error;
   }
-  return m_nested_unknown ? m_nested_unknown : unknown_argument();
+  const auto unknown = m_nested_unknown ? m_nested_unknown : unknown_argument();
+  return unknown ? unknown : m_error;
 }
 
 std::optional<Error> Arguments::unknown_argument() const {

@@ -65,6 +65,7 @@ class Arguments {
   std::vector<std::string> m_accepted;
   std::optional<Error> m_nested_unknown;
   std::optional<Error> m_error;
+  bool m_is_missing = false;  // `m_error` is about an absent argument, which may have been given by a wrong name
 };
 
 }  // namespace dockbridge::tools

@@ -166,6 +166,7 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
     return arguments.error()->next_step;
   };
   CHECK(step({{"command", "make"}, {"comand", "typo"}}) == "Did you mean command?");
+  CHECK(step({{"comand", "typo"}}) == "Did you mean command?");  // rather than that command is missing
   CHECK(step({{"command", "make"}, {"max_wait_time", 3}}) == "Did you mean maxWaitTime?");
   CHECK(step({{"command", "make"}, {"maxWait", 3}}) == "Did you mean maxWaitTime?");
   CHECK(step({{"command", "make"}, {"zzzzzz", nullptr}}) == "Accepted: command, cwd, maxWaitTime");
