@@ -18,7 +18,7 @@ TEST_CASE("a command that blocks on its input says so at once, with the way on")
     CHECK(fields_of(result)["returned"] == "waits_for_input");
     CHECK(fields_of(result)["waitsForInput"] == "yes");
     const std::string id = fields_of(result)["processId"];
-    CHECK(text_of(result).find(id + " waits for input.") != std::string::npos);
+    CHECK(text_of(result).find(short_id_in(text_of(result)) + " waits for input.") != std::string::npos);
     CHECK(text_of(result).find("send_input") != std::string::npos);
     CHECK(fields_of(control(c.server, id, "kill"))["status"] == "completed");
   }

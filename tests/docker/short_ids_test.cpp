@@ -15,13 +15,6 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// The short id at the beginning of a reply such as "p3 is running in the background."
-std::string short_id_in(const std::string& text) {
-  std::smatch match;
-  REQUIRE_MESSAGE(std::regex_search(text, match, std::regex("\\bp[0-9]+\\b")), text);
-  return match.str();
-}
-
 std::string start_sleep(Server& server) {
   return short_id_in(text_of(server.execute("sleep 600", {{"background", true}, {"timeout", 0}})));
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,13 @@ inline constexpr const char* k_screen = "dockbridge-scr";
 
 inline std::string text_of(const json& result) {
   return result["content"][0]["text"].get<std::string>();
+}
+
+/// The first short id in a reply such as "p3 is running in the background."
+inline std::string short_id_in(const std::string& text) {
+  std::smatch match;
+  REQUIRE_MESSAGE(std::regex_search(text, match, std::regex("\\bp[0-9]+\\b")), text);
+  return match.str();
 }
 
 inline const json& fields_of(const json& result) {
