@@ -87,7 +87,7 @@ TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   Connected c;
   const std::string id = fields_of(c.server.execute("echo kept; sleep 60", {{"background", true}}))["processId"];
   eventually("its output is there", [&] {
-    return fields_of(c.server.call("check_process", {{"processId", id}}))["stdout"] == "kept\n";
+    return fields_of(c.server.call("check_process", {{"processId", id}, {"all", true}}))["stdout"] == "kept\n";
   });
   const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
