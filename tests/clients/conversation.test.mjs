@@ -12,10 +12,6 @@ import { clients, HttpServer, serverFor } from './support/session.mjs';
 const awkwardText = `it's "quoted" \\ and \`ticked\`, $HOME, 100 % | & ; <tag>\n\n  日本語, naïve, 🐳 and\ta tab\n`;
 
 /** The arguments in the example that ends a tool's description. */
-function exampleIn(description) {
-  return JSON.parse(description.slice(description.lastIndexOf('Example: ') + 'Example: '.length));
-}
-
 function textOf(result) {
   return result.content.map((part) => part.text).join('');
 }
@@ -59,7 +55,7 @@ describe('the server and', { concurrency: 4 }, () => {
         });
       }
 
-      it('share tools whose schemas are valid and fit their examples', async () => {
+      it('share tools whose schemas are valid', async () => {
         const { tools } = await session.client.listTools();
         const names = tools.map((tool) => tool.name);
         for (const name of ['execute_command', 'check_process', 'send_input']) {
@@ -67,16 +63,10 @@ describe('the server and', { concurrency: 4 }, () => {
         }
         const ajv = new Ajv2020({ strict: true, allErrors: true });
         for (const tool of tools) {
-          assert.deepEqual(Object.keys(tool.annotations).sort(), [
-            'destructiveHint',
-            'idempotentHint',
-            'openWorldHint',
-            'readOnlyHint',
-            'title',
-          ]);
+          assert.ok(tool.title, tool.name);
+          assert.ok(tool.description, tool.name);
           ajv.compile(tool.outputSchema);
-          const accepts = ajv.compile(tool.inputSchema);
-          assert.ok(accepts(exampleIn(tool.description)), `${tool.name}: ${ajv.errorsText(accepts.errors)}`);
+          ajv.compile(tool.inputSchema);
         }
       });
 
@@ -187,7 +177,7 @@ describe('the server and', { concurrency: 4 }, () => {
         const started = await session.call('execute_command', { command: 'cat', background: true });
         const { processId } = started.structuredContent;
         assert.equal(started.structuredContent.status, 'running');
-        assert.match(textOf(started), new RegExp(processId));
+        assert.match(textOf(started), /^p\d+ is running in the background/);
 
         const listed = await session.call('check_process', {});
         const entry = listed.structuredContent.processes.find((process) => process.processId === processId);
@@ -215,7 +205,8 @@ describe('the server and', { concurrency: 4 }, () => {
 
       it('share resources, and hear when one changes', async () => {
         const { resources } = await session.client.listResources();
-        assert.deepEqual(resources.map(({ uri }) => uri), ['dockbridge://container', 'dockbridge://processes']);
+        const ours = resources.map(({ uri }) => uri).filter((uri) => uri.startsWith('dockbridge:'));
+        assert.deepEqual(ours, ['dockbridge://container', 'dockbridge://processes']);
         const facts = await session.client.readResource({ uri: 'dockbridge://container' });
         assert.equal(JSON.parse(facts.contents[0].text).container, container.name);
 

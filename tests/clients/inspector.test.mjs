@@ -29,7 +29,7 @@ describe('the Inspector', () => {
     const target =
       transport === 'HTTP'
         ? [http.url, '--header', `Authorization: Bearer ${http.token}`]
-        : [...engine, program, '-c', container.name];
+        : ['-e', 'DOCKBRIDGE_STRUCTURED=on', ...engine, program, '-c', container.name];
     const args = ['--cli', '-q', ...target, '--protocol-era', era, '--format', 'json'];
     return new Promise((resolve) => {
       execFile(process.execPath, [inspectorProgram, ...args, ...question], (error, stdout, stderr) => {
