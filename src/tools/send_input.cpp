@@ -43,10 +43,9 @@ ordered_json input_schema(const Settings& settings) {
         {"description", fmt::format("{}. Without a terminal only ctrl-c and ctrl-d.", wire::k_key_names)}}},
       {"autoNewline", {{"type", "boolean"}}},
       {"eof", {{"type", "boolean"}, {"description", "Close the input"}}},
-      {"paste",
-       {{"type", "boolean"}, {"description", "On a terminal: as a bracketed paste if the program accepts it"}}},
+      {"paste", {{"type", "boolean"}}},
       {"waitFor", {{"type", "object"}, {"description", "Return at {pattern: \"regex\"}, {idle: 2} or exit instead"}}},
-      {"timeout", {{"type", "number"}, {"description", "Seconds to wait (default 2, with waitFor 60)"}}}};
+      {"timeout", {{"type", "number"}, {"description", "Seconds (default 2, with waitFor 60)"}}}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"processId"}, settings);
 }
