@@ -31,7 +31,7 @@ const std::vector<ClientWait>& known_client_waits() {
 }
 
 // Recorded from the real clients in November 2026. Codex is not among them: it states "MCP request cancelled by caller"
-// both at its timeout and when the user aborts. Not recorded: Qwen Code.
+// both at its timeout and when the user aborts.
 bool is_client_timeout(std::string_view reason) {
   static constexpr std::array<std::string_view, 2> k_reasons = {
       "SdkError: Request timed out",                    // Claude Code 2.1.326
