@@ -19,6 +19,11 @@ constexpr std::size_t k_finished_in_list = 5;
 constexpr std::size_t k_max_command_bytes = 80;
 constexpr std::size_t k_max_process_ids = 32;
 
+/// "0.4 s" or "12 s"
+std::string seconds_text(std::uint64_t ms) {
+  return ms < 10'000 ? fmt::format("{:.1f} s", static_cast<double>(ms) / 1000) : fmt::format("{} s", ms / 1000);
+}
+
 std::string short_end(const wire::ProcessState& state) {
   return state.end == EndKind::exit ? fmt::format("exit {}", state.end_code) : end_text(state);
 }

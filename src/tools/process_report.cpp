@@ -66,10 +66,6 @@ std::string iso_time(std::int64_t unix_ms) {
 
 }  // namespace
 
-std::string seconds_text(std::uint64_t ms) {
-  return ms < 10'000 ? fmt::format("{:.1f} s", static_cast<double>(ms) / 1000) : fmt::format("{} s", ms / 1000);
-}
-
 std::string process_name(const wire::ProcessState& state) {
   return state.number > 0 ? fmt::format("p{}", state.number) : state.id;
 }

@@ -11,8 +11,6 @@ namespace dockbridge::tools {
 
 // Texts and fields about a process that several tools report.
 
-/// "0.4 s", "12 s": tenths only below ten seconds.
-std::string seconds_text(std::uint64_t ms);
 /// The id that replies use for a process: "p3", or the long form if it has no number.
 std::string process_name(const wire::ProcessState& state);
 /// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and the reason if dockbridge ended it.
