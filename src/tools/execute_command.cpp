@@ -180,7 +180,7 @@ const char* why_returned(const Snapshot& snapshot, bool background) {
 /// State of a process that is still running, and what to do next.
 std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order) {
   const std::string name = process_name(snapshot.state);
-  const auto waited = std::chrono::duration_cast<seconds>(Clock::now() - call.began).count();
+  const double waited = static_cast<double>(time_to_wait(call, order).count()) / 1000;
   switch (snapshot.happened) {
     case Happened::input: {
       const bool printed = snapshot.state.out.total + snapshot.state.err.total > 0;
@@ -199,7 +199,7 @@ std::string running_text(const ToolCall& call, const Snapshot& snapshot, const O
   }
   return order.background || order.event
              ? fmt::format("{} is running in the background.", name)
-             : call.hint(fmt::format("{} is still running after {} s. check_process waits for it.", name, waited));
+             : call.hint(fmt::format("{} is still running after {:g} s. check_process waits for it.", name, waited));
 }
 
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
