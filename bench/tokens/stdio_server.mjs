@@ -9,7 +9,7 @@ export class StdioServer {
   #waiting = new Map();
   #nextId = 1;
 
-  /** No settings of whoever runs this get in the way. */
+  /** The settings of the user who runs this are not read. */
   constructor(program, args) {
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('DOCKBRIDGE_'));
     const env = { ...Object.fromEntries(own), DOCKBRIDGE_LOG_LEVEL: 'warn', XDG_CONFIG_HOME: '/nonexistent' };

@@ -34,7 +34,7 @@ class FileHistory {
   [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const;
 
   Result<void> note_change(const FileChange& change) const;
-  /// The newest change of the file, or of those whose id is or begins with `id`.
+  /// The newest change of the file; with `id`, the newest whose id begins with it.
   [[nodiscard]] std::optional<FileChange> find_change(const std::string& path,
                                                       const std::optional<std::string>& id) const;
   static std::string new_change_id();

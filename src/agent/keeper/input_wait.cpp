@@ -143,8 +143,8 @@ Awaited in_epoll(pid_t pid, const Blocked& call) {
   return awaited;
 }
 
-/// V8 plans a collection 8.1 s after each large one. This is a timer of the loop, but nothing that the program does.
-/// Timers that programs have are seldom of this length.
+/// V8 schedules a garbage collection 8.1 s after each large one. That timer is not work of the program. A program's own
+/// timer of this length cannot be told apart, but is rare.
 bool is_own_timer(milliseconds timeout) {
   constexpr milliseconds k_v8_delay{8000};
   constexpr milliseconds k_v8_slack{100};

@@ -29,10 +29,10 @@ struct InputWait {
   bool is_alone = false;    ///< every other process is an ancestor of the one that reads
 };
 
-/// Whether one of these processes waits for this input: the kernel says which system call each of their threads is in,
-/// and on which descriptors. `unknown` where that cannot be read (a set-user-ID program) or does not
-/// tell: who reads it also listens for connections or has a timer, or others of them work, or its system calls are
-/// those of a 32-bit machine, which have other numbers. Root looks at another user's process as that user.
+/// Whether one of these processes waits for this input. The kernel reports which system call each thread is in, and on
+/// which descriptors. `unknown` if that cannot be read (a set-user-ID program), or does not decide it: the reader also
+/// listens for connections or has a timer, another process of the tree works, or the system calls have the numbers of a
+/// 32-bit machine. Root examines another user's process as that user.
 InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source);
 
 }  // namespace dockbridge::agent
