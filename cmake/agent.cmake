@@ -65,6 +65,8 @@ add_executable(dockbridge-agent
   src/agent/session/waiting.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
+  src/error/error_code.cpp
+  src/wire/error_message.cpp
   src/wire/file_entry.cpp
   src/wire/frame.cpp
   src/wire/screen_facts.cpp

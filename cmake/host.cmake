@@ -104,6 +104,7 @@ add_library(dockbridge_core STATIC
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
   src/tools/wait_report.cpp
+  src/error/error_code.cpp
   src/util/beneath.cpp
   src/util/encoding.cpp
   src/util/file.cpp
@@ -120,6 +121,7 @@ add_library(dockbridge_core STATIC
   src/util/text.cpp
   src/util/trusted_file.cpp
   src/util/worker_pool.cpp
+  src/wire/error_message.cpp
   src/wire/file_entry.cpp
   src/wire/frame.cpp
   src/wire/screen_facts.cpp

@@ -24,7 +24,8 @@ cli::Surroundings surroundings() {
             // Links are allowed, because config files are often links into a repository. Others must not be able to
             // write the file, because it decides which commands run.
             return read_trusted_file(
-                path, {.what = "config file", .code = "bad_config", .may_be_link = true, .forbidden_mode = S_IWOTH});
+                path,
+                {.what = "config file", .code = ErrorCode::bad_config, .may_be_link = true, .forbidden_mode = S_IWOTH});
           }};
 }
 

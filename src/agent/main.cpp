@@ -12,6 +12,7 @@
 #include "agent/session/session.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/file.hpp"
+#include "wire/error_message.hpp"
 #include "wire/frame.hpp"
 
 using namespace dockbridge;
@@ -59,9 +60,7 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_IGN);  // a keeper that is this process's child leaves no zombie
   auto state = agent::StateDirectory::open();
   if (!state) {
-    const Error& error = state.error();
-    const nlohmann::json fatal = {
-        {"fatal", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
+    const nlohmann::json fatal = {{"fatal", wire::to_json(state.error())}};
     (void)write_all(1, std::string(wire::k_magic) + wire::encode(fatal));
     return 1;
   }

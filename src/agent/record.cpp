@@ -41,15 +41,14 @@ Result<void> append_line(int journal, const std::string& process, json fields) {
       return {};
     }
     if (written < 0 && errno != EINTR) {
-      return fail(errno_error("write to the journal"));
+      return fail(errno_error("Cannot write to the journal"));
     }
   }
-  return fail("io_error", "write to the journal: there was no room for a whole line");
+  return fail(ErrorCode::io_error, "Cannot write to the journal: no space left for a line");
 }
 
 Error damaged(const char* what) {
-  return {"record_damaged", std::string("the record of the process ") + what,
-          "A process in the container changed it, or its disk was full; run the command again"};
+  return {ErrorCode::record_damaged, std::string("The record of the process ") + what};
 }
 
 /// Reads the fields of a record, which any process in the container may have written. A missing field is 0 or empty. A

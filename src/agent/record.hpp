@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/moment.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {

@@ -100,8 +100,7 @@ Result<SpoolHeader> read_header(int fd) {
   const bool has_rest = ::pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   header.total = total;
   if (!has_total || !has_rest || !is_sound(header)) {
-    return fail("spool_damaged", "the stored output has no valid header",
-                "A process in the container changed the file; run the command again");
+    return fail(ErrorCode::spool_damaged, "The stored output has no valid header");
   }
   return header;
 }
@@ -236,7 +235,7 @@ Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name)
   SpoolReader reader;
   reader.m_file = open_regular_at(directory_fd, name, O_RDONLY);
   if (!reader.m_file && errno != ENOENT) {
-    return fail(errno_error("open the stored output"));
+    return fail(errno_error("Cannot open the stored output"));
   }
   struct stat info {};
   if (reader.m_file && ::fstat(reader.m_file.get(), &info) == 0 && info.st_size == 0) {
@@ -263,7 +262,7 @@ Result<wire::WriteOrder> SpoolReader::order() const {
     return wire::WriteOrder{};
   }
   if (::pread(m_file.get(), &page, sizeof page, k_order_offset) != static_cast<ssize_t>(sizeof page)) {
-    return fail("spool_damaged", "the stored output has no valid header");
+    return fail(ErrorCode::spool_damaged, "The stored output has no valid header");
   }
   return page.marks();
 }
@@ -298,7 +297,7 @@ Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t m
     const ssize_t got = ::pread(m_file.get(), slice.bytes.data() + done, std::min(place.room, wanted - done),
                                 static_cast<off_t>(place.position));
     if (got <= 0) {
-      return fail("spool_damaged", "the stored output is shorter than its header says");
+      return fail(ErrorCode::spool_damaged, "The stored output is shorter than its header says");
     }
     done += static_cast<std::uint64_t>(got);
   }

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
 #include "wire/write_order.hpp"

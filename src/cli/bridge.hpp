@@ -5,8 +5,8 @@
 #include "cli/options.hpp"
 #include "docker/docker_channel.hpp"
 #include "docker/engine.hpp"
+#include "error/error.hpp"
 #include "sandbox/sandbox.hpp"
-#include "util/error.hpp"
 #include "util/log.hpp"
 
 namespace dockbridge::cli {

@@ -27,7 +27,7 @@ void print(Finding finding, const std::string& what, const std::string& next_ste
 }
 
 int give_up(const std::string& what, const Error& error) {
-  print(Finding::bad, what + ": " + error.message, error.next_step);
+  print(Finding::bad, what + ": " + error.message, std::string(error.step()));
   return 1;
 }
 
@@ -95,7 +95,7 @@ int doctor(const Options& options, Log& log) {
   look_at_hardening(*container);
   const auto mounts = bridge.sandbox().writable_mounts({});
   if (const auto safe = mounts ? expect_own_files_outside(options, *mounts) : fail(mounts.error()); !safe) {
-    print(Finding::bad, safe.error().message, safe.error().next_step);
+    print(Finding::bad, safe.error().message, std::string(safe.error().step()));
   }
   return 0;
 }

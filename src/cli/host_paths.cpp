@@ -41,7 +41,7 @@ Result<void> expect_own_files_outside(const Options& options, const std::vector<
                                          {options.http.tls_key, "--tls-key"}}};
   for (const OwnFile& file : files) {
     if (!file.path.empty() && depends_on(file.path, directories)) {
-      return fail("unsafe_host_path",
+      return fail(ErrorCode::unsafe_host_path,
                   fmt::format("The container can change the server's file {}", printable_line(file.path, 300)),
                   fmt::format("Share a smaller directory, or use {} with a file outside it", file.option));
     }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::cli {
 

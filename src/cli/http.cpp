@@ -1,6 +1,7 @@
 #include "cli/http.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "tools/tool_selection.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::cli {
@@ -107,7 +109,7 @@ Result<json> look_at_container(Bridge& bridge) {
   }
   const json state = container->value("State", json::object());
   if (!state.value("Running", false) || state.value("Paused", false)) {
-    return fail("container_stopped", fmt::format("container '{}' is not running", name),
+    return fail(ErrorCode::container_stopped, fmt::format("Container is not running: {}", name),
                 "A tool call, or /readyz with a token, starts it");
   }
   return json{{"status", "ok"}, {"container", name}};
@@ -119,16 +121,17 @@ Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Opt
                           const mcp::Server& server) {
   for (const mcp::http::Token& token : tokens) {
     if (!token.container.empty() && token.container != options.container.name) {
-      return fail("bad_token_file",
-                  fmt::format("token '{}' is for container '{}', but this server uses '{}'", token.name,
-                              token.container, options.container.name),
+      return fail(ErrorCode::bad_token_file,
+                  fmt::format("Token '{}' is for container '{}'; this server uses '{}'", token.name, token.container,
+                              options.container.name),
                   "Start one server for each container");
     }
     for (const std::string& tool : token.tools.value_or(std::set<std::string>{})) {
       if (server.find_tool(tool) == nullptr) {
-        return fail("bad_token_file",
-                    fmt::format("token '{}' has the unknown tool '{}'", token.name, printable_line(tool, 100)),
-                    "tools/list shows the names; file_upload and file_download need --allow-host-path");
+        return fail(ErrorCode::bad_token_file,
+                    fmt::format("Token '{}' has an unknown tool: '{}'", token.name, printable_line(tool, 100)),
+                    fmt::format("Accepted: {}; file_upload and file_download only with --allow-host-path",
+                                fmt::join(tools::k_tool_names, ", ")));
       }
     }
   }

@@ -308,7 +308,7 @@ std::string variable_of(const Setting& setting) {
 
 Result<void> take(const Setting& setting, Options& options, const std::string& value, const std::string& source) {
   if (const auto accepted = setting.take(options, value)) {
-    return fail("bad_option", fmt::format("'{}' is not a valid {} (from {})", value, setting.name, source),
+    return fail(ErrorCode::bad_option, fmt::format("Not a valid {1}: '{0}' (from {2})", value, setting.name, source),
                 "Accepted: " + *accepted);
   }
   return {};
@@ -321,7 +321,7 @@ std::string value_text(const json& value) {
 Result<void> take_config(const std::string& path, const std::string& content, Options& options) {
   const json config = json::parse(content, nullptr, false, /*ignore_comments=*/true);
   if (!config.is_object()) {
-    return fail("bad_config", fmt::format("{} is not a JSON object", path),
+    return fail(ErrorCode::bad_config, fmt::format("Not a JSON object: {}", path),
                 R"(It looks like {"container-name": "mcp-container", "log-level": "warn"})");
   }
   for (const auto& entry : config.items()) {
@@ -333,10 +333,12 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
       for (const Setting& setting : all) {
         names += (names.empty() ? "" : ", ") + setting.name;
       }
-      return fail("bad_config", fmt::format("'{}' is not a setting (from {})", key, path), "Accepted: " + names);
+      return fail(ErrorCode::bad_config, fmt::format("Unknown setting '{}' (from {})", key, path),
+                  "Accepted: " + names);
     }
     if (entry.value().is_structured() || entry.value().is_null()) {
-      return fail("bad_config", fmt::format("'{}' is not a valid {} (from {})", entry.value().dump(), key, path),
+      return fail(ErrorCode::bad_config,
+                  fmt::format("Not a valid {1}: '{0}' (from {2})", entry.value().dump(), key, path),
                   "Accepted: a string, a number, true or false");
     }
     if (auto taken = take(*known, options, value_text(entry.value()), path); !taken) {
@@ -360,11 +362,11 @@ Result<void> read_config(const std::string& flag, const Surroundings& surroundin
   }
   const auto content = surroundings.read_file(path);
   if (!content) {
-    return fail("bad_config", content.error().message, content.error().next_step);
+    return fail(ErrorCode::bad_config, content.error().message, content.error().next_step);
   }
   if (!*content) {
-    return named ? Result<void>(fail("bad_config", fmt::format("there is no config file {}", path),
-                                     "Create it, or leave out --config"))
+    return named ? Result<void>(fail(ErrorCode::bad_config, fmt::format("No such file or directory: {}", path),
+                                     "Create the file, or leave out --config"))
                  : Result<void>();
   }
   options.config_file = path;
@@ -421,7 +423,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
     invocation.help = app.help();
     return invocation;
   } catch (const CLI::ParseError& error) {
-    return fail("bad_option", error.what(), "See dockbridge --help");
+    return fail(ErrorCode::bad_option, error.what(), "See dockbridge --help");
   }
   if (version) {
     invocation.command = Command::version;
@@ -449,7 +451,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   HttpOptions& http = invocation.options.http;
   http.token = surroundings.environment("DOCKBRIDGE_TOKEN").value_or("");
   if (http.tls_certificate.empty() != http.tls_key.empty()) {
-    return fail("bad_option", "HTTPS needs both --tls-cert and --tls-key");
+    return fail(ErrorCode::bad_option, "HTTPS needs both --tls-cert and --tls-key");
   }
   invocation.command = call->parsed() ? Command::call : doctor->parsed() ? Command::doctor : Command::serve;
   return invocation;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "docker/docker_channel.hpp"
+#include "error/error.hpp"
 #include "tools/toolbox.hpp"
-#include "util/error.hpp"
 #include "util/log.hpp"
 #include "wire/retention.hpp"
 

@@ -42,8 +42,8 @@ Result<Address> without_tls(Result<Address> address, const std::string& tls_sour
   if (!address || address->kind != Address::Kind::tcp || tls_source.empty()) {
     return address;
   }
-  return fail("unsupported_docker_host",
-              fmt::format("TLS to engine address '{}' is not supported yet ({})", address->url, tls_source),
+  return fail(ErrorCode::unsupported_docker_host,
+              fmt::format("TLS is not supported for engine address '{}' ({})", address->url, tls_source),
               "Use --via exec, which leaves TLS to the docker command, or a unix:// socket, for example an ssh tunnel");
 }
 
@@ -78,8 +78,7 @@ Result<Address> address_of_context(const std::string& name, const fs::path& conf
                          has_tls ? source + " has TLS settings" : "");
     }
   }
-  return fail("no_such_context", fmt::format("the active docker context '{}' does not exist", name),
-              "See `docker context ls`, or pass --docker-host");
+  return fail(ErrorCode::no_such_context, fmt::format("Docker context not found: '{}'", name));
 }
 
 std::vector<std::string> usual_sockets(const AddressSources& sources) {
@@ -114,12 +113,10 @@ Result<Address> parse_address(const std::string& url, const std::string& source)
     return Address{Address::Kind::tcp, "", rest, url, source};
   }
   if (scheme == "ssh" || scheme == "https" || scheme == "npipe" || scheme == "fd") {
-    return fail("unsupported_docker_host",
-                fmt::format("engine address '{}' (from {}): {}:// is not supported yet", url, source, scheme),
-                "Use --via exec, which leaves the connection to the docker command, or a unix:// or tcp:// address");
+    return fail(ErrorCode::unsupported_docker_host,
+                fmt::format("Unsupported engine address '{}' (from {}): {}://", url, source, scheme));
   }
-  return fail("bad_docker_host", fmt::format("'{}' (from {}) is not an engine address", url, source),
-              "It looks like unix:///var/run/docker.sock or tcp://127.0.0.1:2375");
+  return fail(ErrorCode::bad_docker_host, fmt::format("Not an engine address: '{}' (from {})", url, source));
 }
 
 Result<Address> find_engine(const AddressSources& sources) {
@@ -143,8 +140,7 @@ Result<Address> find_engine(const AddressSources& sources) {
     }
     looked += (looked.empty() ? "" : ", ") + path;
   }
-  return fail("no_engine", "no Docker engine was found (looked for " + looked + ")",
-              "Install and start Docker (`sudo systemctl start docker`), or pass --docker-host");
+  return fail(ErrorCode::no_engine, "No Docker engine found. Tried: " + looked);
 }
 
 }  // namespace dockbridge::docker

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::docker {
 

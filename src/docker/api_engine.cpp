@@ -28,13 +28,13 @@ std::string message_of(const HttpResponse& response) {
 }
 
 Error refusal(const std::string& what, const HttpResponse& response) {
-  return {"engine_error", fmt::format("{}: {} (HTTP {})", what, message_of(response), response.status),
-          "`dockbridge doctor` checks engine and container step by step"};
+  return {ErrorCode::engine_error, fmt::format("{}: {} (HTTP {})", what, message_of(response), response.status)};
 }
 
 Result<json> parse_object(const HttpResponse& response) {
   json body = json::parse(response.body, nullptr, false);
-  return body.is_object() ? Result<json>(std::move(body)) : fail("engine_error", "the engine's answer is not JSON");
+  return body.is_object() ? Result<json>(std::move(body))
+                          : fail(ErrorCode::engine_error, "The engine's reply is not JSON");
 }
 
 std::string archive_of(const std::string& container, const std::string& path) {
@@ -83,9 +83,9 @@ Result<json> ApiEngine::inspect(const std::string& container, Deadline deadline)
     return fail(response.error());
   }
   if (response->status == 404) {
-    return fail("no_such_container", fmt::format("there is no container '{}'", container));
+    return fail(ErrorCode::no_such_container, fmt::format("Container not found: {}", container));
   }
-  return response->status == 200 ? parse_object(*response) : fail(refusal("looking up the container", *response));
+  return response->status == 200 ? parse_object(*response) : fail(refusal("Cannot inspect the container", *response));
 }
 
 Result<bool> ApiEngine::has_image(const std::string& image, Deadline deadline) {
@@ -118,9 +118,9 @@ Result<void> ApiEngine::create(const ContainerSpec& spec, Deadline deadline) {
   // Podman replies with 500, and reserves the name before the container can be looked up.
   const bool is_taken = message_of(*response).find("already in use") != std::string::npos;
   if (response->status == 409 || (response->status == 500 && is_taken)) {
-    return fail("name_in_use", message_of(*response));
+    return fail(ErrorCode::name_in_use, message_of(*response));
   }
-  return response->status == 201 ? Result<void>() : fail(refusal("creating the container", *response));
+  return response->status == 201 ? Result<void>() : fail(refusal("Cannot create the container", *response));
 }
 
 Result<void> ApiEngine::start(const std::string& container, Deadline deadline) {
@@ -129,7 +129,7 @@ Result<void> ApiEngine::start(const std::string& container, Deadline deadline) {
     return fail(response.error());
   }
   const bool good = response->status == 204 || response->status == 304;
-  return good ? Result<void>() : fail(refusal("starting the container", *response));
+  return good ? Result<void>() : fail(refusal("Cannot start the container", *response));
 }
 
 Result<void> ApiEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
@@ -145,9 +145,9 @@ Result<void> ApiEngine::put_archive(const std::string& container, const std::str
   if (response->status == 200) {
     return {};
   }
-  Error error = refusal("putting a file into the container", *response);
+  Error error = refusal("Cannot copy a file to the container", *response);
   if (response->status == 403 || response->status == 404) {
-    error.code = response->status == 403 ? "read_only" : "no_such_file";
+    error.code = response->status == 403 ? ErrorCode::read_only : ErrorCode::no_such_file;
   }
   return fail(std::move(error));
 }
@@ -160,7 +160,8 @@ Result<bool> ApiEngine::is_known_absent(const std::string& container, const std:
     return fail(response.error());
   }
   if (response->status != 200 && response->status != 404) {
-    return fail("engine_error", fmt::format("looking up {} in the container failed (HTTP {})", path, response->status));
+    return fail(ErrorCode::engine_error,
+                fmt::format("Cannot look up {} in the container (HTTP {})", path, response->status));
   }
   return response->status == 404;
 }
@@ -174,9 +175,9 @@ Result<void> ApiEngine::get_archive(const std::string& container, const std::str
     return fail(response.error());
   }
   if (response->status == 404) {
-    return fail("no_such_file", fmt::format("No such file or directory in the container: {}", path));
+    return fail(ErrorCode::no_such_file, fmt::format("No such file or directory in the container: {}", path));
   }
-  return response->status == 200 ? Result<void>() : fail(refusal("reading a file of the container", *response));
+  return response->status == 200 ? Result<void>() : fail(refusal("Cannot read a file of the container", *response));
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> ApiEngine::exec(const std::string& container,
@@ -192,7 +193,7 @@ Result<std::unique_ptr<sandbox::ByteStream>> ApiEngine::exec(const std::string& 
   if (!created) {
     return fail(created.error());
   }
-  const auto body = created->status == 201 ? parse_object(*created) : fail(refusal("starting the agent", *created));
+  const auto body = created->status == 201 ? parse_object(*created) : fail(refusal("Cannot start the agent", *created));
   if (!body) {
     return fail(body.error());
   }

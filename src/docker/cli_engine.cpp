@@ -22,27 +22,25 @@ bool contains(std::string text, std::string_view word) {
 Error understand(const std::string& command, const std::string& what, const CommandResult& result) {
   const std::string said = printable_line(result.err, 500);
   if (contains(result.err, "permission denied")) {
-    return {"no_permission", fmt::format("{}: {}", what, said),
-            "Add yourself to the docker group (`sudo usermod -aG docker $USER`), then log in again"};
+    return {ErrorCode::no_permission, fmt::format("{}: {}", what, said)};
   }
   if (contains(result.err, "cannot connect") || contains(result.err, "is the docker daemon running")) {
-    return {"no_engine", fmt::format("{}: {}", what, said), "Is Docker running? `sudo systemctl start docker`"};
+    return {ErrorCode::no_engine, fmt::format("{}: {}", what, said)};
   }
   if (contains(result.err, "no such container") || contains(result.err, "no such object") ||
       contains(result.err, "no container with name")) {
-    return {"no_such_container", fmt::format("{}: {}", what, said)};
+    return {ErrorCode::no_such_container, fmt::format("{}: {}", what, said)};
   }
   if (contains(result.err, "could not find the file") || contains(result.err, "could not be found on container")) {
-    return {"no_such_file", fmt::format("{}: {}", what, said)};
+    return {ErrorCode::no_such_file, fmt::format("{}: {}", what, said)};
   }
   if (contains(result.err, "read-only")) {
-    return {"read_only", fmt::format("{}: {}", what, said)};
+    return {ErrorCode::read_only, fmt::format("{}: {}", what, said)};
   }
   if (contains(result.err, "already in use")) {
-    return {"name_in_use", said};
+    return {ErrorCode::name_in_use, said};
   }
-  return {"engine_error", fmt::format("{}: `{}` ended with {}: {}", what, command, result.exit_code, said),
-          "`dockbridge doctor` checks engine and container step by step"};
+  return {ErrorCode::engine_error, fmt::format("{}: `{}` ended with {}: {}", what, command, result.exit_code, said)};
 }
 
 }  // namespace
@@ -82,7 +80,7 @@ Result<std::string> CliEngine::version(Deadline deadline) {
 
 Result<json> CliEngine::inspect(const std::string& container, Deadline deadline) {
   const auto out =
-      run("looking up the container", {"container", "inspect", "--format", "{{json .}}", container}, deadline);
+      run("Cannot inspect the container", {"container", "inspect", "--format", "{{json .}}", container}, deadline);
   if (!out) {
     return fail(out.error());
   }
@@ -91,7 +89,7 @@ Result<json> CliEngine::inspect(const std::string& container, Deadline deadline)
     body = json(std::move(body.front()));  // podman applies the format to the list
   }
   return body.is_object() ? Result<json>(std::move(body))
-                          : fail("engine_error", fmt::format("`{} inspect` did not print JSON", m_command));
+                          : fail(ErrorCode::engine_error, fmt::format("`{} inspect` did not print JSON", m_command));
 }
 
 Result<bool> CliEngine::has_image(const std::string& image, Deadline deadline) {
@@ -116,20 +114,20 @@ Result<void> CliEngine::create(const ContainerSpec& spec, Deadline deadline) {
                      {"--mount", fmt::format("type=bind,source={},target={}", spec.workspace, spec.workdir)});
   }
   arguments.insert(arguments.end(), {spec.image, "sleep", "infinity"});
-  const auto out = run("creating the container", std::move(arguments), deadline);
+  const auto out = run("Cannot create the container", std::move(arguments), deadline);
   return out ? Result<void>() : fail(out.error());
 }
 
 Result<void> CliEngine::start(const std::string& container, Deadline deadline) {
-  const auto out = run("starting the container", {"start", container}, deadline);
+  const auto out = run("Cannot start the container", {"start", container}, deadline);
   return out ? Result<void>() : fail(out.error());
 }
 
 Result<void> CliEngine::put_archive(const std::string& container, const std::string& directory, const std::string& tar,
                                     Deadline deadline) {
   // Keeps the owners in the archive. Without the option, podman makes the container's user the owner.
-  const auto out = run("putting a file into the container", {"cp", "--archive=false", "-", container + ":" + directory},
-                       deadline, tar);
+  const auto out = run("Cannot copy a file to the container",
+                       {"cp", "--archive=false", "-", container + ":" + directory}, deadline, tar);
   return out ? Result<void>() : fail(out.error());
 }
 
@@ -139,7 +137,7 @@ Result<bool> CliEngine::is_known_absent(const std::string&, const std::string&, 
 
 Result<void> CliEngine::get_archive(const std::string& container, const std::string& path,
                                     const std::function<bool(std::string_view bytes)>& receive, Deadline deadline) {
-  constexpr const char* k_what = "reading a file of the container";
+  constexpr const char* k_what = "Cannot read a file of the container";
   const auto stream = open_command(command_line({"cp", container + ":" + path, "-"}));
   if (!stream) {
     return fail(stream.error());
@@ -161,8 +159,7 @@ Result<void> CliEngine::get_archive(const std::string& container, const std::str
       ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
     }
   }
-  return fail("engine_hung", fmt::format("`{} cp` did not end in time", m_command),
-              "See whether `docker ps` answers; restart the engine if it does not");
+  return fail(ErrorCode::engine_hung, fmt::format("`{} cp` exceeded its time limit", m_command));
 }
 
 Result<std::unique_ptr<sandbox::ByteStream>> CliEngine::exec(const std::string& container,

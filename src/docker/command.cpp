@@ -58,8 +58,7 @@ class Child {
       const auto program =
           argv.front().find('/') == std::string::npos ? bp::search_path(argv.front()).string() : argv.front();
       if (program.empty()) {
-        return fail("no_docker_command", fmt::format("there is no program '{}' on this machine's PATH", argv.front()),
-                    "Install the docker command, name another with --docker-command, or use --via engine");
+        return fail(ErrorCode::no_docker_command, fmt::format("Program not found on PATH: {}", argv.front()));
       }
       const std::lock_guard lock(g_start_mutex);
       bp::pipe in = private_pipe();
@@ -73,8 +72,7 @@ class Child {
       result.m_err = own_end(err.native_source());
       return result;
     } catch (const std::exception& error) {
-      return fail("no_docker_command", fmt::format("cannot start '{}': {}", argv.front(), error.what()),
-                  "Name another program with --docker-command, or use --via engine");
+      return fail(ErrorCode::no_docker_command, fmt::format("Cannot start {}: {}", argv.front(), error.what()));
     }
   }
 
@@ -141,7 +139,7 @@ class CommandStream : public sandbox::ByteStream {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       return 0;
     }
-    return fail("stream_ended", "the stream ended");
+    return fail(ErrorCode::stream_ended, "The stream ended");
   }
 
   Result<std::size_t> write(std::string_view bytes) override {
@@ -152,7 +150,7 @@ class CommandStream : public sandbox::ByteStream {
     if (errno == EAGAIN || errno == EINTR) {
       return 0;
     }
-    return fail("stream_ended", std::strerror(errno));
+    return fail(ErrorCode::stream_ended, std::strerror(errno));
   }
 
  private:
@@ -176,8 +174,8 @@ Result<CommandResult> run_command(const std::vector<std::string>& argv, const st
     std::array<pollfd, 3> polled = {pollfd{child->in().get(), POLLOUT, 0}, pollfd{child->out().get(), POLLIN, 0},
                                     pollfd{child->err().get(), POLLIN, 0}};
     if (deadline.passed()) {
-      return fail("engine_hung", fmt::format("`{} {}` did not end in time", argv[0], argv.size() > 1 ? argv[1] : ""),
-                  "See whether `docker ps` answers; restart the engine if it does not");
+      return fail(ErrorCode::engine_hung,
+                  fmt::format("`{} {}` exceeded its time limit", argv[0], argv.size() > 1 ? argv[1] : ""));
     }
     ::poll(polled.data(), polled.size(), static_cast<int>(deadline.remaining().count()));
     if (polled[0].revents != 0) {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::docker {
 

@@ -42,7 +42,7 @@ Result<Found> understand(const json& container) {
     found.is_dead = state.value("Dead", false);
     return found;
   } catch (const json::exception&) {
-    return fail("engine_error", "the engine's description of the container cannot be understood");
+    return fail(ErrorCode::engine_error, "The engine's description of the container is malformed");
   }
 }
 
@@ -119,11 +119,11 @@ DockerChannel::DockerChannel(Engine& engine, ContainerPolicy policy, Log& log)
 
 Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
   auto container = m_engine.inspect(m_policy.name, deadline);
-  if (container || container.error().code != "no_such_container") {
+  if (container || container.error().code != ErrorCode::no_such_container) {
     return container;
   }
   const auto absent = [&](const std::string& next_step) {
-    return fail("no_such_container", fmt::format("there is no container '{}'", m_policy.name), next_step);
+    return fail(ErrorCode::no_such_container, fmt::format("Container not found: {}", m_policy.name), next_step);
   };
   if (!m_policy.may_create) {
     return absent("Create it, for example with ./run.sh or `docker compose up -d`, or name another one with -c");
@@ -143,7 +143,7 @@ Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
   spec.image = m_policy.image;
   spec.workdir = m_policy.workdir;
   spec.workspace = m_policy.workspace;
-  m_log.info("creating the container", {{"container", spec.name}, {"image", spec.image}});
+  m_log.info("Cannot create the container", {{"container", spec.name}, {"image", spec.image}});
   const auto created = m_engine.create(spec, deadline);
   // The engine may refuse because another server has created the container in the meantime. The error code may vary.
   container = m_engine.inspect(m_policy.name, deadline);
@@ -155,7 +155,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
   for (;; std::this_thread::sleep_for(std::min(k_removal_poll, removal.remaining()))) {
     auto container = inspect_or_create(deadline);
     const auto found = container ? understand(*container) : fail(container.error());
-    if (!found && found.error().code == "name_in_use" && !removal.passed()) {
+    if (!found && found.error().code == ErrorCode::name_in_use && !removal.passed()) {
       continue;  // the name was in use, but free again at the lookup
     }
     if (!found) {
@@ -165,7 +165,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
       continue;
     }
     if (found->is_being_removed || found->is_dead) {
-      return fail("container_stopped", fmt::format("container '{}' is marked for removal", m_policy.name),
+      return fail(ErrorCode::container_stopped, fmt::format("Container is marked for removal: {}", m_policy.name),
                   "docker rm --force " + m_policy.name + ", then call again");
     }
     if (found->condition == Condition::stopped) {
@@ -185,15 +185,15 @@ bool DockerChannel::is_no_longer_stopped(const std::string& id, Deadline deadlin
   const auto container = m_engine.inspect(id, deadline);
   const auto found = container ? understand(*container) : fail(container.error());
   return found ? found->condition != Condition::stopped || found->is_being_removed || found->is_dead
-               : found.error().code == "no_such_container";
+               : found.error().code == ErrorCode::no_such_container;
 }
 
 Result<void> DockerChannel::start(const std::string& id, Deadline deadline) {
   if (!m_policy.may_start) {
-    return fail("container_stopped", fmt::format("container '{}' is not running", m_policy.name),
+    return fail(ErrorCode::container_stopped, fmt::format("Container is not running: {}", m_policy.name),
                 "docker start " + m_policy.name);
   }
-  m_log.info("starting the container", {{"container", m_policy.name}});
+  m_log.info("Cannot start the container", {{"container", m_policy.name}});
   return m_engine.start(id, deadline);
 }
 
@@ -203,11 +203,11 @@ Result<ContainerRun> DockerChannel::run_of(const json& container) const {
     return fail(found.error());
   }
   if (found->condition == Condition::stopped) {
-    return fail("container_stopped", fmt::format("container '{}' stopped right after it was started", m_policy.name),
+    return fail(ErrorCode::container_stopped, fmt::format("Container stopped right after its start: {}", m_policy.name),
                 "Look at `docker logs " + m_policy.name + "`; its command should be `sleep infinity`");
   }
   if (found->condition == Condition::paused) {
-    return fail("container_paused", fmt::format("container '{}' is paused", m_policy.name),
+    return fail(ErrorCode::container_paused, fmt::format("Container is paused: {}", m_policy.name),
                 "docker unpause " + m_policy.name);
   }
   found->run.writable_mounts = writable_mounts_of(container);
@@ -225,7 +225,8 @@ Result<ContainerRun> DockerChannel::run_of(const json& container) const {
 Result<Condition> DockerChannel::condition(const ContainerRun& run, Deadline deadline) {
   const auto container = m_engine.inspect(m_policy.name, deadline);
   if (!container) {
-    return container.error().code == "no_such_container" ? Result<Condition>(Condition::gone) : fail(container.error());
+    return container.error().code == ErrorCode::no_such_container ? Result<Condition>(Condition::gone)
+                                                                  : fail(container.error());
   }
   const auto found = understand(*container);
   if (!found) {

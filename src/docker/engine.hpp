@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::docker {
 

@@ -52,10 +52,10 @@ class Examination {
     while (!m_verdict) {
       const std::size_t before = m_members.size();
       if (auto read = read_archive(engine, deadline); !read) {
-        return read.error().code == "no_such_file" ? Result<Trust>(verdict_if_absent()) : fail(read.error());
+        return read.error().code == ErrorCode::no_such_file ? Result<Trust>(verdict_if_absent()) : fail(read.error());
       }
       if (!m_verdict && m_members.size() == before) {
-        return fail("engine_error", fmt::format("the engine sent no archive of {}", next_step().string()));
+        return fail(ErrorCode::engine_error, fmt::format("The engine sent no archive of {}", next_step().string()));
       }
     }
     return *m_verdict;

@@ -5,9 +5,9 @@
 
 #include "docker/engine.hpp"
 #include "docker/tar.hpp"
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::docker {
 

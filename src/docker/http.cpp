@@ -73,20 +73,17 @@ Error connection_error(const Address& address, CURL* handle, CURLcode code) {
   curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &number);
   const std::string where = fmt::format("the engine at {} ({})", address.url, address.source);
   if (code == CURLE_OPERATION_TIMEDOUT) {
-    return {"engine_hung", where + " did not answer in time",
-            "See whether `docker ps` answers; restart the engine if it does not"};
+    return {ErrorCode::engine_hung, "No answer in time from " + where};
   }
   if (number == EACCES || number == EPERM) {
-    return {"no_permission", "no permission to use " + where,
-            "Add yourself to the group that owns the socket (`sudo usermod -aG docker $USER`), then log in again"};
+    return {ErrorCode::no_permission, "Permission denied: " + where};
   }
   if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST) {
-    return {"no_engine",
-            fmt::format("cannot reach {}: {}", where,
-                        number != 0 ? std::strerror(static_cast<int>(number)) : curl_easy_strerror(code)),
-            "Is Docker running? `sudo systemctl start docker`; another engine is chosen with --docker-host"};
+    return {ErrorCode::no_engine,
+            fmt::format("Cannot reach {}: {}", where,
+                        number != 0 ? std::strerror(static_cast<int>(number)) : curl_easy_strerror(code))};
   }
-  return {"engine_error", fmt::format("talking to {} failed: {}", where, curl_easy_strerror(code))};
+  return {ErrorCode::engine_error, fmt::format("Request to {} failed: {}", where, curl_easy_strerror(code))};
 }
 
 /// A hijacked connection. Each chunk of the engine's stream has a header of 8 bytes: 1 or 2 for stdout or stderr, three
@@ -111,7 +108,7 @@ class UpgradedStream : public sandbox::ByteStream {
       return 0;
     }
     if (code != CURLE_OK || count == 0) {
-      return fail("stream_ended", code == CURLE_OK ? "the stream ended" : curl_easy_strerror(code));
+      return fail(ErrorCode::stream_ended, code == CURLE_OK ? "The stream ended" : curl_easy_strerror(code));
     }
     m_raw.append(raw.data(), count);
     return demultiplex(buffer);
@@ -124,7 +121,7 @@ class UpgradedStream : public sandbox::ByteStream {
       return 0;
     }
     if (code != CURLE_OK) {
-      return fail("stream_ended", curl_easy_strerror(code));
+      return fail(ErrorCode::stream_ended, curl_easy_strerror(code));
     }
     return count;
   }
@@ -186,7 +183,7 @@ Result<void> send_all(CURL* handle, curl_socket_t socket, std::string_view bytes
       continue;
     }
     if (code != CURLE_OK) {
-      return fail("engine_error", "cannot send a request to the engine");
+      return fail(ErrorCode::engine_error, "Cannot send a request to the engine");
     }
     bytes.remove_prefix(count);
   }
@@ -202,13 +199,12 @@ Result<std::string> receive_headers(CURL* handle, curl_socket_t socket, Deadline
     const CURLcode code = curl_easy_recv(handle, buffer.data(), buffer.size(), &count);
     if (code == CURLE_AGAIN) {
       if (!await(socket, POLLIN, deadline)) {
-        return fail("engine_hung", "the engine did not start the agent in time",
-                    "See whether `docker ps` answers; restart the engine if it does not");
+        return fail(ErrorCode::engine_hung, "The engine did not start the agent in time");
       }
       continue;
     }
     if (code != CURLE_OK || count == 0 || received.size() > k_max_header_bytes) {
-      return fail("engine_error", "the engine broke off while the agent was being started");
+      return fail(ErrorCode::engine_error, "The engine closed the connection while it started the agent");
     }
     received.append(buffer.data(), count);
   }
@@ -290,8 +286,8 @@ Result<std::unique_ptr<sandbox::ByteStream>> Http::upgrade(const std::string& pa
   const std::size_t end = received->find("\r\n\r\n") + 4;
   if (!received->starts_with("HTTP/1.1 101") && !received->starts_with("HTTP/1.1 200")) {
     const std::string status = received->substr(0, received->find("\r\n"));
-    return fail("exec_failed",
-                fmt::format("the engine refused to start the agent: {} {}", status, received->substr(end)));
+    return fail(ErrorCode::exec_failed,
+                fmt::format("The engine rejected the start of the agent: {} {}", status, received->substr(end)));
   }
   return std::make_unique<UpgradedStream>(std::move(handle), socket, received->substr(end));
 }

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "docker/address.hpp"
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::docker {
 

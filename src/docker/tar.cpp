@@ -40,7 +40,7 @@ std::string header_of(const TarEntry& entry) {
 }
 
 tl::unexpected<Error> malformed() {
-  return fail("engine_error", "the engine sent a malformed tar archive");
+  return fail(ErrorCode::engine_error, "The engine sent a malformed tar archive");
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text, int base) {

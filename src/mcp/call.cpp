@@ -48,7 +48,7 @@ ToolResult already_done(const Tool& tool, const OnceOutcome& outcome) {
                                ? "To get the result, call again with a new key"
                                : "The call was not repeated. Read the file or check the process for its state";
   ToolResult result =
-      error_result({"already_done", fmt::format("Already done under this key: {} {}", tool.name, how), step});
+      error_result({ErrorCode::already_done, fmt::format("Already done under this key: {} {}", tool.name, how), step});
   result.structured["error"]["outcome"] = {{"isError", outcome.is_error()}, {"text", text}};
   return result;
 }
@@ -115,7 +115,7 @@ CallContext Call::context() {
         return m_task->ask(requests, m_interruption->token());
       }
       if (is_stateless(m_peer.revision)) {
-        return ::dockbridge::fail("not_a_task", "clients of this revision are asked by a result");
+        return ::dockbridge::fail(ErrorCode::not_a_task, "Clients of this revision are asked by a result");
       }
       return m_conversation->ask(requests, *m_sink, m_interruption->token());
     };
@@ -217,7 +217,7 @@ void Call::fail(const ProtocolError& error) {
 }
 
 void Call::refuse(Refusal reason) {
-  fail({k_internal_error, reason == Refusal::stopping ? "the server is stopping" : "too many calls are running at once",
+  fail({k_internal_error, reason == Refusal::stopping ? "The server is stopping" : "Too many concurrent calls",
         nullptr});
 }
 
@@ -231,11 +231,11 @@ ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, 
 
 void ToolCall::refuse(Refusal reason) {
   if (reason == Refusal::stopping) {
-    answer(error_result({"server_stopping", "The server is stopping; the call was not made",
+    answer(error_result({ErrorCode::server_stopping, "The server is stopping; the call was not made",
                          "Call again after the server has restarted"}));
     return;
   }
-  answer(error_result({"too_many_calls", "too many calls are running at once, or they have brought too much together",
+  answer(error_result({ErrorCode::too_many_calls, "Too many concurrent calls, or their combined size exceeds the limit",
                        "Wait for some of them; start long commands with background: true, and send large contents one "
                        "after the other"}));
 }
@@ -290,13 +290,13 @@ ToolResult ToolCall::run(const CallContext& context) {
 ToolResult ToolCall::failed(const std::exception& error, const CallContext& context) {
   hub().log.error("a tool failed",
                   {{"tool", m_tool.name}, {"request", context.correlation_id}, {"error", error.what()}});
-  return error_result({"internal_error", "the tool failed in an unexpected way", "See the server's log"});
+  return error_result({ErrorCode::internal_error, "Unexpected failure of the tool"});
 }
 
 ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
   if (key.size() > k_max_key_bytes) {
-    return error_result({"bad_idempotency_key", fmt::format("an idempotency key has at most {} bytes", k_max_key_bytes),
-                         "Use a shorter one"});
+    return error_result(
+        {ErrorCode::bad_idempotency_key, fmt::format("Idempotency key exceeds {} bytes", k_max_key_bytes)});
   }
   context.once = once_mark(context.owner, key, m_tool.name + dump(m_arguments));
   while (m_interruption->reason() == StopReason::none) {
@@ -322,14 +322,14 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
       case Once::Entered::State::forgotten:
         return already_done(m_tool, entered.outcome);
       case Once::Entered::State::conflict:
-        return error_result({"idempotency_conflict", "this idempotency key was used for another call",
+        return error_result({ErrorCode::idempotency_conflict, "Idempotency key was used for a different call",
                              "Use a new key for each call that is not a repetition"});
       case Once::Entered::State::full:
-        return error_result({"too_many_keys", "Too many idempotency keys within an hour",
+        return error_result({ErrorCode::too_many_keys, "Too many idempotency keys within an hour",
                              "Retry later, or call without a key. The call was not made"});
     }
   }
-  return error_result({"cancelled", "the call was cancelled", ""});
+  return error_result({ErrorCode::cancelled, "The call was cancelled", ""});
 }
 
 void ToolCall::answer(ToolResult result) {
@@ -355,7 +355,7 @@ void PlainCall::make() {
     }
   } catch (const std::exception& error) {
     hub().log.error("a request failed", {{"method", printable_line(m_request.method, 100)}, {"error", error.what()}});
-    fail({k_internal_error, "the request failed in an unexpected way", nullptr});
+    fail({k_internal_error, "Unexpected failure of the request", nullptr});
   }
 }
 

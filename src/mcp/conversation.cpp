@@ -111,8 +111,7 @@ void Conversation::refuse(const Malformed& malformed) {
 Conversation::Calls Conversation::receive_batch(json batch, const std::shared_ptr<ReplySink>& sink) {
   if (batch.empty() || batch.size() > k_max_batch) {
     sink->answer(
-        error_message(nullptr, k_invalid_request, fmt::format("a batch has to hold 1 to {} messages", k_max_batch)),
-        {});
+        error_message(nullptr, k_invalid_request, fmt::format("A batch must have 1 to {} messages", k_max_batch)), {});
     return {};
   }
   std::vector<Message> messages;
@@ -175,18 +174,18 @@ std::shared_ptr<Call> Conversation::handle_request(Request request, Reply reply)
 
 std::optional<Peer> Conversation::stateless_peer(const Request& request, const json& version, Reply& reply) {
   if (!version.is_string()) {
-    reply.error(k_invalid_params, fmt::format("_meta['{}'] has to be a string", k_meta_version));
+    reply.error(k_invalid_params, fmt::format("_meta['{}'] must be a string", k_meta_version));
     return std::nullopt;
   }
   if (version != name_of(Revision::v2026_07_28)) {
-    reply.error(k_unsupported_version, "unsupported protocol version",
+    reply.error(k_unsupported_version, "Unsupported protocol version",
                 {{"supported", {name_of(Revision::v2026_07_28)}}, {"requested", version}});
     return std::nullopt;
   }
   const json& meta = request.params.at("_meta");
   const auto capabilities = meta.find(k_meta_capabilities);
   if (capabilities == meta.end() || !usable_capabilities(*capabilities)) {
-    reply.error(k_invalid_params, fmt::format("_meta['{}'] is required and has to be an object of at most {} KiB",
+    reply.error(k_invalid_params, fmt::format("_meta['{}'] is required: an object of at most {} KiB",
                                               k_meta_capabilities, k_max_capabilities_bytes / 1024));
     return std::nullopt;
   }
@@ -202,7 +201,7 @@ std::shared_ptr<Call> Conversation::handle(Request& request, const Peer& peer, R
   const bool known =
       found != methods().end() && (is_stateless(peer.revision) ? found->second.stateless : found->second.handshake);
   if (!known) {
-    reply.error(k_method_not_found, "unknown method: " + printable_line(request.method, 100));
+    reply.error(k_method_not_found, "Method not found: " + printable_line(request.method, 100));
     return nullptr;
   }
   return (this->*found->second.handle)(request, peer, std::move(reply));
@@ -266,11 +265,12 @@ Result<json> Conversation::ask(const json& requests, ReplySink& sink, const std:
       answers[name] = answer->at("result");
     } else if (answer) {
       const json complaint = answer->value("error", json::object());
-      error = {"client_refused", complaint.is_object() ? complaint.value("message", "no reason given") : "", ""};
+      error = {ErrorCode::client_refused,
+               "The client refused: " + (complaint.is_object() ? complaint.value("message", "no reason given") : "")};
     }
   }
   if (!answered) {
-    return fail("client_silent", "the client did not answer what it was asked");
+    return fail(ErrorCode::client_silent, "The client did not answer");
   }
   return error ? Result<json>(fail(*error)) : Result<json>(std::move(answers));
 }

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "error/error.hpp"
 #include "mcp/tasks.hpp"
 #include "mcp/tool.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::mcp {
 

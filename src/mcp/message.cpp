@@ -29,7 +29,7 @@ std::variant<json, Malformed> parse_json(std::string_view text, const std::funct
     case ParsedJson::Problem::none:
       break;
     case ParsedJson::Problem::not_json:
-      return Malformed{nullptr, k_parse_error, "the message is not valid JSON"};
+      return Malformed{nullptr, k_parse_error, "Message is not valid JSON"};
     case ParsedJson::Problem::too_deep:
       return Malformed{nullptr, k_invalid_request, fmt::format("JSON is nested deeper than {} levels", k_max_depth)};
     case ParsedJson::Problem::too_large:
@@ -44,7 +44,7 @@ std::variant<json, Malformed> parse_json(std::string_view text, const std::funct
 
 Message to_message(json value) {
   if (!value.is_object()) {
-    return Malformed{nullptr, k_invalid_request, "a message has to be a JSON object"};
+    return Malformed{nullptr, k_invalid_request, "Message is not a JSON object"};
   }
   const auto id = value.find("id");
   const bool has_id = id != value.end();
@@ -71,7 +71,7 @@ Message to_message(json value) {
       return Ignorable{};  // a notification is never answered, not even a bad one
     }
     if (!given->is_object()) {
-      return Malformed{known_id, k_invalid_params, "'params' has to be an object"};
+      return Malformed{known_id, k_invalid_params, "'params' must be an object"};
     }
     params = std::move(*given);
   }

@@ -11,7 +11,8 @@ namespace dockbridge::mcp {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-enum ErrorCode : int {
+/// Error codes of JSON-RPC and MCP.
+enum RpcErrorCode : int {
   k_parse_error = -32700,
   k_invalid_request = -32600,
   k_method_not_found = -32601,

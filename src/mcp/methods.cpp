@@ -27,6 +27,16 @@ void answer_list(Reply& reply, Result<json> result) {
   }
 }
 
+std::vector<std::string_view> names_of_tools(const Server& server, const Caller& caller) {
+  std::vector<std::string_view> names;
+  for (const Tool& tool : server.tools()) {
+    if (caller.may_use(tool.name)) {
+      names.emplace_back(tool.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 const std::map<std::string_view, Conversation::Method>& Conversation::methods() {
@@ -60,7 +70,7 @@ const std::map<std::string_view, Conversation::Method>& Conversation::methods() 
 std::shared_ptr<Call> Conversation::initialize(Request& request, const Peer& /*peer*/, Reply reply) {
   const auto version = request.params.find("protocolVersion");
   if (version == request.params.end() || !version->is_string()) {
-    reply.error(k_invalid_params, "initialize needs a 'protocolVersion' that is a string");
+    reply.error(k_invalid_params, "initialize needs 'protocolVersion', a string");
     return nullptr;
   }
   const Revision revision = negotiate(*version);
@@ -99,7 +109,7 @@ std::shared_ptr<Call> Conversation::set_log_level(Request& request, const Peer& 
   const auto severity = log_severity(text_param(request.params, "level").value_or(""));
   if (!severity) {
     reply.error(k_invalid_params,
-                "'level' has to be one of debug, info, notice, warning, error, critical, alert, "
+                "'level' must be one of debug, info, notice, warning, error, critical, alert, "
                 "emergency");
     return nullptr;
   }
@@ -127,26 +137,27 @@ std::shared_ptr<Call> Conversation::list_tools(Request& request, const Peer& pee
 std::shared_ptr<Call> Conversation::call_tool(Request& request, const Peer& peer, Reply reply) {
   const auto name = text_param(request.params, "name");
   if (!name) {
-    reply.error(k_invalid_params, "tools/call needs a 'name' that is a string");
+    reply.error(k_invalid_params, "tools/call needs 'name', a string");
     return nullptr;
   }
   const Tool* tool = m_caller.may_use(*name) ? m_server.find_tool(*name) : nullptr;
   if (tool == nullptr) {
-    reply.error(k_invalid_params, "unknown tool: " + printable_line(*name, 100));
+    reply.error(k_invalid_params, fmt::format("Tool not found: {}. Available: {}", printable_line(*name, 100),
+                                              fmt::join(names_of_tools(m_server, m_caller), ", ")));
     return nullptr;
   }
   const auto given = request.params.find("arguments");
   json arguments = given == request.params.end() || given->is_null() ? json::object() : std::move(*given);
   if (!arguments.is_object()) {
-    reply.error(k_invalid_params, "'arguments' has to be an object");
+    reply.error(k_invalid_params, "'arguments' must be an object");
     return nullptr;
   }
   if (is_running(request.id)) {
-    reply.error(k_invalid_request, "a request with this id is still running");
+    reply.error(k_invalid_request, "A request with this id is still running. Use a new id");
     return nullptr;
   }
   if (tool->task_support == TaskSupport::required && is_stateless(peer.revision) && !peer.follows_tasks()) {
-    reply.error(k_missing_capability, "this tool needs a client that can follow tasks",
+    reply.error(k_missing_capability, "This tool needs a client with the tasks capability",
                 {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
     return nullptr;
   }
@@ -174,7 +185,7 @@ std::shared_ptr<Call> Conversation::get_prompt(Request& request, const Peer& pee
   const std::string name = text_param(request.params, "name").value_or("");
   const Prompt* prompt = m_server.find_prompt(name);
   if (prompt == nullptr) {
-    reply.error(k_invalid_params, "unknown prompt: " + printable_line(name, 100));
+    reply.error(k_invalid_params, "Prompt not found: " + printable_line(name, 100));
     return nullptr;
   }
   const auto given = request.params.find("arguments");
@@ -182,12 +193,12 @@ std::shared_ptr<Call> Conversation::get_prompt(Request& request, const Peer& pee
   const bool all_text = arguments.is_object() && std::all_of(arguments.begin(), arguments.end(),
                                                              [](const json& value) { return value.is_string(); });
   if (!all_text) {
-    reply.error(k_invalid_params, "'arguments' has to be an object of strings");
+    reply.error(k_invalid_params, "'arguments' must be an object of strings");
     return nullptr;
   }
   for (const PromptArgument& argument : prompt->arguments) {
     if (argument.required && !arguments.contains(argument.name)) {
-      reply.error(k_invalid_params, fmt::format("the prompt needs the argument '{}'", argument.name));
+      reply.error(k_invalid_params, fmt::format("Missing prompt argument: {}", argument.name));
       return nullptr;
     }
   }
@@ -200,7 +211,7 @@ std::shared_ptr<Call> Conversation::get_prompt(Request& request, const Peer& pee
 
 std::shared_ptr<Call> Conversation::list_resources(Request& request, const Peer& peer, Reply reply) {
   if (m_server.resources() == nullptr) {
-    reply.error(k_method_not_found, "this server has no resources");
+    reply.error(k_method_not_found, "This server has no resources");
     return nullptr;
   }
   answer_list(reply, m_server.resources_list_result(peer.revision, cursor_of(request), visible_uris()));
@@ -209,7 +220,7 @@ std::shared_ptr<Call> Conversation::list_resources(Request& request, const Peer&
 
 std::shared_ptr<Call> Conversation::list_templates(Request& request, const Peer& peer, Reply reply) {
   if (m_server.resources() == nullptr) {
-    reply.error(k_method_not_found, "this server has no resources");
+    reply.error(k_method_not_found, "This server has no resources");
     return nullptr;
   }
   answer_list(reply, m_server.templates_list_result(peer.revision, cursor_of(request), visible_uris()));
@@ -220,7 +231,7 @@ std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& 
   const auto uri = text_param(request.params, "uri");
   if (m_server.resources() == nullptr || !uri) {
     reply.error(uri ? k_method_not_found : k_invalid_params,
-                uri ? "this server has no resources" : "resources/read needs a 'uri' that is a string");
+                uri ? "This server has no resources" : "resources/read needs 'uri', a string");
     return nullptr;
   }
   if (const Skill* skill = is_stateless(peer.revision) ? visible_skill(*uri) : nullptr) {
@@ -231,11 +242,11 @@ std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& 
       shared_from_this(), std::move(request), peer, std::move(reply),
       [this, uri = *uri, revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto contents = may_read(uri) ? m_server.resources()->read(uri, context)
-                                      : fail("resource_not_found", "there is no such resource for this token");
+                                      : fail(ErrorCode::resource_not_found, "Resource not found for this token");
         if (contents) {
           return m_server.read_result(std::move(*contents), revision);
         }
-        const bool unknown = contents.error().code == "resource_not_found";
+        const bool unknown = contents.error().code == ErrorCode::resource_not_found;
         const int not_found = is_stateless(revision) ? k_invalid_params : k_handshake_resource_not_found;
         return tl::unexpected<ProtocolError>(
             {unknown ? not_found : static_cast<int>(k_internal_error), contents.error().sentence(), {{"uri", uri}}});

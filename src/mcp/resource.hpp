@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "error/error.hpp"
 #include "mcp/prompt.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::mcp {
 

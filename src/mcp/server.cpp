@@ -103,9 +103,10 @@ Revision negotiate(const json& requested) {
 
 ToolResult error_result(const Error& error) {
   ToolResult result;
-  result.text = "Error: " + error.message + (error.next_step.empty() ? "" : "\n" + error.next_step);
-  result.structured = {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}};
-  result.facts = {{"error", error.code}};
+  result.text = fmt::format("Error: {}\n{}", error.message, error.step());
+  result.structured = {
+      {"error", {{"code", name_of(error.code)}, {"message", error.message}, {"nextStep", error.step()}}}};
+  result.facts = {{"error", name_of(error.code)}};
   result.is_error = true;
   result.outcome_unknown = error.outcome_unknown;
   return result;
@@ -199,7 +200,7 @@ Result<json> Server::list(const char* key, json entries, const json& cursor, Rev
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), from);
     if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || from == 0 ||
         from >= entries.size()) {
-      return fail("bad_cursor", "'cursor' is not one that this server has given out");
+      return fail(ErrorCode::bad_cursor, "Unknown cursor");
     }
   }
   json result = json::object();
@@ -282,15 +283,14 @@ Result<json> Server::skills_list_result(const json& cursor, const Visible& visib
 }
 
 json Server::skill_result(const Skill& skill, bool filtered) const {
-  return finished({{"skill", skill_entry(skill)},
-                   {"ttlMs", k_list_ttl_ms},
-                   {"cacheScope", filtered ? "private" : "public"}},
-                  Revision::v2026_07_28);
+  return finished(
+      {{"skill", skill_entry(skill)}, {"ttlMs", k_list_ttl_ms}, {"cacheScope", filtered ? "private" : "public"}},
+      Revision::v2026_07_28);
 }
 
 const Skill* Server::find_skill(const std::string& uri) const {
-  const auto found = std::find_if(m_offer.skills.begin(), m_offer.skills.end(),
-                                  [&](const Skill& skill) { return skill.uri == uri; });
+  const auto found =
+      std::find_if(m_offer.skills.begin(), m_offer.skills.end(), [&](const Skill& skill) { return skill.uri == uri; });
   return found == m_offer.skills.end() ? nullptr : &*found;
 }
 

@@ -75,6 +75,7 @@ class Server {
   /// Any other result, with what every result of the stateless revision carries.
   [[nodiscard]] json finished(json result, Revision revision, const char* type = "complete") const;
 
+  [[nodiscard]] const std::vector<Tool>& tools() const { return m_offer.tools; }
   /// None if there is no such thing.
   [[nodiscard]] const Tool* find_tool(const std::string& name) const;
   [[nodiscard]] const Prompt* find_prompt(const std::string& name) const;

@@ -70,8 +70,7 @@ std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*pe
   const auto uri = text_param(request.params, "uri");
   auto watch = uri && may_read(*uri) ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
   if (!watch) {
-    reply.error(k_invalid_params,
-                "no resource with this 'uri' can be watched, or the limit of subscriptions is reached");
+    reply.error(k_invalid_params, "Cannot subscribe: resource not found, or too many subscriptions");
     return nullptr;
   }
   bool room = true;
@@ -85,7 +84,8 @@ std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*pe
   if (room) {
     reply.result(json::object());
   } else {
-    reply.error(k_invalid_request, fmt::format("a client can subscribe to {} resources", k_max_watched));
+    reply.error(k_invalid_request,
+                fmt::format("Too many subscriptions: the limit is {} resources for each client", k_max_watched));
   }
   return nullptr;
 }
@@ -106,7 +106,7 @@ std::shared_ptr<Call> Conversation::unsubscribe(Request& request, const Peer& /*
 std::shared_ptr<Call> Conversation::listen(Request& request, const Peer& peer, Reply reply) {
   const auto asked = request.params.find("notifications");
   if (asked == request.params.end() || !asked->is_object()) {
-    reply.error(k_invalid_params, "subscriptions/listen needs 'notifications' that is an object");
+    reply.error(k_invalid_params, "subscriptions/listen needs 'notifications', an object");
     return nullptr;
   }
   const json& id = request.id;
@@ -117,7 +117,7 @@ std::shared_ptr<Call> Conversation::listen(Request& request, const Peer& peer, R
   }
   if (refused) {
     reply.error(k_invalid_request,
-                fmt::format("a client has at most {} subscriptions, each under an id of its own", k_max_listening));
+                fmt::format("Too many subscriptions (limit {}), or the request id is in use", k_max_listening));
     return nullptr;
   }
   Filter filter{id, m_caller.owner, false, false, false, {}, {}};

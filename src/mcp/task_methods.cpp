@@ -37,10 +37,10 @@ bool Conversation::may_follow_tasks(const Peer& peer, Reply& reply) {
     return true;
   }
   if (is_stateless(peer.revision)) {
-    reply.error(k_missing_capability, "this method needs a client that can follow tasks",
+    reply.error(k_missing_capability, "This method needs a client with the tasks capability",
                 {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
   } else {
-    reply.error(k_method_not_found, "this revision has no tasks");
+    reply.error(k_method_not_found, "This protocol revision has no tasks");
   }
   return false;
 }
@@ -163,7 +163,7 @@ std::shared_ptr<Call> Conversation::await_task(Request& request, const Peer& pee
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
-  static const ProtocolError k_still_runs{k_internal_error, "the task still runs; ask again", nullptr};
+  static const ProtocolError k_still_runs{k_internal_error, "The task is still running; request again", nullptr};
   const auto task = known_task(request);
   if (!task) {
     return find_lost_task(

@@ -46,7 +46,7 @@ std::string new_task_handle() {
 }
 
 ProtocolError cancelled_task_error() {
-  return {k_invalid_request, "the task was cancelled", nullptr};
+  return {k_invalid_request, "The task was cancelled", nullptr};
 }
 
 json TaskState::to_json() const {
@@ -148,7 +148,7 @@ void Task::cancel() {
 Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
   std::unique_lock lock(m_mutex);
   if (m_state.ended()) {
-    return ::dockbridge::fail("interrupted", "the client did not answer before the task ended");
+    return ::dockbridge::fail(ErrorCode::interrupted, "The client did not answer before the task ended");
   }
   m_state.asked = requests;
   m_answers = json::object();
@@ -157,7 +157,7 @@ Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
   lock.lock();
   m_changed.wait(lock, stop, [&] { return m_state.status != Status::input_required; });
   if (m_state.status != Status::working) {
-    return ::dockbridge::fail("interrupted", "the client did not answer before the task ended");
+    return ::dockbridge::fail(ErrorCode::interrupted, "The client did not answer before the task ended");
   }
   return std::move(m_answers);
 }

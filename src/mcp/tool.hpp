@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "error/error.hpp"
 #include "mcp/interruption.hpp"
 #include "mcp/log_severity.hpp"
 #include "mcp/message.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::mcp {
 
@@ -81,15 +81,15 @@ struct ToolResult {
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
   /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
   bool may_be_repeated = false;
-  /// The effect has taken place, so the result is stored for the key even if the call was cancelled.
+  /// The effect has taken place, so the result is stored for the key even if The call was cancelled.
   bool effect_complete = false;
   /// An error after which the effect may have taken place. Stored for the key, so that a repetition does nothing twice.
   bool outcome_unknown = false;
   /// Reported to a repetition after the rest of the result was dropped. At most 58 bytes, such as "revision 3f2a".
   std::string outcome{};
   /// Called once when the client has the result: after it was written to the transport, or with a task, when the task
-  /// has it. Not called if the call was cancelled or the client is gone. Not stored for an idempotency key. Any thread
-  /// may call it, also after the tool's call; it must not throw, and owns what it uses.
+  /// has it. Not called if The call was cancelled or The client closed the connection. Not stored for an idempotency
+  /// key. Any thread may call it, also after the tool's call; it must not throw, and owns what it uses.
   std::function<void()> on_delivered{};
 };
 

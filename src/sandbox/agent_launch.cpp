@@ -18,11 +18,11 @@ constexpr milliseconds k_pause_after_failed_place{100};
 
 /// Only a program that did not start is looked for elsewhere. The error of an agent that started is final.
 bool may_be_missing(const Error& error) {
-  return error.code == "agent_failed" || error.code == "exec_failed";
+  return error.code == ErrorCode::agent_failed || error.code == ErrorCode::exec_failed;
 }
 
 tl::unexpected<Error> not_placed(std::string reason) {
-  return fail("agent_not_placed", std::move(reason));
+  return fail(ErrorCode::agent_not_placed, std::move(reason));
 }
 
 }  // namespace
@@ -77,13 +77,13 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch(const ContainerRun& ru
   std::string failures;
   for (const Place& place : places()) {
     auto connection = launch_at(place, run, deadline);
-    if (connection || connection.error().code != "agent_not_placed") {
+    if (connection || connection.error().code != ErrorCode::agent_not_placed) {
       return connection;
     }
     failures += fmt::format("{}{}: {}", failures.empty() ? "" : "; ", place.path(), connection.error().message);
   }
-  return fail("agent_not_placed",
-              fmt::format("the agent could not be started in container '{}': {}", m_channel.container_name(), failures),
+  return fail(ErrorCode::agent_not_placed,
+              fmt::format("Cannot start the agent in container {}: {}", m_channel.container_name(), failures),
               "A container with a read-only root file system needs a volume that belongs to root and allows execution: "
               "create it with --volume /var/lib/dockbridge");
 }
@@ -96,7 +96,7 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place,
   for (int attempt = 0; attempt < k_max_attempts; ++attempt) {
     const auto trust = m_channel.examine(run, path, agent_image(), deadline);
     if (!trust) {
-      return trust.error().code == "engine_error" ? not_placed(trust.error().message) : fail(trust.error());
+      return trust.error().code == ErrorCode::engine_error ? not_placed(trust.error().message) : fail(trust.error());
     }
     // Without owners, only an agent that this server has placed is started, and only in a folder that is created with
     // it, which then belongs to root. A user who owns "/" controls the whole container anyway.
@@ -108,7 +108,7 @@ Result<std::unique_ptr<Connection>> AgentLauncher::launch_at(const Place& place,
       reason = trust->reason;
       if (auto placed = m_channel.place(run, place.base, place.files(), deadline); !placed) {
         reason = placed.error().message;
-        if (placed.error().code != "engine_error") {
+        if (placed.error().code != ErrorCode::engine_error) {
           return not_placed(reason);
         }
         std::this_thread::sleep_for(k_pause_after_failed_place);

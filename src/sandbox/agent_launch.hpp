@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/connection.hpp"
 #include "sandbox/trusted_runs.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "wire/retention.hpp"
 
 namespace dockbridge::sandbox {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "error/error.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -16,7 +16,7 @@ namespace dockbridge::sandbox {
 inline constexpr milliseconds k_answer_patience{15'000};
 
 inline Error violation() {
-  return {"protocol_violation", "the agent's answer is not well formed"};
+  return {ErrorCode::protocol_violation, "The agent's reply is malformed"};
 }
 
 inline std::optional<Offsets> offsets_from(const nlohmann::json& value) {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::sandbox {
 

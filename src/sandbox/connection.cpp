@@ -10,6 +10,7 @@
 
 #include "sandbox/direct_line.hpp"
 #include "util/text.hpp"
+#include "wire/error_message.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -24,43 +25,26 @@ constexpr int k_reads_per_turn = 16;
 constexpr milliseconds k_slice{500};
 /// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
 constexpr milliseconds k_silence_limit{2000};
-/// An error may show lines of a file, and what was changed in it.
-constexpr std::size_t k_most_message_bytes = 24 * 1024;
-constexpr std::size_t k_longest_code = 40;
 /// The largest backlog of requests towards an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
 Error lost(const std::string& why) {
-  return {"connection_lost", "the connection to the agent in the container was lost: " + why,
-          "Processes in the container keep running; the next call reconnects"};
-}
-
-/// A word as docs/errors.md has them; it becomes a label of metrics.
-std::string code_in(const json& value) {
-  std::string code = value.get<std::string>();
-  const bool is_word = !code.empty() && code.size() <= k_longest_code &&
-                       std::all_of(code.begin(), code.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-  return is_word ? code : throw std::runtime_error("the code of an error is no word");
-}
-
-/// An error as the agent tells it; throws if it is not well formed.
-Error error_in(const json& value) {
-  return {code_in(value.at("code")), printable_text(value.at("message").get<std::string>(), k_most_message_bytes),
-          printable_line(value.at("nextStep").get<std::string>(), 2000)};
+  return {ErrorCode::connection_lost, "Connection to the agent lost: " + why,
+          "Call again: that reconnects. Processes keep running"};
 }
 
 Result<Hello> parse_hello(const json& head) {
   try {
     if (const auto fatal = head.find("fatal"); fatal != head.end()) {
-      return fail(error_in(*fatal));
+      return fail(wire::error_from_json(*fatal));
     }
     const json& hello = head.at("hello");
     if (!hello.at("uid").is_number_unsigned() || hello.at("uid").get<std::uint64_t>() > UINT32_MAX ||
         !hello.at("protocol").is_number_integer()) {
-      return fail("protocol_violation", "the agent's greeting is not well formed");
+      return fail(ErrorCode::protocol_violation, "The agent's greeting is malformed");
     }
     if (hello.at("protocol") != wire::k_protocol_version) {
-      return fail("agent_version", "the agent in the container speaks another protocol version");
+      return fail(ErrorCode::agent_version, "The agent uses another protocol version");
     }
     const auto text = [&](const char* key) { return printable_line(hello.at(key).get<std::string>(), 500); };
     return Hello{.version = text("version"),
@@ -70,7 +54,7 @@ Result<Hello> parse_hello(const json& head) {
                  .home = text("home"),
                  .uid = hello.at("uid").get<std::uint64_t>()};
   } catch (const std::exception&) {
-    return fail("protocol_violation", "the agent's greeting is not well formed");
+    return fail(ErrorCode::protocol_violation, "The agent's greeting is malformed");
   }
 }
 
@@ -80,9 +64,9 @@ Result<wire::Frame> answer_of(wire::Frame frame) {
     return frame;
   }
   try {
-    return fail(error_in(*error));
+    return fail(wire::error_from_json(*error));
   } catch (const std::exception&) {
-    return fail_unknown({"protocol_violation", "the agent sent a malformed error"});
+    return fail_unknown({ErrorCode::protocol_violation, "The agent sent a malformed error"});
   }
 }
 
@@ -98,7 +82,7 @@ Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream>
     return fail(greeted.error());
   }
   if (!connection->m_wake) {
-    return fail("agent_failed", "this server has no file descriptors left");
+    return fail(ErrorCode::agent_failed, "dockbridge has no file descriptors left");
   }
   if (shared) {
     if (auto gone = connection->go_direct(*shared, deadline); !gone) {
@@ -126,7 +110,7 @@ Result<void> Connection::await_hello(Deadline deadline) {
   std::array<char, 4096> buffer{};
   const auto failed = [&](const std::string& why) {
     const std::string said = printable_line(start + m_stream->complaint(), 500);
-    return fail("agent_failed", "agent failed to start: " + (said.empty() ? why : said));
+    return fail(ErrorCode::agent_failed, "The agent did not start: " + (said.empty() ? why : said));
   };
   bool greeted = false;
   while (true) {
@@ -165,8 +149,8 @@ Result<void> Connection::await_hello(Deadline deadline) {
       return failed("no greeting");
     }
     if (deadline.passed()) {
-      return fail("timed_out", "the agent in the container did not greet in time",
-                  "Is the container paused or overloaded? See `docker stats`");
+      return fail(ErrorCode::timed_out, "The agent did not send its greeting in time",
+                  "Check with `docker stats` whether the container is paused or overloaded");
     }
     ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
   }
@@ -176,7 +160,7 @@ Result<void> Connection::await_hello(Deadline deadline) {
 Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadline) {
   const auto line = DirectLine::offer(shared);
   const auto answer = line ? call(line->invitation(), {}, deadline, {}) : fail(line.error());
-  if (!line || (!answer && answer.error().code == "no_line")) {
+  if (!line || (!answer && answer.error().code == ErrorCode::no_line)) {
     m_hello.detour = printable_line(answer.error().message, 500);
     return {};
   }
@@ -212,19 +196,18 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail(*m_broken);
   }
   if (body.size() > wire::k_max_body_to_agent) {
-    return fail("too_long", "this is too long to be handed to the agent in the container at once",
-                "Write it to a file with file_write, and use that in a command");
+    return fail(ErrorCode::too_long, "The request exceeds the size of one message",
+                "Write the data to a file in parts, and use the file in a command");
   }
   if (m_queue.bytes() + body.size() > k_max_queued) {
-    return fail("agent_busy", "too many requests wait for the agent in the container",
-                "Try again in a moment; send less at once");
+    return fail(ErrorCode::agent_busy, "Too many requests wait for the agent");
   }
   const std::uint64_t id = m_next_id++;
   head["id"] = id;
   std::string frame = wire::encode(head, body);
   if (frame.size() - body.size() > wire::k_max_head_bytes) {
-    return fail("too_long", "an argument is too long for the agent in the container",
-                "Only a command, its environment, and input may be longer than some 60 KB");
+    return fail(ErrorCode::too_long, "An argument exceeds 60 KB",
+                "Only command, env and input may be longer. Write the data to a file and use that");
   }
   m_queue.push(id, std::move(frame));
   Mailbox& mailbox = m_mailboxes[id];
@@ -243,13 +226,13 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
       take_turn(lock, slice.remaining());
     }
   } while (!mailbox.answer && !stop.stop_requested() && !silent() && !deadline.passed());
-  Result<wire::Frame> result = fail_unknown({"timed_out", "the agent in the container did not answer in time"});
+  Result<wire::Frame> result = fail_unknown({ErrorCode::timed_out, "The agent did not answer in time"});
   if (mailbox.answer) {
     result = std::move(*mailbox.answer);
   } else if (stop.stop_requested()) {
-    result = fail_unknown({"cancelled", "the call was cancelled"});
+    result = fail_unknown({ErrorCode::cancelled, "The call was cancelled"});
   } else if (silent()) {
-    result = fail_unknown({"agent_silent", "the agent in the container does not answer"});
+    result = fail_unknown({ErrorCode::agent_silent, "The agent does not answer"});
   }
   const bool given_up = !mailbox.answer;
   m_mailboxes.erase(id);
@@ -308,12 +291,12 @@ void Connection::take_turn(Lock& lock, milliseconds at_most) {
   try {
     exchanged = exchange(at_most, more_to_write);
   } catch (const std::exception& error) {
-    exchanged = fail("io_error", error.what());
+    exchanged = fail(ErrorCode::io_error, error.what());
   }
   lock.lock();
   m_turn_taken = false;
   if (!exchanged && !m_broken) {
-    const bool violation = exchanged.error().code == "protocol_violation";
+    const bool violation = exchanged.error().code == ErrorCode::protocol_violation;
     break_off(violation ? exchanged.error() : lost(exchanged.error().message));
   }
   if (exchanged && exchanged->wrote_part) {
@@ -407,14 +390,14 @@ Result<Connection::Exchanged> Connection::write_some() {
 Result<void> Connection::deliver(wire::Frame frame) {
   const auto id = frame.head.find("id");
   if (id == frame.head.end() || !id->is_number_unsigned()) {
-    return fail("protocol_violation", "the agent sent a frame that answers nothing");
+    return fail(ErrorCode::protocol_violation, "The agent sent a frame without a request id");
   }
   const auto number = id->get<std::uint64_t>();
   Lock lock(m_mutex);
   m_last_heard = Clock::now();
   m_unanswered_ping.reset();
   if (number >= m_next_id || number == 0) {
-    return fail("protocol_violation", "the agent answered a request that was never made");
+    return fail(ErrorCode::protocol_violation, "The agent answered an unknown request");
   }
   // An answer to a call that gave up is dropped; so is a pong.
   if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {

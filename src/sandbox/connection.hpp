@@ -13,10 +13,10 @@
 #include <string>
 #include <thread>
 
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/outgoing_queue.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
 

@@ -55,7 +55,7 @@ class SocketStream : public ByteStream {
 
   Result<std::size_t> read(std::span<char> buffer) override {
     const ssize_t got = ::recv(m_socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    return got == 0 ? fail("stream_ended", "the stream ended") : moved(got);
+    return got == 0 ? fail(ErrorCode::stream_ended, "The stream ended") : moved(got);
   }
   Result<std::size_t> write(std::string_view bytes) override {
     return moved(::send(m_socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
@@ -67,7 +67,7 @@ class SocketStream : public ByteStream {
       return static_cast<std::size_t>(count);
     }
     return errno == EAGAIN || errno == EINTR ? Result<std::size_t>(0)
-                                             : fail("stream_ended", errno_error("the stream broke").message);
+                                             : fail(ErrorCode::stream_ended, errno_error("The stream broke").message);
   }
 
   Fd m_socket;
@@ -77,19 +77,19 @@ class SocketStream : public ByteStream {
 }  // namespace
 
 Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
-  const auto failed = [&] { return fail(errno_error("no socket can be made in " + directory.host_path)); };
+  const auto failed = [&] { return fail(errno_error("Cannot create a socket in " + directory.host_path)); };
   DirectLine line;
   auto walk = PathWalk::to(directory.host_path);
   if (!walk || !walk->is_directory()) {
-    return walk ? fail("io_error", directory.host_path + ": Not a directory") : fail(walk.error());
+    return walk ? fail(ErrorCode::io_error, directory.host_path + ": Not a directory") : fail(walk.error());
   }
   if (const auto link = walk->link_inside(directory.writable_mounts)) {
-    return fail("io_error", "the container can change a symbolic link to the shared directory: " + *link);
+    return fail(ErrorCode::io_error, "The container can change a symbolic link to the shared directory: " + *link);
   }
   line.m_directory = walk->take_fd();
   line.m_listener = new_socket();
   if (!line.m_listener) {
-    return fail(errno_error("no socket that takes no descriptors (it needs Linux 6.16)"));
+    return fail(errno_error("Cannot refuse descriptors on a socket (needs Linux 6.16)"));
   }
   line.m_name = fmt::format(".dockbridge-{}.sock", ::getpid());
   line.m_path_in_container = directory.container_path + "/" + line.m_name;
@@ -107,7 +107,7 @@ Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
     return failed();
   }
   if (!is_own(file)) {
-    return fail("io_error", "somebody has replaced the socket in " + directory.host_path);
+    return fail(ErrorCode::io_error, "The socket was replaced in " + directory.host_path);
   }
   if (::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), k_for_everyone) != 0) {
     return failed();
@@ -132,7 +132,7 @@ Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStrea
   for (int others = 0; others <= k_most_waiting; ++others) {
     Fd visitor(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!visitor && errno != EAGAIN) {
-      return fail(errno_error("the agent cannot be let in"));
+      return fail(errno_error("Cannot accept the agent's connection"));
     }
     if (!visitor) {
       break;
@@ -144,7 +144,7 @@ Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStrea
       return std::make_unique<SocketStream>(std::move(visitor), std::move(by_engine));
     }
   }
-  return fail("protocol_violation", "the agent did not come to the socket as it said");
+  return fail(ErrorCode::protocol_violation, "The agent did not connect to the socket");
 }
 
 }  // namespace dockbridge::sandbox

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "error/error.hpp"
 #include "sandbox/channel.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::sandbox {

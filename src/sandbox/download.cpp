@@ -68,7 +68,7 @@ Result<WholeFile> Files::whole(const std::string& path, const std::string& owner
     return fail(download.error());
   }
   if (download->size() > max_bytes) {
-    return fail("too_large", fmt::format("the file has {}", human_bytes(download->size())),
+    return fail(ErrorCode::too_large, fmt::format("File is too large: {}", human_bytes(download->size())),
                 "Read a part of it with file_read");
   }
   file.bytes.resize(download->size());

@@ -207,7 +207,7 @@ Result<wire::Frame> Files::ask(json head, std::string_view body, milliseconds pa
     head["root"] = m_root;
   }
   auto answer = m_sandbox.ask(head, body, patience, limit);
-  if (!answer && answer.error().code == "connection_lost" && repeat == Repeat::once) {
+  if (!answer && answer.error().code == ErrorCode::connection_lost && repeat == Repeat::once) {
     answer = m_sandbox.ask(std::move(head), body, patience, limit);
   }
   return answer;
@@ -261,7 +261,7 @@ Result<ChangedFile> Files::change(const ChangeRequest& request, json head, std::
   auto changed = answer ? believed(understood(*answer, changed_file_from)) : fail(answer.error());
   if (changed) {
     m_revisions.remember(request.owner, request.path, changed->revision);
-  } else if (changed.error().outcome_unknown || changed.error().code == "worker_gone") {
+  } else if (changed.error().outcome_unknown || changed.error().code == ErrorCode::worker_gone) {
     Error error = changed.error();
     error.outcome_unknown = true;
     return fail(error.with_effect(fmt::format("the change to {} may have been made, or may still be made",
@@ -339,7 +339,7 @@ Result<std::vector<ChangedFile>> Files::edit_all(const EditSet& set, const CallL
                           set.preview ? limit : limit.without_stop());
   const auto read = [&](const wire::Frame& frame) { return changed_files_from(frame, set.files.size()); };
   auto changed = answer ? believed(understood(*answer, read)) : fail(answer.error());
-  if (!changed && !set.preview && (changed.error().outcome_unknown || changed.error().code == "worker_gone")) {
+  if (!changed && !set.preview && (changed.error().outcome_unknown || changed.error().code == ErrorCode::worker_gone)) {
     Error error = changed.error();
     error.outcome_unknown = true;
     return fail(error.with_effect("all files may have been changed, or none", "Read one of the files to check"));

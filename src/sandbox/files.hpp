@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/call_limit.hpp"
 #include "sandbox/seen_revisions.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "wire/file_entry.hpp"
 #include "wire/frame.hpp"
 

@@ -63,7 +63,7 @@ Result<Taken> Sandbox::send_input(const std::string& process, std::string_view b
       head["paste"] = true;
     }
     const auto taken = give(process, std::move(head), chunk, chunk.size(), once, limit);
-    if (!taken && taken.error().code == "keeper_busy" && all.count > 0) {
+    if (!taken && taken.error().code == ErrorCode::keeper_busy && all.count > 0) {
       break;  // the rest was not taken, and the caller is told how much was
     }
     if (!taken) {
@@ -94,7 +94,7 @@ Result<Taken> Sandbox::signal(const std::string& process, int number, const Once
 Result<std::optional<Taken>> Sandbox::taken(const std::string& process, const Once& once, const CallLimit& limit) {
   const json head = {{"op", "taken"}, {"once", to_json(once)}};
   auto answer = call_process(process, head, {}, k_answer_patience, limit);
-  if (!answer && answer.error().code == "process_ended") {
+  if (!answer && answer.error().code == ErrorCode::process_ended) {
     answer = call_process(process, head, {}, k_answer_patience, limit);  // retry: its keeper ended before it replied
   }
   if (!answer) {

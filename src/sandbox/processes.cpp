@@ -104,7 +104,7 @@ Result<Listener> listener_from(const json& fields) {
     }
     return listener;
   } catch (const std::exception&) {
-    return fail("protocol_violation", "the agent's reply has a malformed listener");
+    return fail(ErrorCode::protocol_violation, "The agent's reply has a malformed listener");
   }
 }
 
@@ -112,7 +112,7 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   const auto process = frame.head.find("process");
   const auto carried = frame.head.find("carried");
   if (process == frame.head.end() || carried == frame.head.end() || !carried->is_boolean()) {
-    return fail("protocol_violation", "the agent's answer lacks the process");
+    return fail(ErrorCode::protocol_violation, "The agent's reply has no process");
   }
   auto state = wire::process_state_from_json(*process);
   if (!state) {
@@ -121,7 +121,7 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   const auto happened = frame.head.find("happened");
   const auto what = happened == frame.head.end() ? std::nullopt : wire::happened_from(*happened);
   if (!what) {
-    return fail("protocol_violation", "the agent's answer does not say why it came");
+    return fail(ErrorCode::protocol_violation, "The agent's reply has no reason");
   }
   Snapshot snapshot;
   snapshot.state = std::move(*state);
@@ -129,13 +129,13 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   if (const auto searched = frame.head.find("searched"); searched != frame.head.end()) {
     const auto offsets = offsets_from(*searched);
     if (!offsets) {
-      return fail("protocol_violation", "the agent's answer does not say how far it searched");
+      return fail(ErrorCode::protocol_violation, "The agent's reply has no search position");
     }
     snapshot.searched = *offsets;
   }
   if (const auto line = frame.head.find("line"); line != frame.head.end()) {
     if (!line->is_string()) {
-      return fail("protocol_violation", "the agent's reply has a line that is not text");
+      return fail(ErrorCode::protocol_violation, "The agent's reply has a line that is not text");
     }
     snapshot.line = line->get<std::string>();
   }
@@ -157,7 +157,7 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   if (snapshot.whole) {
     const auto out = snapshot.state.out.total;
     if (out > frame.body.size() || frame.body.size() - out != snapshot.state.err.total) {
-      return fail("protocol_violation", "the agent's answer does not carry what it says");
+      return fail(ErrorCode::protocol_violation, "The agent's reply and its body differ in size");
     }
     snapshot.out = frame.body.substr(0, out);
     snapshot.err = frame.body.substr(out);
@@ -165,12 +165,12 @@ Result<Snapshot> snapshot_of(wire::Frame frame) {
   return snapshot;
 }
 
-/// Asks again as long as the process is just being started by somebody else.
+/// Asks again as long as The process is starting by somebody else.
 template <typename Ask>
 auto once_started(const CallLimit& limit, const Ask& ask) {
   const auto patience = Deadline::after(k_start_patience);
   auto answer = ask();
-  while (!answer && answer.error().code == "keeper_busy" && !patience.passed() && !limit.is_over()) {
+  while (!answer && answer.error().code == ErrorCode::keeper_busy && !patience.passed() && !limit.is_over()) {
     std::this_thread::sleep_for(k_start_interval);
     answer = ask();
   }
@@ -178,9 +178,9 @@ auto once_started(const CallLimit& limit, const Ask& ask) {
 }
 
 /// Errors of a `start` after which the command may run. After any other error it does not.
-bool may_run_after(std::string_view code) {
-  constexpr std::array<std::string_view, 5> k_codes = {"keeper_busy", "spool_damaged", "io_error", "too_large",
-                                                       "record_damaged"};
+bool may_run_after(ErrorCode code) {
+  using enum ErrorCode;
+  constexpr std::array k_codes = {keeper_busy, spool_damaged, io_error, too_large, record_damaged};
   return std::find(k_codes.begin(), k_codes.end(), code) != k_codes.end();
 }
 
@@ -246,11 +246,12 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
   const std::string body = request.command + environment + request.input.value_or("");
   const auto before = session(limit.stop());
   if (!before) {
-    return before.error().code == "cancelled" ? fail("never_started", "the call was interrupted before it was sent")
-                                              : fail(before.error());
+    return before.error().code == ErrorCode::cancelled
+               ? fail(ErrorCode::never_started, "The call was cancelled before it was sent")
+               : fail(before.error());
   }
   auto answer = call(*before, head, body, timeout + k_answer_patience, limit);
-  if (!answer && answer.error().code == "connection_lost") {
+  if (!answer && answer.error().code == ErrorCode::connection_lost) {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
     const auto again = expect_run(before->run, limit.stop());
@@ -262,13 +263,13 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
       if (found) {
         return found;
       }
-      if (found.error().code != "no_such_process") {
+      if (found.error().code != ErrorCode::no_such_process) {
         return fail_unknown(found.error());
       }
     }
     answer = call(*again, head, body, timeout + k_answer_patience, limit);
   }
-  if (!answer && keyed && answer.error().code == "keeper_busy") {
+  if (!answer && keyed && answer.error().code == ErrorCode::keeper_busy) {
     answer = once_started(limit, [&] { return ask(head, body, timeout + k_answer_patience, limit); });
   }
   if (!answer) {

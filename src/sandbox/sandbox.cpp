@@ -33,13 +33,14 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
 std::optional<Error> reason_for(Condition condition, const std::string& name) {
   switch (condition) {
     case Condition::paused:
-      return Error{"container_paused", fmt::format("container '{}' is paused", name), "docker unpause " + name};
+      return Error{ErrorCode::container_paused, fmt::format("Container is paused: {}", name), "docker unpause " + name};
     case Condition::stopped:
-      return Error{"container_stopped", fmt::format("container '{}' has stopped; its processes ended with it", name),
+      return Error{ErrorCode::container_stopped,
+                   fmt::format("Container has stopped: {}. Its processes have ended", name),
                    "The next call starts it; `docker logs " + name + "` may show why it stopped"};
     case Condition::gone:
-      return Error{"container_replaced",
-                   fmt::format("container '{}' was removed or restarted; its processes ended with it", name),
+      return Error{ErrorCode::container_replaced,
+                   fmt::format("Container was removed or restarted: {}. Its processes have ended", name),
                    "The next call uses the container that has the name now"};
     case Condition::running:
       break;
@@ -62,18 +63,18 @@ Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop, Connect m
     return *m_session;
   }
   if (may_connect == Connect::never) {
-    return fail("connection_lost", "there is no connection to the container");
+    return fail(ErrorCode::connection_lost, "No connection to the container");
   }
   if (const auto attempt = m_attempt) {
     m_attempt_ended.wait(lock, stop, [&] { return attempt->has_value(); });
-    return *attempt ? **attempt : fail("cancelled", "the call was cancelled");
+    return *attempt ? **attempt : fail(ErrorCode::cancelled, "The call was cancelled");
   }
   const auto attempt = std::make_shared<std::optional<Result<Session>>>();
   m_attempt = attempt;
   const bool again = m_connections > 0;
   m_session.reset();
   lock.unlock();
-  Result<Session> connected = fail("internal_error", "connecting to the container failed in an unexpected way");
+  Result<Session> connected = fail(ErrorCode::internal_error, "Unexpected failure while connecting to the container");
   try {
     connected = connect(again);
   } catch (const std::exception& error) {
@@ -146,18 +147,19 @@ Result<wire::Frame> Sandbox::call(const Session& current, json head, std::string
                                   const CallLimit& limit) {
   if (limit.is_over()) {
     return limit.stop().stop_requested()
-               ? fail("cancelled", "the call was cancelled")
-               : fail("timed_out", "the call ran out of time before the request was sent", "Call again");
+               ? fail(ErrorCode::cancelled, "The call was cancelled")
+               : fail(ErrorCode::timed_out, "The call exceeded its time limit before the request was sent",
+                      "Call again");
   }
   auto answer = current.connection->call(std::move(head), body, limit.deadline_within(patience), limit.stop());
-  if (answer || (answer.error().code != "connection_lost" && answer.error().code != "agent_silent")) {
+  if (answer || (answer.error().code != ErrorCode::connection_lost && answer.error().code != ErrorCode::agent_silent)) {
     return answer;
   }
   Error error = explain(current, answer.error());
-  if (error.code == "agent_silent") {
+  if (error.code == ErrorCode::agent_silent) {
     // The container runs, but this stream is dead: the next call gets a new one.
     forget(current.connection);
-    error.code = "connection_lost";
+    error.code = ErrorCode::connection_lost;
   }
   return fail(std::move(error));
 }
@@ -189,8 +191,8 @@ Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std:
     return fail(current.error());
   }
   if (current->run != run) {
-    return fail("container_stopped",
-                fmt::format("container '{}' stopped meanwhile; its processes ended with it", container_name()),
+    return fail(ErrorCode::container_stopped,
+                fmt::format("Container has stopped: {}. Its processes have ended", container_name()),
                 "It runs again; `docker logs " + container_name() + "` may show why it stopped");
   }
   return current;
@@ -203,7 +205,7 @@ Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body,
     return fail(before.error());
   }
   auto answer = call(*before, head, body, patience, limit);
-  if (!answer && answer.error().code == "connection_lost" && repeatable) {
+  if (!answer && answer.error().code == ErrorCode::connection_lost && repeatable) {
     // The container runs on: the process has lost nothing but our ear.
     m_log.warn("lost the agent, reconnecting", {{"reason", answer.error().message}});
     const auto again = expect_run(before->run, limit.stop());
@@ -215,25 +217,27 @@ Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body,
 Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
                                           milliseconds patience, const CallLimit& limit) {
   if (!generation_of(process)) {
-    return fail("bad_process_id", fmt::format("Not a process id: {}", printable_line(process, 80)),
-                "Use an id from execute_command, such as p3; check_process without processId lists them");
+    return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)),
+                "Use an id from execute_command, such as p3. check_process without processId lists the ids");
   }
   head["process"] = process;
   // What was done twice would be seen, unless the process itself takes it once.
   const std::string& op = head.at("op").get_ref<const std::string&>();
   const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
   auto answer = call_again(head, body, patience, repeatable, limit);
-  return answer || answer.error().code != "no_such_process" ? std::move(answer) : fail(unknown_process(process, limit));
+  return answer || answer.error().code != ErrorCode::no_such_process ? std::move(answer)
+                                                                     : fail(unknown_process(process, limit));
 }
 
 Error Sandbox::unknown_process(const std::string& process, const CallLimit& limit) {
   const auto current = session(limit.stop());
   if (current && current->run.generation() != generation_of(process)) {
-    return {"process_gone",
+    return {ErrorCode::process_gone,
             fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
             "Start it again with execute_command"};
   }
-  return {"no_such_process", "Process not found: " + process, "check_process without a processId lists the processes"};
+  return {ErrorCode::no_such_process, "Process not found: " + process,
+          "check_process without a processId lists the processes"};
 }
 
 std::optional<Hello> Sandbox::present_hello() {

@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/agent_launch.hpp"
 #include "sandbox/call_limit.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/connection.hpp"
 #include "sandbox/files.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/log.hpp"
 #include "wire/process_state.hpp"
 #include "wire/retention.hpp"

@@ -62,9 +62,10 @@ std::optional<std::string> TrustedRuns::find(const ContainerRun& run, const std:
   if (!safe_walk(m_directory, run)) {
     return std::nullopt;
   }
-  const auto record = read_trusted_file(
-      m_directory + "/" + *name,
-      {.what = "record", .code = "io_error", .forbidden_mode = S_IWGRP | S_IWOTH, .max_bytes = k_max_record_bytes});
+  const auto record = read_trusted_file(m_directory + "/" + *name, {.what = "record",
+                                                                    .code = ErrorCode::io_error,
+                                                                    .forbidden_mode = S_IWGRP | S_IWOTH,
+                                                                    .max_bytes = k_max_record_bytes});
   if (!record || !*record || !(*record)->starts_with(first_line(run))) {
     return std::nullopt;
   }

@@ -51,7 +51,7 @@ const json* Arguments::find(const std::string& name) {
 
 void Arguments::reject(const std::string& name, const std::string& problem) {
   if (!m_error) {
-    m_error = Error{"bad_arguments", fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem),
+    m_error = Error{ErrorCode::bad_arguments, fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem),
                     "Correct it and call again"};
   }
 }
@@ -78,7 +78,7 @@ std::optional<std::string> Arguments::text(const std::string& name) {
 std::string_view Arguments::required_view(const std::string& name) {
   const std::string* value = find_text(name);
   if (value == nullptr && !m_error) {
-    m_error = Error{"bad_arguments", fmt::format("Missing argument: {}{}", m_prefix, name),
+    m_error = Error{ErrorCode::bad_arguments, fmt::format("Missing argument: {}{}", m_prefix, name),
                     fmt::format("Call again with {}", name)};
     m_is_missing = true;
   }
@@ -242,7 +242,7 @@ std::optional<Error> Arguments::unknown_argument() const {
       continue;
     }
     const std::string nearest = nearest_name(name, m_accepted);
-    return Error{"bad_arguments", fmt::format("Unknown argument: {}{}", m_prefix, printable_line(name, 60)),
+    return Error{ErrorCode::bad_arguments, fmt::format("Unknown argument: {}{}", m_prefix, printable_line(name, 60)),
                  nearest.empty() ? fmt::format("Accepted: {}", fmt::join(m_accepted, ", "))
                                  : fmt::format("Did you mean {}?", nearest)};
   }

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "error/error.hpp"
 #include "mcp/message.hpp"
 #include "tools/argument_names.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::tools {
 

@@ -200,8 +200,8 @@ ToolResult check(const ToolCall& call) {
   if (snapshot && question.timeout.count() > 0) {
     auto later = Following(call, question.until, question.timeout).join(snapshot->state);
     // When the server stops, the reply still has the state known so far.
-    const bool is_detached =
-        !later && later.error().code == "cancelled" && call.context.interruption.reason() == StopReason::detached;
+    const bool is_detached = !later && later.error().code == ErrorCode::cancelled &&
+                             call.context.interruption.reason() == StopReason::detached;
     if (is_detached) {
       limit = limit.without_stop().capped(k_parting_patience);
     } else {

@@ -45,7 +45,8 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
     found = m_sandbox.wait(*id, waits, until, limit_of(context, waits));
   }
   if (!found) {
-    const bool unknown = found.error().code == "no_such_process" || found.error().code == "process_expired";
+    const bool unknown =
+        found.error().code == ErrorCode::no_such_process || found.error().code == ErrorCode::process_expired;
     return unknown ? Result<std::optional<LostTask>>(std::nullopt) : fail(found.error());
   }
   const wire::ProcessState& state = found->state;

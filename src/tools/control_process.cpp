@@ -129,7 +129,7 @@ Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::Process
     case Action::resize:
       return state.terminal
                  ? sandbox.resize(state.id, order.size, limit)
-                 : fail("no_terminal", "the process has no terminal to resize", "Start the command with tty: true");
+                 : fail(ErrorCode::no_terminal, "The process has no terminal", "Start the command with tty: true");
   }
   return {};
 }
@@ -178,7 +178,7 @@ Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const s
   const bool nothing_left = state.phase == wire::Phase::lost && state.children == 0;
   if (state.phase == wire::Phase::closed || nothing_left) {
     call.show(state);
-    return fail("process_ended", fmt::format("{} has already ended. {}", process_name(state), end_text(state)),
+    return fail(ErrorCode::process_ended, fmt::format("{} has already ended. {}", process_name(state), end_text(state)),
                 "check_process shows what it printed");
   }
   if (const auto done = carry_out(call.sandbox, order, state, limit); !done) {
@@ -230,7 +230,7 @@ ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::
     result.text += (i == 0 ? "" : "\n") + (after ? status_sentence(after->state) : after.error().message);
     result.structured["processes"].push_back(
         after ? process_fields(after->state)
-              : mcp::json{{"processId", order.processes[i]}, {"error", {{"code", after.error().code}}}});
+              : mcp::json{{"processId", order.processes[i]}, {"error", {{"code", name_of(after.error().code)}}}});
   }
   return result;
 }

@@ -245,8 +245,9 @@ ToolResult tell_lost_sight(const Error& error, const std::string& process, std::
 /// reply did not arrive is looked up first, because a stuck container may not have received it.
 ToolResult tell_detached(const ToolCall& call, const std::string& process) {
   const auto found = call.sandbox.wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
-  if (!found && found.error().code == "no_such_process") {
-    return mcp::error_result({"cancelled", "The server is stopping; the command was not started", "Call again"});
+  if (!found && found.error().code == ErrorCode::no_such_process) {
+    return mcp::error_result(
+        {ErrorCode::cancelled, "The server is stopping; the command was not started", "Call again"});
   }
   if (!found) {
     return tell_lost_sight(found.error(), process, "the server is stopping; the command may have been started");
@@ -287,7 +288,7 @@ ToolResult run_and_tell(const ToolCall& call, const Order& order) {
   const std::string& id = order.start.id;
   const auto snapshot = run(call, order);
   // Nobody waits for it any more, but it was sent.
-  const bool left_alone = !snapshot && snapshot.error().code == "cancelled";
+  const bool left_alone = !snapshot && snapshot.error().code == ErrorCode::cancelled;
   if (left_alone && interruption.reason() == StopReason::cancelled) {
     (void)call.sandbox.end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
@@ -300,7 +301,7 @@ ToolResult run_and_tell(const ToolCall& call, const Order& order) {
                : mcp::error_result(snapshot.error());
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
-  if (!view && view.error().code == "cancelled" && interruption.reason() == StopReason::detached) {
+  if (!view && view.error().code == ErrorCode::cancelled && interruption.reason() == StopReason::detached) {
     return tell_detached(call, id);
   }
   return view ? tell(call, *snapshot, *view, order) : tell_lost_sight(view.error(), id, "the command was started");

@@ -128,7 +128,7 @@ Result<std::vector<FileEdits>> find_files(const ToolCall& call, const std::strin
     return fail(found.error());
   }
   if (found->totals.total > wire::k_max_set_files) {
-    return fail("too_many_files",
+    return fail(ErrorCode::too_many_files,
                 fmt::format("Too many files: {} of at most {}", found->totals.total, wire::k_max_set_files),
                 "Use a narrower glob");
   }
@@ -140,7 +140,7 @@ Result<std::vector<FileEdits>> find_files(const ToolCall& call, const std::strin
 }
 
 Error no_file_matches(const std::string& glob) {
-  return {"no_match", "No file that matches " + printable_line(glob, 200) + " contains oldString",
+  return {ErrorCode::no_match, "No file that matches " + printable_line(glob, 200) + " contains oldString",
           "Files that .gitignore ignores, hidden and binary files are not searched"};
 }
 

@@ -135,7 +135,7 @@ ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
   if (file.size == 0) {
     result.text = "(the file is empty)\n";
   } else if (file.lines == 0) {
-    result.text = file.total_lines ? fmt::format("(no such lines: the file has {})\n", *file.total_lines)
+    result.text = file.total_lines ? fmt::format("(no such lines: File is too large: {})\n", *file.total_lines)
                                    : std::string("(no such lines: the file ends before them)\n");
   } else {
     facts = position(file);
@@ -183,7 +183,7 @@ ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
 }
 
 Error changed_meanwhile(const std::string& path) {
-  return {"file_changed", "The file changed while it was read: " + printable_line(path, 500), "Read it again"};
+  return {ErrorCode::file_changed, "The file changed while it was read: " + printable_line(path, 500), "Read it again"};
 }
 
 ToolResult tell_binary(const ReadFile& file, const std::string& shown_path) {
@@ -219,7 +219,7 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
       add(scaled->bytes, scaled->type);
       return {};
     }
-    if (scaled.error().code != "bad_image" && scaled.error().code != "too_large") {
+    if (scaled.error().code != ErrorCode::bad_image && scaled.error().code != ErrorCode::too_large) {
       return fail(scaled.error());
     }
     result.text += "\nIt was not scaled: " + scaled.error().sentence();

@@ -63,7 +63,7 @@ class Progress {
 };
 
 Error interrupted() {
-  return {"cancelled", "the copy was interrupted; nothing was changed", "Call again"};
+  return {ErrorCode::cancelled, "The copy was cancelled; nothing was changed", "Call again"};
 }
 
 Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string& host_path,
@@ -155,7 +155,7 @@ ToolResult download(const ToolCall& call) {
   }
   const auto downloaded = download_file(call, path, host_path, overwrite);
   if (!downloaded) {
-    return mcp::error_result(downloaded.error().code == "cancelled" ? interrupted() : downloaded.error());
+    return mcp::error_result(downloaded.error().code == ErrorCode::cancelled ? interrupted() : downloaded.error());
   }
   ToolResult result;
   result.text = fmt::format("Copied {} to {} on the host ({})", printable_line(path, 500),

@@ -16,7 +16,7 @@ std::string shown(const std::string& path) {
 }
 
 Error unsafe_link(const std::string& link) {
-  return {"unsafe_host_path",
+  return {ErrorCode::unsafe_host_path,
           fmt::format("The container can change a symbolic link in --allow-host-path: {}", shown(link)),
           "Give the directory's own path to --allow-host-path, then restart dockbridge"};
 }
@@ -25,14 +25,14 @@ Error unsafe_link(const std::string& link) {
 
 Error host_error(const std::string& path, int number) {
   if (number == EXDEV) {
-    return {"outside_host_path", fmt::format("Not in a directory of --allow-host-path: {}", shown(path)),
+    return {ErrorCode::outside_host_path, fmt::format("Not in a directory of --allow-host-path: {}", shown(path)),
             "Use a path in one of them, or add a directory with --allow-host-path"};
   }
   if (number == ELOOP) {
-    return {"unsafe_host_path", fmt::format("Symbolic link on the host is not followed: {}", shown(path)),
+    return {ErrorCode::unsafe_host_path, fmt::format("Symbolic link on the host is not followed: {}", shown(path)),
             "Use a path without symbolic links below the directory of --allow-host-path"};
   }
-  return {"host_file", fmt::format("{} on the host: {}", std::strerror(number), shown(path)),
+  return {ErrorCode::host_file, fmt::format("{} on the host: {}", std::strerror(number), shown(path)),
           "Check the path on the host"};
 }
 
@@ -42,7 +42,7 @@ Result<std::shared_ptr<const HostDirectories>> HostDirectories::open(const std::
   for (const std::string& path : paths) {
     auto walk = PathWalk::to(path);
     if (!walk || !walk->is_directory()) {
-      return fail("bad_option",
+      return fail(ErrorCode::bad_option,
                   fmt::format("--allow-host-path {}", walk ? shown(path) + ": Not a directory" : walk.error().message),
                   "Create the directory, or leave out the option");
     }
@@ -67,7 +67,8 @@ Result<HostPlace> HostDirectories::place(const std::string& path, const Writable
     const PathWalk& walk = m_walks[i];
     // The check only reports the replacement. The descriptor always refers to the directory that was allowed.
     if (const auto now = PathWalk::to(m_paths[i]); !now || now->identity() != walk.identity()) {
-      return fail("host_path_changed", fmt::format("Directory was replaced after dockbridge started: {}", shown(base)),
+      return fail(ErrorCode::host_path_changed,
+                  fmt::format("Directory was replaced after dockbridge started: {}", shown(base)),
                   "Check the directory, then restart dockbridge to allow it");
     }
     const auto mounts = walk.has_links() ? writable_mounts() : Result<std::vector<std::string>>();

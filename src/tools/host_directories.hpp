@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 #include "util/path_walk.hpp"
 

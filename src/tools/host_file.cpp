@@ -20,7 +20,7 @@ namespace {
 constexpr mode_t k_permissions = 0777;
 
 Error exists(const std::string& path) {
-  return {"host_file_exists", fmt::format("File exists on the host: {}", printable_line(path, 300)),
+  return {ErrorCode::host_file_exists, fmt::format("File exists on the host: {}", printable_line(path, 300)),
           "Use another name, or replace it with overwrite: true"};
 }
 
@@ -33,7 +33,7 @@ Result<Fd> open_host_file(const HostPlace& place, const std::string& path) {
     return fail(host_error(path, errno));
   }
   if (!S_ISREG(info.st_mode)) {
-    return fail("host_file", fmt::format("Not a regular file on the host: {}", printable_line(path, 300)),
+    return fail(ErrorCode::host_file, fmt::format("Not a regular file on the host: {}", printable_line(path, 300)),
                 "Only files can be copied; pack directories first");
   }
   Fd file(::open(fmt::format("/proc/self/fd/{}", handle.get()).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -52,7 +52,7 @@ Result<HostFile> HostFile::create(const HostPlace& place, const std::string& pat
     return fail(host_error(path, errno));
   }
   if (file.m_name.empty() || file.m_name == "." || file.m_name == "..") {
-    return fail("host_file", "The path on the host names a directory", "Give the path of a file");
+    return fail(ErrorCode::host_file, "The path on the host names a directory");
   }
   struct stat there {};
   if (!overwrite && ::fstatat(file.m_directory.get(), file.m_name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "error/error.hpp"
 #include "tools/host_directories.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::tools {

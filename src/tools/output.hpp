@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "error/error.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tools/stream_parts.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::tools {
 

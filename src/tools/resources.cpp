@@ -99,9 +99,9 @@ void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& u
   const auto modified_at = [&]() -> Result<std::int64_t> {
     // By nobody: whoever watches has not seen the content yet.
     const auto file = sandbox.files().read({.path = path, .owner = "", .limit = 0}, stop);
-    return file                                  ? Result<std::int64_t>(file->modified_at_ms)
-           : file.error().code == "no_such_file" ? Result<std::int64_t>(0)
-                                                 : fail(file.error());
+    return file                                           ? Result<std::int64_t>(file->modified_at_ms)
+           : file.error().code == ErrorCode::no_such_file ? Result<std::int64_t>(0)
+                                                          : fail(file.error());
   };
   auto known = modified_at();
   if (known) {
@@ -213,7 +213,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
   if (const auto path = parse_file_uri(uri)) {
     return read_file(uri, *path, context);
   }
-  return fail("resource_not_found", fmt::format("there is no resource {}", printable_line(uri, 200)));
+  return fail(ErrorCode::resource_not_found, fmt::format("Resource not found: {}", printable_line(uri, 200)));
 }
 
 Result<json> SandboxResources::read_output(const std::string& uri, const std::string& process, Stream stream,
@@ -221,7 +221,7 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
   const auto limit = limit_of(context);
   const auto found = find_own(m_sandbox, process, context.owner, limit);
   if (!found) {
-    return fail("resource_not_found", found.error().message, found.error().next_step);
+    return fail(ErrorCode::resource_not_found, found.error().message, found.error().next_step);
   }
   const wire::StreamState& stored = stream == Stream::out ? found->state.out : found->state.err;
   const std::uint64_t from = stored.total > k_max_output_bytes ? stored.total - k_max_output_bytes : 0;
@@ -238,8 +238,9 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
 Result<json> SandboxResources::read_file(const std::string& uri, const std::string& path, const CallContext& context) {
   const auto file = m_sandbox.files().whole(path, context.owner, k_largest_blob_bytes, limit_of(context));
   if (!file) {
-    const bool is_absent = file.error().code != "too_large" && file.error().code != "file_changed";
-    return is_absent ? fail("resource_not_found", file.error().message, file.error().next_step) : fail(file.error());
+    const bool is_absent = file.error().code != ErrorCode::too_large && file.error().code != ErrorCode::file_changed;
+    return is_absent ? fail(ErrorCode::resource_not_found, file.error().message, file.error().next_step)
+                     : fail(file.error());
   }
   if (file->kind == sandbox::FileKind::text && is_valid_utf8(file->bytes)) {
     return one_text(uri, "text/plain", file->bytes);

@@ -108,8 +108,7 @@ Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std:
   if (once) {
     auto taken = sandbox.signal(process, SIGINT, *once, limit);
     return !taken || taken->count > 0 ? std::move(taken)
-                                      : fail("process_ended", "the process ended before it was interrupted",
-                                             "check_process tells how it ended and what it printed");
+                                      : fail(ErrorCode::process_ended, "The process ended before it was interrupted");
   }
   const auto done = sandbox.signal(process, SIGINT, limit);
   return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
@@ -121,7 +120,7 @@ Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::
   Taken all;
   for (const std::string& key : order.keys) {
     if (key != "ctrl-c" && key != "ctrl-d") {
-      return fail("no_terminal", fmt::format("the process has no terminal to press '{}' on", key),
+      return fail(ErrorCode::no_terminal, fmt::format("The process has no terminal for key '{}'", key),
                   "Start the command with tty: true, or send text with input");
     }
     const auto taken = key == "ctrl-c" ? interrupt(sandbox, order.process, once, limit)
@@ -148,8 +147,8 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
   auto pressed = sandbox.press_keys(order.process, order.keys, once, limit);
   return !pressed || pressed->count == order.keys.size()
              ? std::move(pressed)
-             : fail("keys_not_taken",
-                    "the keys were not pressed: the process does not read its input, or its terminal "
+             : fail(ErrorCode::keys_not_taken,
+                    "Keys not sent: the process does not read its input, or its terminal "
                     "has no emulator left",
                     "Send text with input instead, or try again later");
 }
@@ -157,11 +156,11 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
 /// Why the process cannot be given this, if so.
 std::optional<Error> obstacle(const wire::ProcessState& state, const Order& order) {
   if (!state.running()) {
-    return Error{"process_ended", "the process has ended and takes no input: " + end_text(state),
+    return Error{ErrorCode::process_ended, "The process has ended and accepts no input: " + end_text(state),
                  "check_process shows what it printed"};
   }
   if ((!order.input.empty() || order.eof) && !state.stdin_open) {
-    return Error{"stdin_closed", "the input of this process is closed",
+    return Error{ErrorCode::stdin_closed, "The standard input of the process is closed",
                  "Start the command again without stdin, and send no eof before the last input"};
   }
   return std::nullopt;
@@ -230,12 +229,12 @@ Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::Proces
     unable.reset();  // the input was closed behind what was taken, but the keys that follow may not have been pressed
   }
   auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once, limit);
-  if (given || !once || (!unable && given.error().code != "process_ended")) {
+  if (given || !once || (!unable && given.error().code != ErrorCode::process_ended)) {
     return given;
   }
   const auto before = sandbox.taken(order.process, *once, limit);
   if (!before) {
-    return before.error().code == "idempotency_conflict" ? fail(before.error()) : std::move(given);
+    return before.error().code == ErrorCode::idempotency_conflict ? fail(before.error()) : std::move(given);
   }
   return *before ? Taken{std::min((*before)->count, order.input.size()), (*before)->earlier} : std::move(given);
 }

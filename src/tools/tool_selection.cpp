@@ -61,7 +61,7 @@ Result<ToolSelection> ToolSelection::parse(std::string_view list) {
     const std::size_t comma = std::min(list.find(',', from), list.size());
     const std::string glob(list.substr(from, comma - from));
     if (!select(glob, selected)) {
-      return fail("bad_option", fmt::format("No tool matches '{}'", glob),
+      return fail(ErrorCode::bad_option, fmt::format("No tool matches '{}'", glob),
                   fmt::format("Use minimal, or names and globs of: {}", fmt::join(k_tool_names, ", ")));
     }
     from = comma + 1;

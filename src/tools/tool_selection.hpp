@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::tools {
 

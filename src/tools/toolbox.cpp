@@ -24,8 +24,8 @@ void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
   const std::string step = error.at("nextStep").get<std::string>();
   if (std::string kept = listed.keep_sentences(step); kept != step) {
     mcp::ToolResult plain =
-        mcp::error_result({error.at("code").get<std::string>(), error.at("message").get<std::string>(),
-                           kept.empty() ? k_general_step : std::move(kept)});
+        mcp::error_result({error_code_named(error.at("code").get<std::string>()).value(),
+                           error.at("message").get<std::string>(), kept.empty() ? k_general_step : std::move(kept)});
     result.text = std::move(plain.text);
     result.structured["error"]["nextStep"] = plain.structured["error"]["nextStep"];
   }

@@ -14,7 +14,7 @@ namespace dockbridge {
 
 Error errno_error(std::string_view what) {
   const int number = errno;
-  return {"io_error", fmt::format("{}: {}", what, std::strerror(number))};
+  return {ErrorCode::io_error, fmt::format("{}: {}", what, std::strerror(number))};
 }
 
 Result<void> write_all(int fd, std::string_view data) {
@@ -24,7 +24,7 @@ Result<void> write_all(int fd, std::string_view data) {
       if (errno == EINTR) {
         continue;
       }
-      return fail(errno_error("write"));
+      return fail(errno_error("Cannot write"));
     }
     data.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -35,7 +35,7 @@ namespace {
 
 Result<std::string> read_whole(const Fd& file, const std::string& name, std::size_t limit) {
   if (!file) {
-    return fail(errno_error("open " + name));
+    return fail(errno_error("Cannot open " + name));
   }
   constexpr std::size_t k_first_piece = 4096;
   std::string content;
@@ -47,13 +47,13 @@ Result<std::string> read_whole(const Fd& file, const std::string& name, std::siz
     content.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && error != EINTR) {
       errno = error;
-      return fail(errno_error("read " + name));
+      return fail(errno_error("Cannot read " + name));
     }
     if (got == 0) {
       return content;
     }
     if (content.size() > limit) {
-      return fail("too_large", fmt::format("{} is larger than {} bytes", name, limit));
+      return fail(ErrorCode::too_large, fmt::format("{} exceeds {} bytes", name, limit));
     }
   }
 }
@@ -89,7 +89,7 @@ Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_vi
   for (off_t at = 0;;) {
     const ssize_t got = ::pread(fd, piece.data(), piece.size(), at);
     if (got < 0 && errno != EINTR) {
-      return fail(errno_error("read"));
+      return fail(errno_error("Cannot read"));
     }
     if (got == 0) {
       return {};
@@ -105,7 +105,7 @@ Result<void> replace_file_at(int directory_fd, const std::string& name, std::str
   const std::string temporary = name + ".new";
   Fd file = create_anew_at(directory_fd, temporary);
   if (!file) {
-    return fail(errno_error("create " + temporary));
+    return fail(errno_error("Cannot create " + temporary));
   }
   if (auto written = write_all(file.get(), content); !written) {
     ::unlinkat(directory_fd, temporary.c_str(), 0);
@@ -113,7 +113,7 @@ Result<void> replace_file_at(int directory_fd, const std::string& name, std::str
   }
   file.reset();
   if (::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) != 0) {
-    return fail(errno_error("rename " + temporary));
+    return fail(errno_error("Cannot rename " + temporary));
   }
   return {};
 }

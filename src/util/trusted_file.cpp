@@ -43,10 +43,10 @@ Result<std::optional<std::string>> read_trusted_file(const std::string& path, co
   std::string content;
   const auto read = read_pieces(file.get(), [&](std::string_view piece) -> Result<void> {
     content.append(piece);
-    return content.size() <= trust.max_bytes ? Result<void>() : Result<void>(fail("too_large", "too large"));
+    return content.size() <= trust.max_bytes ? Result<void>() : Result<void>(fail(ErrorCode::too_large, "too large"));
   });
   if (!read) {
-    return bad(read.error().code == "too_large" ? "is too large" : "cannot be read",
+    return bad(read.error().code == ErrorCode::too_large ? "is too large" : "cannot be read",
                fmt::format("The limit is {} bytes", trust.max_bytes));
   }
   return content;

@@ -6,14 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge {
 
 /// Conditions that a file must meet before its content is used.
 struct FileTrust {
   std::string what;           ///< for messages: "token file"
-  std::string code;           ///< of the errors for a condition that is not met
+  ErrorCode code;             ///< of the errors for a condition that is not met
   bool may_be_link = false;   ///< whether the last component of its path may be a symbolic link
   mode_t forbidden_mode = 0;  ///< permissions that must not be set
   std::size_t max_bytes = 1024UL * 1024;

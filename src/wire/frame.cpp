@@ -46,10 +46,10 @@ std::string encode(const nlohmann::json& head, std::string_view body) {
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
   ParsedJson parsed = parse_json_text(text, max_depth);
   if (parsed.problem == ParsedJson::Problem::too_deep) {
-    return fail("protocol_violation", fmt::format("JSON is nested deeper than {} levels", max_depth));
+    return fail(ErrorCode::protocol_violation, fmt::format("JSON is nested deeper than {} levels", max_depth));
   }
   if (!parsed.value.is_object()) {
-    return fail("protocol_violation", "a head is not a JSON object");
+    return fail(ErrorCode::protocol_violation, "A frame's head is not a JSON object");
   }
   return std::move(parsed.value);
 }
@@ -64,8 +64,8 @@ Result<std::optional<Frame>> FrameReader::next() {
   const std::size_t head_bytes = read_u32(rest);
   const std::size_t body_bytes = read_u32(rest.substr(4));
   if (head_bytes > k_max_head_bytes || body_bytes > m_max_body) {
-    return fail("protocol_violation", fmt::format("a frame announces {} + {} bytes, more than the limits {} + {}",
-                                                  head_bytes, body_bytes, k_max_head_bytes, m_max_body));
+    return fail(ErrorCode::protocol_violation, fmt::format("A frame of {} + {} bytes exceeds the limits of {} + {}",
+                                                           head_bytes, body_bytes, k_max_head_bytes, m_max_body));
   }
   const std::size_t whole = k_prefix_bytes + head_bytes + body_bytes;
   if (rest.size() < whole) {

@@ -70,7 +70,7 @@ bool parse_string(const json& value, const char* key, std::string& out) {
 
 bool parse_stream(const json& value, const char* key, StreamState& out) {
   const auto found = value.find(key);
-  const auto stream = found == value.end() ? fail("protocol_violation", "") : stream_state_from_json(*found);
+  const auto stream = found == value.end() ? fail(ErrorCode::protocol_violation, "") : stream_state_from_json(*found);
   if (stream) {
     out = *stream;
   }
@@ -79,7 +79,7 @@ bool parse_stream(const json& value, const char* key, StreamState& out) {
 
 bool parse_usage(const json& value, const char* key, Usage& out) {
   const auto found = value.find(key);
-  const auto usage = found == value.end() ? fail("protocol_violation", "") : usage_from_json(*found);
+  const auto usage = found == value.end() ? fail(ErrorCode::protocol_violation, "") : usage_from_json(*found);
   if (usage) {
     out = *usage;
   }
@@ -95,12 +95,12 @@ json to_json(const Usage& usage) {
 Result<Usage> usage_from_json(const json& value) {
   const auto is_number = [](const json& number) { return number.is_number_unsigned(); };
   if (!value.is_array() || value.size() != 4 || !std::all_of(value.begin(), value.end(), is_number)) {
-    return fail("protocol_violation", "the agent sent a usage that is not well formed");
+    return fail(ErrorCode::protocol_violation, "The agent sent a malformed usage");
   }
   const Usage usage{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(), value[2].get<std::uint64_t>(),
                     value[3].get<std::uint64_t>()};
   return is_plausible(usage) ? Result<Usage>(usage)
-                             : fail("protocol_violation", "the agent sent a usage that is out of range");
+                             : fail(ErrorCode::protocol_violation, "The agent sent a usage that is out of range");
 }
 
 bool is_plausible(const Usage& usage) {
@@ -124,7 +124,7 @@ Result<StreamState> stream_state_from_json(const json& value) {
       return stream;
     }
   }
-  return fail("protocol_violation", "the agent sent the state of a stream that is not well formed");
+  return fail(ErrorCode::protocol_violation, "The agent sent a malformed stream state");
 }
 
 std::string_view name_of(Phase phase) {
@@ -208,7 +208,7 @@ Result<ProcessState> process_state_from_json(const json& value) {
       parse_string(value, "command", state.command) && parse_string(value, "cwd", state.cwd) &&
       parse_string(value, "owner", state.owner) && parse_string(value, "path", state.path);
   if (!good) {
-    return fail("protocol_violation", "the agent sent a process state that is not well formed");
+    return fail(ErrorCode::protocol_violation, "The agent sent a malformed process state");
   }
   return state;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::wire {
 

@@ -36,7 +36,7 @@ Result<ScreenFacts> screen_facts_from_json(const json& value) {
       !read_side(fields.value("rows", json()), facts.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
       !read_side(cursor[0], facts.cursor_row) || !read_side(cursor[1], facts.cursor_column) || !visible.is_boolean() ||
       !alternate.is_boolean() || !addressed.is_number_unsigned() || addressed > k_max_stream_bytes) {
-    return fail("protocol_violation", "the agent sent a malformed screen");
+    return fail(ErrorCode::protocol_violation, "The agent sent a malformed screen");
   }
   facts.cursor_visible = visible.get<bool>();
   facts.alternate = alternate.get<bool>();

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "wire/terminal.hpp"
 
 namespace dockbridge::wire {

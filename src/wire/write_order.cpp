@@ -16,7 +16,7 @@ json to_json(const WriteOrder& order) {
 }
 
 Result<WriteOrder> write_order_from_json(const json& value) {
-  const Error malformed{"protocol_violation", "the agent sent an order of output that is not well formed"};
+  const Error malformed{ErrorCode::protocol_violation, "The agent sent a malformed output order"};
   if (!value.is_array() || value.size() % 2 != 0 || value.size() > 2 * k_max_order_marks) {
     return fail(malformed);
   }

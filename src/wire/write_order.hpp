@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::wire {
 

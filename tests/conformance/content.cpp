@@ -213,7 +213,7 @@ Result<json> FixtureResources::read(const std::string& uri, const CallContext&) 
     const std::string id = uri.substr(k_prefix.size(), uri.size() - k_prefix.size() - k_suffix.size());
     return text(json{{"id", id}, {"templateTest", true}, {"data", "Data for ID: " + id}}.dump(), "application/json");
   }
-  return fail("resource_not_found", "there is no resource " + uri);
+  return fail(ErrorCode::resource_not_found, "there is no resource " + uri);
 }
 
 std::shared_ptr<void> FixtureResources::watch(const std::string& uri, const std::string&) {

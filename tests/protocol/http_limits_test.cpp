@@ -81,7 +81,7 @@ TEST_CASE("http: an invalid token file stops the start; the error names the entr
   CHECK(complaint(of(R"({"name": "ci", "token": "0123456789abcdef-secret", "toolz": ["file_read"]})"))
             .find("token 'ci' has the unknown key 'toolz'") != std::string::npos);
   CHECK(complaint(of(R"({"name": "ci", "token": "0123456789abcdef-secret", "tools": ["file_raed"]})"))
-            .find("token 'ci' has the unknown tool 'file_raed'") != std::string::npos);
+            .find("Token 'ci' has an unknown tool: 'file_raed'") != std::string::npos);
   CHECK(complaint(of(R"({"name": "ci", "token": "0123456789abcdef-secret", "tools": []})")).find("token 'ci'") !=
         std::string::npos);
   CHECK(complaint(of(good + R"(, {"name": "me", "token": "0123456789abcdef-secret"})"))

@@ -40,7 +40,7 @@ bool is_left_behind(std::string_view name, const struct stat& info) {
 /// A file without a name that holds this.
 Result<Fd> file_of(std::string_view content) {
   Fd file(::memfd_create("content", MFD_CLOEXEC));
-  const auto written = file ? write_all(file.get(), content) : fail(errno_error("read a content"));
+  const auto written = file ? write_all(file.get(), content) : fail(errno_error("Cannot read a stored content"));
   return written ? Result<Fd>(std::move(file)) : fail(written.error());
 }
 
@@ -53,7 +53,7 @@ Result<void> copy_file(int from, int to) {
       return {};
     }
     if (copied < 0 && errno != EINTR) {
-      return fail(errno_error("copy"));
+      return fail(errno_error("Cannot copy"));
     }
   }
 }
@@ -64,7 +64,7 @@ Result<ContentStore> ContentStore::open(int state_fd, Limits limits) {
   ::mkdirat(state_fd, k_directory, 0700);
   Fd directory(::openat(state_fd, k_directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   return directory ? Result<ContentStore>(ContentStore(state_fd, std::move(directory), limits))
-                   : fail(errno_error("the store of contents"));
+                   : fail(errno_error("Cannot open the content store"));
 }
 
 bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
@@ -77,7 +77,7 @@ bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
 
 Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size) {
   if (size > most_content_bytes()) {
-    return fail("too_large", fmt::format("{} bytes are too much for the store of earlier contents", size));
+    return fail(ErrorCode::too_large, fmt::format("{} bytes exceed the store of earlier contents", size));
   }
   m_since_prune += size;
   ++m_puts_since_prune;
@@ -87,7 +87,7 @@ Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size)
   }
   const std::string name = partial_name(revision);
   Fd file = create_anew_at(m_directory.get(), name);
-  return file ? Result<Fd>(std::move(file)) : fail(errno_error("store a content"));
+  return file ? Result<Fd>(std::move(file)) : fail(errno_error("Cannot store a content"));
 }
 
 Result<void> ContentStore::finish(const std::string& revision, const Result<void>& written) const {
@@ -98,7 +98,7 @@ Result<void> ContentStore::finish(const std::string& revision, const Result<void
   }
   return ::renameat(m_directory.get(), name.c_str(), m_directory.get(), revision.c_str()) == 0
              ? Result<void>()
-             : fail(errno_error("store a content"));
+             : fail(errno_error("Cannot store a content"));
 }
 
 Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
@@ -140,12 +140,12 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
   const bool is_kept =
       file && ::fstat(file.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) <= most_content_bytes();
   return is_kept ? Result<Fd>(std::move(file))
-                 : fail("content_expired", "Earlier content is no longer stored",
+                 : fail(ErrorCode::content_expired, "Earlier content is no longer stored",
                         "Storage for replaced content is limited; write the file again");
 }
 
 Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {
-  const auto too_large = [&] { return fail("too_large", fmt::format("over {} bytes", limit)); };
+  const auto too_large = [&] { return fail(ErrorCode::too_large, fmt::format("over {} bytes", limit)); };
   if (auto packed = get_packed(revision)) {
     return packed->size() <= limit ? Result<std::string>(std::move(*packed)) : too_large();
   }
@@ -162,8 +162,9 @@ Result<std::string> ContentStore::get(const std::string& revision, std::size_t l
     return fail(read.error());
   }
   // A file of another name's content is one that was damaged.
-  return revision_of(content) == revision ? Result<std::string>(std::move(content))
-                                          : fail("content_damaged", "the earlier content is damaged", "");
+  return revision_of(content) == revision
+             ? Result<std::string>(std::move(content))
+             : fail(ErrorCode::content_damaged, "The stored earlier content is damaged", "");
 }
 
 void ContentStore::prune() {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "agent/files/content_pack.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

@@ -42,8 +42,8 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
       return {};  // a file system without locks
     }
     if (deadline.passed()) {
-      return fail("directory_locked",
-                  fmt::format("another process has locked the directory of '{}'", shown(place.path)),
+      return fail(ErrorCode::directory_locked,
+                  fmt::format("Another process has locked the directory of {}", shown(place.path)),
                   "Try again when it has finished");
     }
     std::this_thread::sleep_for(k_lock_interval);
@@ -57,7 +57,7 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
                             LockedDirectories* locked_directories) {
   CurrentFile current;
   auto found = space.find(path);
-  if (!found && (found.error().code != "no_such_file" || absent == Absent::is_an_error)) {
+  if (!found && (found.error().code != ErrorCode::no_such_file || absent == Absent::is_an_error)) {
     return fail(found.error());
   }
   if (found) {
@@ -90,8 +90,8 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
     return fail(writable.error());
   }
   if (static_cast<std::uint64_t>(current.file->info.st_size) > k_most_revised_bytes) {
-    return fail("too_large",
-                fmt::format("'{}' has {}; these tools change files of up to {}", shown(path),
+    return fail(ErrorCode::too_large,
+                fmt::format("File is too large: {}, {}. The limit is {}", shown(path),
                             human_bytes(static_cast<std::uint64_t>(current.file->info.st_size)),
                             human_bytes(k_most_revised_bytes)),
                 "Change or replace it with a command");

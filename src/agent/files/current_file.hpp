@@ -9,7 +9,7 @@
 
 #include "agent/files/file_space.hpp"
 #include "agent/files/text_page.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

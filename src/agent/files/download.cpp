@@ -22,7 +22,7 @@ constexpr std::uint64_t k_hole_chunk_bytes = 64ULL * 1024 * 1024;
 constexpr milliseconds k_work_time{1000};
 
 Error changed(const std::string& path) {
-  return {"file_changed", fmt::format("File was written to during the copy: {}", printable_line(path, 300)),
+  return {ErrorCode::file_changed, fmt::format("File was written to during the copy: {}", printable_line(path, 300)),
           "Copy it again when nothing writes to it"};
 }
 
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Download>> Download::open(const ResolvedFile& file) {
     return fail(bytes.error());
   }
   if (bytes->size() > k_max_pseudo_bytes) {
-    return fail("too_large", fmt::format("Pseudo file exceeds 16 MiB: {}", printable_line(file.path, 300)),
+    return fail(ErrorCode::too_large, fmt::format("Pseudo file exceeds 16 MiB: {}", printable_line(file.path, 300)),
                 "Copy it to a file with a command first");
   }
   struct stat now {};

@@ -8,8 +8,8 @@
 
 #include "agent/files/file_space.hpp"
 #include "agent/files/revision.hpp"
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

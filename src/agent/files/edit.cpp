@@ -101,9 +101,9 @@ std::string lines_of(std::string_view text, std::vector<std::size_t> places, std
 }
 
 tl::unexpected<Error> ambiguous(std::string_view text, const std::vector<std::size_t>& places, std::size_t count) {
-  return fail("ambiguous_match",
-              fmt::format("oldString is in the file {} times, in {}", count, lines_of(text, places, count)),
-              "Add lines around the one you mean to oldString until it is unique, or set replaceAll to change all");
+  return fail(ErrorCode::ambiguous_match,
+              fmt::format("oldString occurs {} times, in {}", count, lines_of(text, places, count)),
+              "Add surrounding lines to oldString until it is unique, or set replaceAll");
 }
 
 /// Error `ambiguous_match` unless there is one place, places that overlap included.
@@ -142,13 +142,11 @@ void replace_all(std::string& text, const Replacement& replacement, std::size_t 
 
 Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edit) {
   if (edit.old_text.empty()) {
-    return fail("empty_old_text", "oldString is empty, so there is no place to change",
-                "Give the text to replace; file_write gives a file new content as a whole");
+    return fail(ErrorCode::empty_old_text, "oldString is empty");
   }
   const std::vector<Replacement> replacements = replacements_for(text, ends, edit);
   if (edit.old_text == edit.new_text || replacements.front().old_text == replacements.front().new_text) {
-    return fail("identical_texts", "oldString and newString are the same, so nothing would change",
-                "Leave this edit out, or give the text that you want instead");
+    return fail(ErrorCode::identical_texts, "oldString and newString are the same");
   }
   std::vector<Places> places;
   std::size_t count = 0;
@@ -159,7 +157,8 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edi
     result_bytes += places.back().count * (new_text.size() - std::min(new_text.size(), old_text.size()));
   }
   if (count == 0) {
-    return fail("no_match", "oldString is not in the file; " + explain_no_match(text, replacements.front().old_text),
+    return fail(ErrorCode::no_match,
+                "oldString is not in the file; " + explain_no_match(text, replacements.front().old_text),
                 "Copy the text from file_read exactly, without the line numbers");
   }
   if (!edit.replace_all) {
@@ -168,8 +167,8 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edi
     }
   }
   if (result_bytes > k_most_result_bytes) {
-    return fail("result_too_large", fmt::format("the file would grow to {}", human_bytes(result_bytes)),
-                "Change fewer places, or let a program in the container do it");
+    return fail(ErrorCode::result_too_large, fmt::format("The file would grow to {}", human_bytes(result_bytes)),
+                "Change fewer places, or use a command");
   }
   // The one with CR LF first: what the other puts in may hold some.
   for (std::size_t i = replacements.size(); i-- > 0;) {
@@ -190,10 +189,10 @@ Result<Edited> apply_edits(std::string_view text, std::span<const Edit> edits) {
     if (!count) {
       Error error = count.error();
       const std::size_t number = edited.replacements.size() + 1;
-      if (number > 1 && error.code == "no_match" && find_text(text, edit.old_text) != std::string_view::npos) {
+      if (number > 1 && error.code == ErrorCode::no_match && find_text(text, edit.old_text) != std::string_view::npos) {
         error.message += ". It was there before the edits ahead of it in this call";
       }
-      return fail(edits.size() == 1 ? error : error.within(fmt::format("edit {} of {}", number, edits.size())));
+      return fail(edits.size() == 1 ? error : error.within(fmt::format("Edit {} of {}", number, edits.size())));
     }
     edited.replacements.push_back(*count);
   }

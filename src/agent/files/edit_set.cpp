@@ -57,7 +57,7 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
   for (const std::size_t i : order) {
     const FileEdits& file = files[i];
     auto prepared = prepare_edit(space, file.request, file.edits, mode, &locked);
-    if (!prepared && mode.is_replacement && prepared.error().code == "no_match") {
+    if (!prepared && mode.is_replacement && prepared.error().code == ErrorCode::no_match) {
       continue;
     }
     if (!prepared) {
@@ -66,12 +66,12 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
       continue;
     }
     if (!paths.insert(prepared->current.place.path).second) {
-      return fail("same_file", "Two paths name the same file: " + shown(prepared->current.place.path),
+      return fail(ErrorCode::same_file, "Two paths name the same file: " + shown(prepared->current.place.path),
                   "Use one path for all edits of a file");
     }
     bytes += prepared->bytes.size() + prepared->current.content.size;
     if (bytes > k_max_set_bytes) {
-      return fail("too_large", fmt::format("The files exceed {} together", human_bytes(k_max_set_bytes)),
+      return fail(ErrorCode::too_large, fmt::format("The files exceed {} together", human_bytes(k_max_set_bytes)),
                   "Edit fewer files in one call");
     }
     found[i] = std::move(*prepared);
@@ -95,7 +95,8 @@ Result<std::vector<FileChange>> FileChanger::keep_all(std::vector<PreparedEdit>&
     change.after = revision_of(edit.bytes);
     const auto kept = m_writer.store().put(change.after, edit.bytes);
     if (change.id.empty() || !kept) {
-      return fail("no_backup", "No room to store the contents of " + shown(change.path) + "; no file was changed",
+      return fail(ErrorCode::no_backup,
+                  "No room to store the contents of " + shown(change.path) + "; no file was changed",
                   "Free some space in the container, or edit one file at a time");
     }
     changes.push_back(std::move(change));
@@ -123,7 +124,7 @@ Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::sp
     for (std::size_t done = i; done-- > 0;) {
       if (auto back = WriteJournal::put_back(entries[done], m_writer.store()); !back) {
         journal->leave();
-        return fail("half_written",
+        return fail(ErrorCode::half_written,
                     fmt::format("{}; and {} could not be restored: {}", error.message, shown(entries[done].path),
                                 back.error().message),
                     "The next session restores the files; check them with file_read");

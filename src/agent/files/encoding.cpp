@@ -98,8 +98,8 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 tl::unexpected<Error> not_decodable(Encoding encoding, const std::string& why) {
-  return fail("not_decodable", fmt::format("the file is not valid {}: {}", name_of(encoding), why),
-              "Take it as binary, or mend it with a program such as iconv");
+  return fail(ErrorCode::not_decodable, fmt::format("File is not valid {}: {}", name_of(encoding), why),
+              "Handle the file as binary, or convert it with a program such as iconv");
 }
 
 Result<std::string> decode_utf16(std::string_view bytes, Encoding encoding) {
@@ -171,11 +171,11 @@ Result<std::string> encode_latin1(std::string_view text) {
     const std::uint32_t point = take_point(rest);
     if (point > 0xFF) {
       const std::string_view before = text.substr(0, text.size() - here.size());
-      return fail("not_encodable",
-                  fmt::format("{} (U+{:04X}) in line {} has no place in latin-1, in which the file is stored",
+      return fail(ErrorCode::not_encodable,
+                  fmt::format("{} (U+{:04X}) in line {} does not exist in latin-1, the file's encoding",
                               here.substr(0, here.size() - rest.size()), point,
                               1 + std::count(before.begin(), before.end(), '\n')),
-                  "Use characters up to U+00FF only, or write the whole file with encoding utf-8");
+                  "Use characters up to U+00FF only, or write the whole file with encoding: utf-8");
     }
     bytes.push_back(static_cast<char>(point));
   }
@@ -311,7 +311,7 @@ Result<std::string> decode(std::string_view bytes, Encoding encoding) {
 
 Result<std::string> encode(std::string_view utf8_text, Encoding encoding) {
   if (!is_valid_utf8(utf8_text)) {
-    return fail("not_encodable", "the text is not valid UTF-8", "Give bytes that are no text as base64");
+    return fail(ErrorCode::not_encodable, "The text is not valid UTF-8", "Pass binary data as base64");
   }
   switch (encoding) {
     case Encoding::utf8:

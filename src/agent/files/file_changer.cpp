@@ -27,11 +27,12 @@ std::string shown(const std::string& path) {
 /// The content as text, in UTF-8.
 Result<std::string> text_of(const FileContent& content, const std::string& path) {
   if (!content.whole) {
-    return fail("too_large", fmt::format("File is too large to edit: {}, {}", shown(path), human_bytes(content.size)),
+    return fail(ErrorCode::too_large,
+                fmt::format("File is too large to edit: {}, {}", shown(path), human_bytes(content.size)),
                 "Change it with a command, for example sed -i");
   }
   if (!content.page) {
-    return fail("is_binary", "Not a text file: " + shown(path),
+    return fail(ErrorCode::is_binary, "Not a text file: " + shown(path),
                 "Write it as a whole with file_write and encoding: base64, or use a command");
   }
   return decode(*content.whole, content.page->encoding);
@@ -108,7 +109,7 @@ Result<std::string> FileChanger::expected_revision(const ChangeRequest& request,
   if (seen) {
     return *seen;
   }
-  return fail("not_read", "File has not been read: " + shown(current.place.path),
+  return fail(ErrorCode::not_read, "File has not been read: " + shown(current.place.path),
               mode.is_replacement ? "Call with preview: true first"
                                   : "Read it with file_read first, or give its revision as expectedRevision");
 }
@@ -128,7 +129,7 @@ std::optional<Diff> FileChanger::changes_since(const std::string& revision, cons
 Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) {
   if (!current.file) {
     return request.expected && !request.expected->empty()
-               ? fail("file_changed", "File was removed: " + shown(current.place.path),
+               ? fail(ErrorCode::file_changed, "File was removed: " + shown(current.place.path),
                       "Leave expectedRevision out to create it")
                : Result<void>();
   }
@@ -144,7 +145,7 @@ Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const C
 
 Error FileChanger::changed_since_read(const std::string& revision, const CurrentFile& current) {
   const auto since = changes_since(revision, current);
-  return {"file_changed",
+  return {ErrorCode::file_changed,
           fmt::format("File has changed since it was read: {}, revision {} now{}", shown(current.place.path),
                       current.content.revision.substr(0, wire::k_short_digits),
                       since ? ". What others have changed:\n" + since->text : std::string()),
@@ -331,13 +332,13 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
   }
   const auto found = m_history.find_change(current->place.path, change);
   if (!found) {
-    return fail("no_such_change", "No change to undo: " + shown(request.path),
+    return fail(ErrorCode::no_such_change, "No change to undo: " + shown(request.path),
                 "Only changes by these tools can be undone, and only the newer ones");
   }
   if (current->content.revision != found->after) {
     const auto since = current->file ? changes_since(found->after, *current) : std::nullopt;
-    return fail("file_changed",
-                fmt::format("'{}' has changed since {}{}", shown(request.path), found->id,
+    return fail(ErrorCode::file_changed,
+                fmt::format("File has changed since {1}: {0}{2}", shown(request.path), found->id,
                             since ? ". What has changed since:\n" + since->text : std::string()),
                 "Undo the later changes first, or write the content that you want");
   }
@@ -350,7 +351,7 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
     return fail(content.error());
   }
   if (content->revision() != found->before) {
-    return fail("content_damaged", "the earlier content is damaged", "Write the file anew");
+    return fail(ErrorCode::content_damaged, "The stored earlier content is damaged");
   }
   EncodingDetector detector;
   (void)read_pieces(kept->get(), [&](std::string_view piece) {
@@ -359,7 +360,8 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
   });
   ChangeAnswer answer;
   answer.encoding = detector.result().value_or(Encoding::utf8);
-  const auto bytes = detector.result() ? m_writer.store().get(found->before, k_most_diffed_bytes) : fail("", "");
+  const auto bytes =
+      detector.result() ? m_writer.store().get(found->before, k_most_diffed_bytes) : fail(ErrorCode::is_binary, "");
   const auto before = bytes ? decode(*bytes, answer.encoding) : fail(bytes.error());
   const auto now = current->content.whole && current->content.page
                        ? decode(*current->content.whole, current->content.page->encoding)

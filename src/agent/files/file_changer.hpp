@@ -20,7 +20,7 @@
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/text_page.hpp"
 #include "agent/files/write_journal.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

@@ -56,29 +56,31 @@ Error file_error(const std::string& path, int number) {
   const std::string name = shown(path);
   switch (number) {
     case ENOENT:
-      return {"no_such_file", "No such file or directory: " + name, "Check the path with file_ls or file_glob"};
+      return {ErrorCode::no_such_file, "No such file or directory: " + name,
+              "Check the path with file_ls or file_glob"};
     case EACCES:
     case EPERM:
-      return {"no_permission", "Permission denied: " + name,
+      return {ErrorCode::no_permission, "Permission denied: " + name,
               "The agent runs as the container's user; execute_command with user: root may help"};
     case ENOTDIR:
-      return {"not_a_directory", "Not a directory: " + name, "Check the path with file_ls"};
+      return {ErrorCode::not_a_directory, "Not a directory: " + name, "Check the path with file_ls"};
     case EISDIR:
-      return {"is_a_directory", "Is a directory: " + name, "Use file_ls for directories"};
+      return {ErrorCode::is_a_directory, "Is a directory: " + name, "Use file_ls for directories"};
     case ELOOP:
-      return {"symlink_loop", "Too many levels of symbolic links: " + name, "Check with file_ls where they lead"};
+      return {ErrorCode::symlink_loop, "Too many levels of symbolic links: " + name,
+              "Check with file_ls where they lead"};
     case ENAMETOOLONG:
-      return {"path_too_long", "File name too long", "Names have at most 255 bytes, paths 4095"};
+      return {ErrorCode::path_too_long, "File name too long", "Names have at most 255 bytes, paths 4095"};
     case ENOSPC:
     case EDQUOT:
-      return {"disk_full", "No space left on device, the file is unchanged: " + name,
+      return {ErrorCode::disk_full, "No space left on device, the file is unchanged: " + name,
               "Free some space in the container; `df -h` shows where"};
     case EROFS:
-      return {"read_only", "Read-only file system: " + name, "Write to another place"};
+      return {ErrorCode::read_only, "Read-only file system: " + name, "Write to another place"};
     case EXDEV:
-      return {"outside_root", "Path leads out of the directory of --root: " + name, "Use a path beneath it"};
+      return {ErrorCode::outside_root, "Path leads out of the directory of --root: " + name, "Use a path beneath it"};
     default:
-      return {"io_error", fmt::format("{}: {}", std::strerror(number), name),
+      return {ErrorCode::io_error, fmt::format("{}: {}", std::strerror(number), name),
               "Look at it with a command, for example stat"};
   }
 }
@@ -119,7 +121,7 @@ Result<void> expect_regular(const ResolvedFile& file) {
   }
   return file.is_regular()
              ? Result<void>()
-             : fail("not_a_file", "Not a regular file: " + shown(file.path), "Use execute_command for it");
+             : fail(ErrorCode::not_a_file, "Not a regular file: " + shown(file.path), "Use execute_command for it");
 }
 
 Result<void> expect_writable(const ResolvedFile& file) {
@@ -131,7 +133,7 @@ Result<FileSpace> FileSpace::open(const std::string& root) {
   const std::string directory = root.empty() ? "/" : root;
   space.m_directory.reset(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!space.m_directory) {
-    return fail(file_error(directory, errno).within("the root of the file tools"));
+    return fail(file_error(directory, errno).within("Cannot open the directory of --root"));
   }
   if (directory != "/") {
     space.m_root = root.substr(0, root.find_last_not_of('/') + 1);
@@ -146,7 +148,7 @@ Result<FileSpace> FileSpace::open(const std::string& root) {
 
 Result<std::string> FileSpace::beneath(const std::string& path) const {
   if (path.empty() || path.front() != '/' || path.find('\0') != std::string::npos) {
-    return fail("bad_path", "a path is empty, not absolute, or holds a NUL byte", "Give the path of a file");
+    return fail(ErrorCode::bad_path, "The path is empty, not absolute, or has a NUL byte");
   }
   if (path.size() >= PATH_MAX) {
     return fail(file_error(path, ENAMETOOLONG));
@@ -265,7 +267,7 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
     return fail(file_error(file.path, errno));
   }
   if (info.st_dev != file.info.st_dev || info.st_ino != file.info.st_ino) {
-    return fail("file_changed", fmt::format("'{}' was replaced at this very moment", shown(file.path)),
+    return fail(ErrorCode::file_changed, fmt::format("File was replaced during the call: {}", shown(file.path)),
                 "Read it again, then repeat the change");
   }
   return place;
@@ -297,7 +299,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
     return fail(way.error());
   }
   if (path.back() == '/' || path.ends_with("/.") || path.ends_with("/..")) {
-    return fail("is_a_directory", fmt::format("'{}' names a directory", shown(path)), "Give the path of a file");
+    return fail(ErrorCode::is_a_directory, fmt::format("Is a directory: {}", shown(path)));
   }
   auto [parent, name] = split_path(*way);
   Result<Fd> directory = open_way(m_directory.get(), parent, O_RDONLY | O_DIRECTORY);
@@ -314,8 +316,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
   }
   struct stat info {};
   if (::fstatat(directory->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
-    return fail("dangling_link", fmt::format("'{}' is a symbolic link to something that is not there", shown(path)),
-                "Write to the path it leads to, or remove the link first");
+    return fail(ErrorCode::dangling_link, fmt::format("Dangling symbolic link: {}", shown(path)));
   }
   return FilePlace{std::move(*directory), name, (*folder == "/" ? "" : *folder) + "/" + name};
 }

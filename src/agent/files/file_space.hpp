@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

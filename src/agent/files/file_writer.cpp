@@ -22,15 +22,16 @@ constexpr const char* k_mounted = "the file is mounted by itself";
 /// Why a file may not be replaced by another: it would not be the same one under all its names.
 std::optional<std::string> reason_to_stay(const CurrentFile& current) {
   const nlink_t names = current.file ? current.file->info.st_nlink : 1;
-  return names > 1 ? std::optional(fmt::format("the file has {} names (hard links), which stay one file", names))
+  return names > 1 ? std::optional(fmt::format("File is too large: {} names (hard links), which stay one file", names))
                    : std::nullopt;
 }
 
 /// A content that is what its revision says.
 Result<Fd> open_whole(ContentStore& store, const std::string& revision) {
   auto file = store.open_content(revision);
-  return file && revision_of_file(file->get()) != revision ? fail("content_damaged", "what was kept of it is damaged")
-                                                           : std::move(file);
+  return file && revision_of_file(file->get()) != revision
+             ? fail(ErrorCode::content_damaged, "The stored content is damaged")
+             : std::move(file);
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ NewBytes::NewBytes(std::string_view bytes) : m_bytes(bytes), m_size(bytes.size()
 
 Result<NewBytes> NewBytes::of_file(int fd) {
   struct stat info {};
-  auto revision = ::fstat(fd, &info) == 0 ? revision_of_file(fd) : fail(errno_error("read"));
+  auto revision = ::fstat(fd, &info) == 0 ? revision_of_file(fd) : fail(errno_error("Cannot read"));
   if (!revision) {
     return fail(revision.error());
   }
@@ -92,7 +93,7 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
     return fail(written.error());
   }
   auto published = publish(current, *temporary, mode);
-  if (!published && published.error().code == "is_busy") {
+  if (!published && published.error().code == ErrorCode::is_busy) {
     temporary.reset();  // before the journal speaks of something else
     return write_in_place(current, k_mounted, content, mode);
   }
@@ -105,8 +106,8 @@ Result<FileWriter::Notes> FileWriter::write_staged(const CurrentFile& current, T
     return write_in_place(current, *reason, content, mode);
   }
   auto published = publish(current, staged, mode);
-  return !published && published.error().code == "is_busy" ? write_in_place(current, k_mounted, content, mode)
-                                                           : std::move(published);
+  return !published && published.error().code == ErrorCode::is_busy ? write_in_place(current, k_mounted, content, mode)
+                                                                    : std::move(published);
 }
 
 Result<FileWriter::Notes> FileWriter::publish(const CurrentFile& current, TemporaryFile& file,
@@ -135,20 +136,19 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   const auto after = kept ? open_whole(m_store, content.revision()) : fail(kept.error());
   if (!after) {
     return fail(
-        "no_backup",
-        fmt::format("'{}' can only be written in place ({}), from a copy of the new content, which could not be "
-                    "kept: {}",
-                    printable_line(path, 300), why, after.error().message),
-        after.error().code == "too_large"
+        ErrorCode::no_backup,
+        fmt::format("File can only be written in place ({}), and a copy of the new content could not be stored: {}: {}",
+                    why, printable_line(path, 300), after.error().message),
+        after.error().code == ErrorCode::too_large
             ? "Write it to another file with file_write, and copy that over this one with a command"
-            : "Make room in the container, or write the file with a command");
+            : "");
   }
   const auto before = open_whole(m_store, current.content.revision);
   if (!before) {
-    return fail("no_backup",
-                fmt::format("'{}' can only be written in place, and what is there could not be kept: {}",
+    return fail(ErrorCode::no_backup,
+                fmt::format("File can only be written in place, and its content could not be stored: {}: {}",
                             printable_line(path, 300), before.error().message),
-                "Make room in the container, or write the file with a command");
+                "Free some space in the container, or write the file with a command");
   }
   if (auto noted = (*journal_of_writes)->begin_in_place(path, current.content.revision, content.revision()); !noted) {
     return fail(noted.error());
@@ -157,10 +157,10 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   if (!written && !write_over(file.get(), before->get(), path)) {  // what is there may be neither
     (*journal_of_writes)->leave();
     m_journal.reset();
-    return fail("half_written",
-                fmt::format("'{}' could be written in part only, and what was there could not be put back: {}",
+    return fail(ErrorCode::half_written,
+                fmt::format("File was written in part, and its old content could not be restored: {}: {}",
                             printable_line(path, 300), written.error().message),
-                "The next session with the container tries again to put it back; see with file_read what is there");
+                "The next session retries to restore it. Read the file to see what it contains");
   }
   (*journal_of_writes)->done();
   if (!written) {

@@ -14,7 +14,7 @@
 #include "agent/files/spare_file.hpp"
 #include "agent/files/temporary_file.hpp"
 #include "agent/files/write_journal.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

@@ -17,8 +17,8 @@ constexpr std::size_t k_most_sets = 250;
 constexpr int k_deepest_braces = 32;
 
 tl::unexpected<Error> bad_glob(std::string_view pattern, std::string_view reason) {
-  return fail("bad_glob", fmt::format("'{}' is not a glob: {}", pattern, reason),
-              "Use * ? [a-z] ** and {a,b}; put a backslash before a character that is meant as it is");
+  return fail(ErrorCode::bad_glob, fmt::format("Not a glob: '{}': {}", pattern, reason),
+              "Use * ? [a-z] ** and {a,b}. Put a backslash before a character without special meaning");
 }
 
 bool is_of_class(std::string_view name, int byte, bool& known) {
@@ -49,7 +49,7 @@ class BraceExpansion {
   Result<std::vector<std::string>> all() {
     auto expanded = sequence(0);
     if (expanded && m_at < m_pattern.size()) {
-      return bad_glob(m_pattern, "there is a } without its {");
+      return bad_glob(m_pattern, "} without {");
     }
     return expanded;
   }
@@ -101,7 +101,7 @@ class BraceExpansion {
         return alternative;
       }
       if (m_at == m_pattern.size()) {
-        return bad_glob(m_pattern, "a { is not closed");
+        return bad_glob(m_pattern, "{ is not closed");
       }
       std::move(alternative->begin(), alternative->end(), std::back_inserter(alternatives));
       if (alternatives.size() > k_most_alternatives) {
@@ -228,7 +228,7 @@ Result<std::size_t> Wildcard::parse_set(std::string_view pattern, std::size_t at
       set.set(byte);
     }
   }
-  return bad_glob(pattern, "a [ is not closed");
+  return bad_glob(pattern, "[ is not closed");
 }
 
 void Wildcard::find_shape() {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

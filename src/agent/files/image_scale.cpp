@@ -287,7 +287,7 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
                                 std::size_t max_bytes) {
   const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
   if (pixels > k_max_decoded_pixels || file.size() > k_max_scaled_file_bytes || file.size() > INT_MAX) {
-    return fail("too_large",
+    return fail(ErrorCode::too_large,
                 fmt::format("Image has {}x{} pixels, more than {} million", header.width, header.height,
                             k_max_decoded_pixels / 1'000'000),
                 "Make a smaller copy with a command");
@@ -301,7 +301,7 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
   const std::uint32_t height = side(header.height);
   const SharedResult shared(max_bytes);
   if (shared.get() == nullptr) {
-    return fail("out_of_memory", "Not enough memory to scale the image", "Pass scale: false");
+    return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image", "Pass scale: false");
   }
   SharedOutput& result = *shared.get();
   const pid_t process = ::fork();
@@ -315,13 +315,13 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
     ::syscall(SYS_exit, 0);  // exit_group is not allowed
   }
   if (process < 0) {
-    return fail("cannot_fork", "cannot start a process in the container: its process limit is reached",
-                "End some processes, or raise the container's pids limit");
+    return fail(ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached");
   }
   await_end(process);
   const std::size_t size = result.size;
   if (result.is_complete != 1 || size == 0 || size > max_bytes) {
-    return fail("bad_image", "Image cannot be decoded: it is damaged, or of an unknown kind", "Pass scale: false");
+    return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind",
+                "Pass scale: false");
   }
   return ScaledImage{std::string(result.bytes, size), result.is_png == 1 ? "image/png" : "image/jpeg",
                      header.is_turned() ? height : width, header.is_turned() ? width : height};

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/files/image_header.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

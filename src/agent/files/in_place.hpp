@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

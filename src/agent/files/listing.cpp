@@ -46,9 +46,9 @@ Result<Listing> list_directory(int directory_fd, const ListRequest& request) {
   FoundPage page = find_page(directory_fd, options, threads, request.offset, request.max,
                              [](const WalkEntry&, std::int64_t&) { return true; });
   if (page.walked.directories == 0) {
-    return fail("io_error", "the directory cannot be read: " + (page.walked.unreadable_paths.empty()
-                                                                    ? std::string("it is gone")
-                                                                    : page.walked.unreadable_paths.front()));
+    return fail(ErrorCode::io_error, "Cannot read the directory: " + (page.walked.unreadable_paths.empty()
+                                                                          ? std::string("it is gone")
+                                                                          : page.walked.unreadable_paths.front()));
   }
   Listing listing;
   for (FoundPath& found : page.paths) {

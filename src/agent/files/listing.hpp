@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/files/file_type.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

@@ -87,8 +87,8 @@ Matcher::~Matcher() = default;
 
 Result<Matcher> Matcher::compile(const std::string& pattern, const Options& options) {
   if (!options.multi_line && pattern.find('\n') != std::string::npos) {
-    return fail("bad_pattern", "the pattern has a line break, and lines are searched one by one",
-                "Search with multi-line on, or for one line at a time");
+    return fail(ErrorCode::bad_pattern, "The pattern has a line break, but lines are searched one by one",
+                "Set multiLine, or search for one line at a time");
   }
   Matcher matcher;
   matcher.m_multi_line = options.multi_line;
@@ -110,7 +110,7 @@ Result<Matcher> Matcher::compile(const std::string& pattern, const Options& opti
   settings.set_case_sensitive(!options.ignore_case);
   settings.set_never_nl(!options.multi_line);
   if (const re2::RE2 as_given(pattern, settings); !options.literal && !as_given.ok()) {
-    return fail("bad_pattern", "the pattern is not a regular expression: " + as_given.error(),
+    return fail(ErrorCode::bad_pattern, "Not a regular expression: " + as_given.error(),
                 "Use RE2 syntax: no look-around and no back-references; escape ( [ { . * + ? with a backslash, or "
                 "search for it literally");
   }
@@ -121,7 +121,8 @@ Result<Matcher> Matcher::compile(const std::string& pattern, const Options& opti
   }
   matcher.m_regex = std::make_unique<re2::RE2>("(?m)" + full, settings);
   if (!matcher.m_regex->ok()) {
-    return fail("bad_pattern", "the pattern is too large: " + matcher.m_regex->error(), "Search for less at a time");
+    return fail(ErrorCode::bad_pattern, "The pattern is too large: " + matcher.m_regex->error(),
+                "Use a shorter pattern");
   }
   for (std::string& literal : required_literals(regex, options.ignore_case)) {
     matcher.m_literals.emplace_back(std::move(literal), options.ignore_case);

@@ -10,7 +10,7 @@
 
 #include "agent/files/literal_scan.hpp"
 #include "agent/files/required_literal.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace re2 {
 class RE2;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "wire/file_names.hpp"
 
 namespace dockbridge::agent {

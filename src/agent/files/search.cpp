@@ -287,8 +287,7 @@ Result<SearchResult> search(int start_fd, const SearchRequest& request) {
   }
   struct stat info {};
   if (::fstat(start_fd, &info) != 0 || !(S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))) {
-    return fail("not_searchable", "what is to be searched is neither a file nor a directory",
-                "Name a directory or a plain file");
+    return fail(ErrorCode::not_searchable, "Neither a file nor a directory");
   }
   Search search(start_fd, request, std::move(*matcher),
                 {request.honour_ignore, request.hidden, request.max_depth, std::move(*include), std::move(*exclude),

@@ -78,9 +78,10 @@ Result<Start> start_of(const FileSpace& space, const json& head, bool may_be_fil
   }
   start.file = std::move(*file);
   if (!start.file.is_directory() && !(may_be_file && start.file.is_regular())) {
-    return fail("not_a_directory",
-                fmt::format("'{}' is not a directory", printable_line(start.file.path, k_shown_path_bytes)),
-                may_be_file ? "Give a directory or a file" : "Give the directory it is in; file_read reads files");
+    return fail(
+        ErrorCode::not_a_directory,
+        fmt::format("Not a directory: {}", printable_line(start.file.path, k_shown_path_bytes)),
+        may_be_file ? "Pass a directory or a file" : "Pass the directory that contains it. file_read reads files");
   }
   auto fd = start.file.is_directory() ? start.file.open_directory() : start.file.open_for_reading();
   if (!fd) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "agent/files/file_space.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

@@ -26,6 +26,7 @@
 #include "util/file.hpp"
 #include "util/memory.hpp"
 #include "util/text.hpp"
+#include "wire/error_message.hpp"
 #include "wire/file_names.hpp"
 #include "wire/frame.hpp"
 
@@ -82,7 +83,7 @@ class EditTexts {
       const auto old_bytes = edit.at(0).get<std::size_t>();
       const auto new_bytes = edit.at(1).get<std::size_t>();
       if (old_bytes > m_rest.size() || new_bytes > m_rest.size() - old_bytes || ++m_count > k_most_edits) {
-        return fail("bad_request", "the edits are longer than the body, or too many");
+        return fail(ErrorCode::bad_request, "The edits exceed the body, or are too many");
       }
       edits.push_back({std::string(m_rest.substr(0, old_bytes)), std::string(m_rest.substr(old_bytes, new_bytes)),
                        edit.at(2).get<bool>()});
@@ -159,7 +160,7 @@ class Service {
     const auto& name = frame.head.at("op").get_ref<const std::string&>();
     const auto operation = k_operations.find(name);
     if (operation == k_operations.end()) {
-      return fail("unknown_operation", "the agent does not know the operation '" + name + "'");
+      return fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
     }
     return (this->*operation->second)(frame);
   }
@@ -233,13 +234,13 @@ class Service {
       return fail(bytes.error());
     }
     if (bytes->size() > k_max_scaled_file_bytes) {
-      return fail("too_large", "Image exceeds " + human_bytes(k_max_scaled_file_bytes),
+      return fail(ErrorCode::too_large, "Image exceeds " + human_bytes(k_max_scaled_file_bytes),
                   "Make a smaller copy with a command");
     }
     const auto header = image_header_of(*bytes);
     auto scaled = header ? scale_image(*bytes, *header, frame.head.at("maxSide").get<std::uint32_t>(),
                                        wire::k_max_body_to_host - k_image_reserve)
-                         : fail("bad_image", "Image has no readable header", "Pass scale: false");
+                         : fail(ErrorCode::bad_image, "Image has no readable header", "Pass scale: false");
     if (!scaled) {
       return fail(scaled.error());
     }
@@ -280,7 +281,7 @@ class Service {
 
   Result<Answer> next(const wire::Frame& frame) {
     if (!m_download) {
-      return fail("nothing_staged", "No file is open for this copy", "Start the copy again");
+      return fail(ErrorCode::nothing_staged, "No file is open for this copy", "Start the copy again");
     }
     auto piece = m_download->next(std::min(frame.head.at("max").get<std::size_t>(), wire::k_max_body_to_host));
     if (!piece) {
@@ -306,7 +307,7 @@ class Service {
     if (const std::string name = text_field(frame.head, "encoding"); !name.empty()) {
       content.encoding = encoding_from(name);
       if (!content.encoding) {
-        return fail("bad_request", "no such encoding");
+        return fail(ErrorCode::bad_request, "Unknown encoding");
       }
     }
     const ChangeRequest request = change_request(frame.head);
@@ -345,7 +346,7 @@ class Service {
       path_bytes += files.back().request.path.size();
     }
     if (files.size() > wire::k_max_set_files || path_bytes > k_max_set_path_bytes) {
-      return fail("too_many_files",
+      return fail(ErrorCode::too_many_files,
                   fmt::format("Too many files: {} of at most {}", files.size(), wire::k_max_set_files),
                   "Edit fewer files in one call");
     }
@@ -451,11 +452,10 @@ std::string respond(Service& service, const wire::Frame& frame) {
   try {
     answer = service.handle(frame);
   } catch (const std::exception& error) {
-    answer = fail("bad_request", error.what());
+    answer = fail(ErrorCode::bad_request, error.what());
   }
   if (!answer) {
-    const Error& error = answer.error();
-    answer = Answer{{{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}}};
+    answer = Answer{{{"error", wire::to_json(answer.error())}}};
   }
   answer->head["id"] = frame.head.value("id", std::uint64_t{0});
   return wire::encode(answer->head, answer->body);

@@ -18,7 +18,7 @@ Result<FilePlace> place_in(int state_fd) {
   const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", state_fd).c_str(), path.data(), path.size());
   Fd directory(::openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (length < 0 || !directory) {
-    return fail(errno_error("the state directory"));
+    return fail(errno_error("Cannot open the state directory"));
   }
   path.resize(static_cast<std::size_t>(length));
   return FilePlace{std::move(directory), "", path + "/"};
@@ -29,7 +29,7 @@ Result<FilePlace> place_in(int state_fd) {
 Result<std::unique_ptr<FileChanger::Staged>> FileChanger::begin_staging(const FileSpace& space,
                                                                         const std::string& path) const {
   auto file = space.find(path);
-  if (!file && file.error().code != "no_such_file") {
+  if (!file && file.error().code != ErrorCode::no_such_file) {
     return fail(file.error());
   }
   if (auto regular = file ? expect_regular(*file) : Result<void>(); !regular) {
@@ -71,7 +71,7 @@ Result<void> FileChanger::stage(const FileSpace& space, const std::string& path,
     m_staged = std::move(*staged);
   }
   if (!m_staged) {
-    return fail("nothing_staged", "there is no content that this could be added to", "Begin again");
+    return fail(ErrorCode::nothing_staged, "No content is staged for this part");
   }
   return m_staged->file->append(bytes);
 }
@@ -85,7 +85,7 @@ Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const Cha
   settle();
   const auto staged = std::exchange(m_staged, nullptr);
   if (!staged) {
-    return fail("nothing_staged", "there is no content that could be written", "Begin again");
+    return fail(ErrorCode::nothing_staged, "No content is staged");
   }
   const auto current = look_up(space, request.path, Absent::is_to_be_made);
   if (!current) {
@@ -95,13 +95,13 @@ Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const Cha
     return fail(unchanged.error());
   }
   if (current->place.path != staged->path) {
-    return fail("file_changed", fmt::format("'{}' leads elsewhere than before", printable_line(request.path, 300)),
-                "Begin again");
+    return fail(ErrorCode::file_changed,
+                fmt::format("Path leads to another file than before: {}", printable_line(request.path, 300)));
   }
   const bool as_it_is = !content.is_text || encoding_for(content, *current) == Encoding::utf8;
   if (!as_it_is) {
-    return fail("too_large", "so long a text can be stored only as UTF-8 here",
-                "Give encoding: utf-8, or base64 of the bytes as they shall be");
+    return fail(ErrorCode::too_large, "A text of this size can be stored only as UTF-8",
+                "Pass encoding: utf-8, or the encoded bytes as base64");
   }
   const auto bytes = NewBytes::of_file(staged->file->fd());
   if (!bytes) {

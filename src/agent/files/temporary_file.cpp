@@ -42,8 +42,8 @@ bool is_untouched(const FilePlace& place, const ResolvedFile& before) {
 }
 
 Error touched(const std::string& path) {
-  return {"file_changed",
-          fmt::format("'{}' was changed by someone else at this very moment", printable_line(path, 300)),
+  return {ErrorCode::file_changed,
+          fmt::format("File was changed by another process during the call: {}", printable_line(path, 300)),
           "Read it again, then repeat the change"};
 }
 
@@ -172,7 +172,7 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
   if (!moved) {
     const int number = errno;
     return number == EEXIST                       ? fail(touched(m_place->path))
-           : number == EBUSY && before != nullptr ? fail("is_busy", "the file cannot be replaced")
+           : number == EBUSY && before != nullptr ? fail(ErrorCode::is_busy, "The file cannot be replaced")
                                                   : fail(file_error(m_place->path, number));
   }
   m_name.clear();

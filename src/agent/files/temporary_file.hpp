@@ -8,7 +8,7 @@
 #include "agent/files/file_space.hpp"
 #include "agent/files/spare_file.hpp"
 #include "agent/files/write_journal.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
@@ -24,7 +24,9 @@ class TemporaryFile {
   TemporaryFile& operator=(TemporaryFile&&) = delete;
 
   /// Whether `create` failed because no file can be made in that directory.
-  static bool has_no_place(const Error& error) { return error.code == "no_permission" || error.code == "read_only"; }
+  static bool has_no_place(const Error& error) {
+    return error.code == ErrorCode::no_permission || error.code == ErrorCode::read_only;
+  }
 
   Result<void> append(std::string_view bytes);
   [[nodiscard]] int fd() const { return m_file.get(); }

@@ -282,7 +282,7 @@ class LargeFile {
       // The lines must come from the reported revision.
       if (const std::size_t index = at / k_chunk_bytes;
           !m_revisions.empty() && (index >= m_revisions.size() || revision_of(*piece) != m_revisions[index])) {
-        return fail("file_changed",
+        return fail(ErrorCode::file_changed,
                     fmt::format("File was written to while it was read: {}", printable_line(m_path, 300)),
                     "Read it again when nothing writes to it");
       }
@@ -395,7 +395,7 @@ Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& re
   content.size = std::max<std::uint64_t>(content.size, bytes->size());
   bytes = std::string();
   auto read = LargeFile(fd->get(), file.path, content.size, request).read(content);
-  for (int tries = 1; !read && read.error().code == "file_changed" && tries < k_max_tries; ++tries) {
+  for (int tries = 1; !read && read.error().code == ErrorCode::file_changed && tries < k_max_tries; ++tries) {
     read = LargeFile(fd->get(), file.path, content.size, request).read(content);
   }
   return read ? Result<FileContent>(std::move(content)) : fail(read.error());

@@ -7,7 +7,7 @@
 
 #include "agent/files/encoding.hpp"
 #include "agent/files/file_space.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

@@ -160,7 +160,7 @@ Result<void> WriteJournal::put_back(const SetEntry& entry, ContentStore& store) 
   const auto before = store.open_content(entry.before);
   const auto after = before ? store.open_content(entry.after) : fail(before.error());
   if (!after || revision_of_file(before->get()) != entry.before || revision_of_file(after->get()) != entry.after) {
-    return fail("no_backup", "The old content is not stored any more");
+    return fail(ErrorCode::no_backup, "The old content is not stored any more");
   }
   return is_to_put_back(file.get(), before->get(), after->get()) ? write_over(file.get(), before->get(), entry.path)
                                                                  : Result<void>();
@@ -192,7 +192,7 @@ void WriteJournal::recover(int state_fd, ContentStore& store) {
     } else if (note.starts_with(k_set)) {
       for (const SetEntry& entry : set_entries(rest)) {
         const auto back = put_back(entry, store);
-        done = done && (back || back.error().code == "no_backup");
+        done = done && (back || back.error().code == ErrorCode::no_backup);
       }
     }
     if (done) {

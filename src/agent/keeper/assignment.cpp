@@ -132,7 +132,7 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   }
   assignment.watch_input = from.number() != 0;
   if (!from.good() || child.argv.empty()) {
-    return fail("cannot_start", "the keeper did not understand what it should start");
+    return fail(ErrorCode::cannot_start, "The keeper received a malformed command");
   }
   return assignment;
 }
@@ -188,13 +188,13 @@ Received receive_packet(int socket, Packet& packet) {
 Result<Assignment> read_assignment(Packet packet) {
   for (std::size_t i = 0; i < k_most_passed; ++i) {
     if ((packet.header.value & (1U << i)) != 0 && !packet.descriptors.at(i)) {
-      return fail("cannot_start", "the container has no file descriptors left for another process");
+      return fail(ErrorCode::cannot_start, "The container has no file descriptors left for a process");
     }
   }
   if (const Fd& file = packet.descriptors[k_content]; file) {
     auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_most_content);
     if (!content) {
-      return fail(content.error().within("the keeper could not read what it should start"));
+      return fail(content.error().within("The keeper cannot read its command"));
     }
     packet.payload = std::move(*content);
   }
@@ -215,7 +215,7 @@ Result<void> send_assignment(int socket, const Assignment& assignment) {
     file.reset(::memfd_create("assignment", MFD_CLOEXEC));
     const auto written = file ? write_all(file.get(), content) : fail(errno_error("memfd_create"));
     if (!written) {
-      return fail(written.error().within("cannot talk to a keeper"));
+      return fail(written.error().within("Cannot send to a keeper"));
     }
   }
   ControlHeader header{k_control_version, static_cast<std::uint8_t>(Order::start), 0, 0};
@@ -242,7 +242,7 @@ Result<void> send_assignment(int socket, const Assignment& assignment) {
   rights->cmsg_len = CMSG_LEN(count * sizeof(int));
   std::memcpy(CMSG_DATA(rights), descriptors.data(), count * sizeof(int));
   if (::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-    return fail(std::string(k_keeper_gone), "the keeper is gone");
+    return fail(ErrorCode::keeper_gone, "The keeper is gone");
   }
   return {};
 }

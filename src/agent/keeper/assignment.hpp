@@ -7,8 +7,8 @@
 #include "agent/keeper/child.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/spool.hpp"
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/terminal.hpp"
 
@@ -29,7 +29,7 @@ struct Assignment {
 
 // Between a session and a keeper that it started itself, both of one build: the form has no version.
 
-/// Error k_keeper_gone if there is nobody any more to take it.
+/// Error keeper_gone if the keeper has ended.
 Result<void> send_assignment(int socket, const Assignment& assignment);
 /// Does not wait. What is meant for a process that has ended is dropped, and counts as nothing.
 Received receive_assignment(int socket, Result<Assignment>& assignment);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
 
@@ -23,9 +23,6 @@ inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
 
 /// What the names of keepers' sockets in the state directory begin with.
 inline constexpr std::string_view k_keeper_prefix = "keeper_";
-
-/// The code of the error that means there is no keeper; any other means that it could not be reached just now.
-inline constexpr std::string_view k_keeper_gone = "keeper_gone";
 
 /// Session to keeper.
 enum class Order : std::uint8_t {

@@ -109,7 +109,7 @@ Result<void> Keeper::start(Streams streams) {
                             Kept{m_pid, m_surroundings.socket, k_control_version});
       !written) {
     kill_all();
-    return fail("state_not_writable", written.error().message, "Free some disk space in the container");
+    return fail(ErrorCode::state_not_writable, written.error().message, "Free some disk space in the container");
   }
   return {};
 }

@@ -46,7 +46,7 @@ Fd block_signals() {
 
 void tell_failure(int link, const Error& error) {
   send_control(link, static_cast<std::uint8_t>(Answer::start_failed), 0,
-               fmt::format("{}\n{}\n{}", error.code, error.message, error.next_step));
+               fmt::format("{}\n{}\n{}", name_of(error.code), error.message, error.next_step));
 }
 
 /// Where other sessions than the keeper's own reach it, for as long as it lives.
@@ -101,8 +101,7 @@ Fd keep(Result<Assignment> assignment, Result<Streams> pipes, const Keeper::Surr
     return link;
   }
   if (surroundings.listener < 0) {
-    tell_failure(link.get(), {"state_not_writable", "no socket could be made in the state directory",
-                              "See with `df` and `df -i` whether the container's disk is full"});
+    tell_failure(link.get(), {ErrorCode::state_not_writable, "Cannot create a socket in the state directory"});
     return link;
   }
   if (!pipes && !(pipes = open_pipes())) {

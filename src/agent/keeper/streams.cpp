@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 namespace {
 
 Error no_descriptors() {
-  return {"cannot_start", "the container has no file descriptors left for another process"};
+  return {ErrorCode::cannot_start, "The container has no file descriptors left for a process"};
 }
 
 bool open_pipe(Fd& read_end, Fd& write_end) {

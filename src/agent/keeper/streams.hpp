@@ -1,7 +1,7 @@
 #pragma once
 
 #include "agent/keeper/terminal.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

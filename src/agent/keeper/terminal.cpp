@@ -34,12 +34,12 @@ Result<std::unique_ptr<Terminal>> Terminal::open(wire::TerminalSize size, int di
   Fd master(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   const int unlocked = 0;
   if (!master || ::ioctl(master.get(), TIOCSPTLCK, &unlocked) != 0 || !set_size(master.get(), size)) {
-    return fail("no_terminal", "the container has no terminal to give: /dev/ptmx cannot be used",
-                "Run the command without tty, or give the container a /dev/pts");
+    return fail(ErrorCode::no_terminal, "The container has no terminals: /dev/ptmx cannot be used",
+                "Run the command without tty, or mount /dev/pts in the container");
   }
   Fd slave(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!slave) {
-    return fail("no_terminal", "the container's kernel does not hand out the other end of a terminal",
+    return fail(ErrorCode::no_terminal, "The container's kernel cannot open the other end of a terminal",
                 "Run the command without tty");
   }
   return std::unique_ptr<Terminal>(

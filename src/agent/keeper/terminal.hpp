@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "agent/keeper/control.hpp"
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/terminal.hpp"
 

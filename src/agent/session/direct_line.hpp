@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

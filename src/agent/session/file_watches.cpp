@@ -34,7 +34,7 @@ FileWatches::FileWatches(EventLoop& loop, Answer answer) : m_answer(std::move(an
 Result<void> FileWatches::add(std::uint64_t request, const std::string& root, const std::string& path,
                               std::int64_t known_ms, Clock::time_point deadline) {
   if (m_watches.size() >= k_most_watches) {
-    return fail("agent_busy", "too many files are watched already", "Try again later");
+    return fail(ErrorCode::agent_busy, "Too many files are watched", "Try again later");
   }
   const auto space = FileSpace::open(root);
   const auto file = space ? space->find(path) : fail(space.error());

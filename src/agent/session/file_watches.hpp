@@ -7,8 +7,8 @@
 #include <string>
 
 #include "agent/session/event_loop.hpp"
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {

@@ -16,6 +16,7 @@
 
 #include "agent/files/write_journal.hpp"
 #include "agent/launch.hpp"
+#include "wire/error_message.hpp"
 
 namespace dockbridge::agent {
 
@@ -101,7 +102,7 @@ void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
   } else if (may_start(frame)) {
     start(request, frame);
   } else if (m_waiting_bytes + frame.body.size() > k_most_waiting_bytes) {
-    refuse(request, "agent_busy", "too many requests about files wait already", "Try again in a moment");
+    refuse(request, {ErrorCode::agent_busy, "Too many file requests are waiting"});
   } else {
     m_waiting_bytes += frame.body.size();
     m_waiting.push_back({request, frame});
@@ -139,8 +140,7 @@ void FileWorkers::start_waiting() {
 void FileWorkers::start(std::uint64_t request, const wire::Frame& frame) {
   const auto worker = find_for(frame);
   if (worker == m_workers.end()) {
-    refuse(request, "cannot_fork", "cannot start a process in the container: its process limit is reached",
-           "End some processes, or raise the container's pids limit");
+    refuse(request, {ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached"});
     return;
   }
   worker->request = request;
@@ -212,8 +212,8 @@ void FileWorkers::read_from(int fd) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return;
   }
-  Result<std::optional<wire::Frame>> frame = fail("worker_gone", "the process that worked on this died",
-                                                  "Try again; if the container is short of memory, see `docker stats`");
+  Result<std::optional<wire::Frame>> frame =
+      fail(ErrorCode::worker_gone, "The process that handled the file request died");
   if (got > 0) {
     worker->reader.feed({buffer.data(), static_cast<std::size_t>(got)});
     frame = worker->reader.next();
@@ -225,7 +225,7 @@ void FileWorkers::read_from(int fd) {
     }
     drop(worker);
     if (request) {
-      refuse(*request, frame.error().code, frame.error().message, frame.error().next_step);
+      refuse(*request, frame.error());
     }
     start_waiting();
   } else if (*frame) {
@@ -273,9 +273,8 @@ void FileWorkers::drop(Position worker) {
   m_workers.erase(worker);
 }
 
-void FileWorkers::refuse(std::uint64_t request, const std::string& code, const std::string& message,
-                         const std::string& next_step) {
-  m_answer({{{"id", request}, {"error", {{"code", code}, {"message", message}, {"nextStep", next_step}}}}, ""});
+void FileWorkers::refuse(std::uint64_t request, const Error& error) {
+  m_answer({{{"id", request}, {"error", wire::to_json(error)}}, ""});
 }
 
 }  // namespace dockbridge::agent

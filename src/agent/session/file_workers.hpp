@@ -65,7 +65,7 @@ class FileWorkers {
   void finish(Position worker, const wire::Frame& frame);
   static void kill(const Worker& worker);
   void drop(Position worker);
-  void refuse(std::uint64_t request, const std::string& code, const std::string& message, const std::string& next_step);
+  void refuse(std::uint64_t request, const Error& error);
 
   int m_state_fd = -1;  ///< known when `recover` was called
   EventLoop& m_loop;

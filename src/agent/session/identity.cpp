@@ -75,8 +75,8 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
     account = Account{{*uid, *uid, {}}, "", "/"};
   }
   if (!account) {
-    return fail("no_such_user", fmt::format("there is no user '{}' in the container", wanted),
-                "See /etc/passwd in the container, or give a number");
+    return fail(ErrorCode::no_such_user, fmt::format("User not found in the container: {}", wanted),
+                "Use a name from /etc/passwd of the container, or a number");
   }
   Identity& identity = account->identity;
   std::optional<gid_t> chosen = number_in(wanted_group);
@@ -90,8 +90,8 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
     }
   });
   if (!wanted_group.empty() && !chosen) {
-    return fail("no_such_user", fmt::format("there is no group '{}' in the container", wanted_group),
-                "See /etc/group in the container, or give a number");
+    return fail(ErrorCode::no_such_user, fmt::format("Group not found in the container: {}", wanted_group),
+                "Use a name from /etc/group of the container, or a number");
   }
   identity.gid = chosen.value_or(identity.gid);
   return *account;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/keeper/child.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

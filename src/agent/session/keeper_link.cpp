@@ -21,10 +21,11 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   const sockaddr_un address = socket_address(directory_fd, keeper);
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (socket && (errno == ENOENT || errno == ECONNREFUSED)) {
-      return fail(std::string(k_keeper_gone), "the process has no keeper any more");
+      return fail(ErrorCode::keeper_gone, "The process has no keeper any more");
     }
     // It may live all the same: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
-    return fail("keeper_busy", errno_error("cannot reach the process's keeper").message, "Try again in a moment");
+    return fail(ErrorCode::keeper_busy, errno_error("Cannot reach the keeper of the process").message,
+                "Try again in a moment");
   }
   return socket;
 }
@@ -36,7 +37,7 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
   if (!record.kept) {
     const milliseconds recorded = age(record.meta.started, now);
     return recorded.count() >= 0 && recorded < k_start_span
-               ? fail("keeper_busy", "the process is just being started", "Try again in a moment")
+               ? fail(ErrorCode::keeper_busy, "The process is starting", "Try again in a moment")
                : Result<std::optional<KeeperLink>>(std::nullopt);
   }
   if (record.status && record.status->closed) {
@@ -44,8 +45,8 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
   }
   auto socket = connect_to(directory_fd, record.kept->keeper);
   if (!socket) {
-    return socket.error().code == k_keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt)
-                                                : fail(socket.error());
+    return socket.error().code == ErrorCode::keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt)
+                                                         : fail(socket.error());
   }
   KeeperLink link(std::move(*socket), record.kept->control);  // until it says so itself
   (void)link.send(Order::attach, 0, process);                 // if it is gone, the link says so when it is read
@@ -54,7 +55,7 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
 
 bool KeeperLink::is_listening(int directory_fd, const std::string& keeper) {
   const auto socket = connect_to(directory_fd, keeper);
-  return socket || socket.error().code != k_keeper_gone;
+  return socket || socket.error().code != ErrorCode::keeper_gone;
 }
 
 Received KeeperLink::receive(ControlPacket& packet) {
@@ -70,10 +71,9 @@ Result<void> KeeperLink::send(Order order, std::uint32_t value, std::string_view
     return {};
   }
   if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
-    return fail("process_ended", "the process has ended already",
-                "check_process tells how it ended and what it printed");
+    return fail(ErrorCode::process_ended, "The process has ended");
   }
-  return fail("keeper_busy", "the process's keeper has more to do than it can take", "Try again in a moment");
+  return fail(ErrorCode::keeper_busy, "Too many requests wait for the process", "Try again in a moment");
 }
 
 Result<void> KeeperLink::assign(const Assignment& assignment) {
@@ -95,7 +95,7 @@ Result<void> KeeperLink::input(std::string_view bytes, std::uint32_t how) {
 Result<void> KeeperLink::send_new(std::uint8_t since, Order order, std::uint32_t value, std::string_view payload) {
   return m_version >= since
              ? send(order, value, payload)
-             : fail("keeper_too_old", "the process was started by an older dockbridge that cannot do this",
+             : fail(ErrorCode::keeper_too_old, "An older dockbridge started the process and does not support this",
                     "Start the command again");
 }
 

@@ -8,7 +8,7 @@
 #include "agent/keeper/assignment.hpp"
 #include "agent/keeper/control.hpp"
 #include "agent/record.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
 

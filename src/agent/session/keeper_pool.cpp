@@ -18,15 +18,14 @@ constexpr std::size_t k_most_idle = 4;
 Result<KeeperLink> start_keeper(const std::string& state_path) {
   std::array<int, 2> sockets{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
-    return fail(errno_error("cannot connect to a keeper"));
+    return fail(errno_error("Cannot connect to a keeper"));
   }
   KeeperLink link{Fd(sockets[0])};
   const Fd keepers_end(sockets[1]);
   const Launch keeper{keepers_end.get(), -1, {k_keeper_role, state_path.c_str()}};
   // It cannot be beside this process if that is the container's first.
   if (launch_beside(keeper) < 0 && (errno == EAGAIN || launch_below(keeper) < 0)) {
-    return fail("cannot_fork", "cannot start a process in the container: its process limit is reached",
-                "End some processes, or raise the container's pids limit");
+    return fail(ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached");
   }
   return link;
 }
@@ -47,7 +46,7 @@ Result<KeeperLink> KeeperPool::hand_over(const Assignment& assignment) {
     if (sent) {
       return link;
     }
-    if (sent.error().code != k_keeper_gone) {
+    if (sent.error().code != ErrorCode::keeper_gone) {
       return fail(sent.error());
     }
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/session/keeper_link.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace dockbridge::agent {
 

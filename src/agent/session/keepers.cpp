@@ -42,8 +42,7 @@ Result<Process*> Session::live_process_of(const json& head) {
   auto process = id ? find(*id) : fail(id.error());
   if (process && !(*process)->link) {
     forget_if_done(*id);
-    return fail("process_ended", "the process has ended already",
-                "check_process tells how it ended and what it printed");
+    return fail(ErrorCode::process_ended, "The process has ended");
   }
   return process;
 }
@@ -142,7 +141,7 @@ void Session::on_start_failed(std::string id, std::string_view reason) {
   Error error;
   const std::size_t first = reason.find('\n');
   const std::size_t second = reason.find('\n', first + 1);
-  error.code = reason.substr(0, first);
+  error.code = error_code_named(reason.substr(0, first)).value_or(ErrorCode::cannot_start);
   error.message = reason.substr(first + 1, second - first - 1);
   error.next_step = reason.substr(second + 1);
   const auto mine = [&](const Waiter& waiter) { return waiter.process == id; };
@@ -168,8 +167,7 @@ std::optional<KeeperLink> Session::detach(Process& process) {
     m_loop.remove(link->fd());
   }
   for (const InputRequest& input : process.input_requests) {
-    refuse(input.request, {"process_ended", "the process ended before it accepted the input",
-                           "check_process tells how it ended and what it printed"});
+    refuse(input.request, {ErrorCode::process_ended, "The process ended before it accepted the input"});
   }
   process.input_requests.clear();
   for (const std::uint64_t request : std::exchange(process.screen_requests, {})) {

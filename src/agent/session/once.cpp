@@ -10,14 +10,14 @@ namespace {
 using nlohmann::json;
 
 Error another_call() {
-  return {"idempotency_conflict", "this idempotency key was used for another call",
+  return {ErrorCode::idempotency_conflict, "Idempotency key was used for a different call",
           "Use a new key for each call that is not a repetition"};
 }
 
 Result<void> read_digest(const json& value, std::array<char, k_digest_length>& to) {
   const auto text = value.get<std::string>();
   if (text.size() != to.size()) {
-    return fail("bad_request", "not a digest");
+    return fail(ErrorCode::bad_request, "Not a digest");
   }
   std::copy(text.begin(), text.end(), to.begin());
   return {};
@@ -27,8 +27,8 @@ Result<void> read_digest(const json& value, std::array<char, k_digest_length>& t
 
 Result<void> Session::join(std::uint64_t request, const std::string& id, const json& head) {
   const auto record = m_state.read(id);
-  if (!record && record.error().code == "process_expired") {
-    return fail("process_expired", "the command of this idempotency key was run, and what was kept of it is gone",
+  if (!record && record.error().code == ErrorCode::process_expired) {
+    return fail(ErrorCode::process_expired, "The command of this idempotency key was run, and its output has expired",
                 "Use a new key to run it again");
   }
   if (!record) {
@@ -67,7 +67,7 @@ Result<void> Session::taken(std::uint64_t request, const wire::Frame& frame) {
     return fail(!id ? id.error() : once.error());
   }
   if (!*once) {
-    return fail("bad_request", "there is no key");
+    return fail(ErrorCode::bad_request, "No idempotency key");
   }
   const auto process = find(*id);
   if (!process) {

@@ -26,7 +26,7 @@ Result<wire::TerminalSize> Session::terminal_size_of(const json& head) {
   const auto columns = head.at("terminal").at(0).get<std::uint64_t>();
   const auto rows = head.at("terminal").at(1).get<std::uint64_t>();
   if (columns < 1 || columns > wire::k_largest_terminal_side || rows < 1 || rows > wire::k_largest_terminal_side) {
-    return fail("bad_request", "not the size of a terminal");
+    return fail(ErrorCode::bad_request, "Not a terminal size");
   }
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
@@ -34,7 +34,7 @@ Result<wire::TerminalSize> Session::terminal_size_of(const json& head) {
 Result<std::string> Session::process_id_of(const json& head) {
   auto id = head.at("process").get<std::string>();
   if (!wire::is_process_id(id)) {
-    return fail("bad_request", "not a process id");
+    return fail(ErrorCode::bad_request, "Not a process id");
   }
   return id;
 }
@@ -50,10 +50,10 @@ Result<std::string> Session::numbered_process_of(const json& head) {
     }
   }
   if (number > 0 && number <= m_numbers.highest(owner)) {
-    return fail("process_expired", fmt::format("Process expired: p{}", number),
+    return fail(ErrorCode::process_expired, fmt::format("Process expired: p{}", number),
                 "Run the command again. The option --retention-age keeps processes longer");
   }
-  return fail("no_such_process", fmt::format("Process not found: p{}", number),
+  return fail(ErrorCode::no_such_process, fmt::format("Process not found: p{}", number),
               "check_process without a processId lists the processes");
 }
 
@@ -87,7 +87,7 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
     return fail(!process ? process.error() : once.error());
   }
   if (frame.body.size() > k_max_control_payload - (*once ? sizeof(OnceHeader) : 0)) {
-    return fail("bad_request", "too much input for one request");
+    return fail(ErrorCode::bad_request, "Too much input for one request");
   }
   const std::uint32_t how =
       (frame.head.at("eof").get<bool>() ? k_then_end : 0) | (frame.head.value("paste", false) ? k_as_paste : 0);
@@ -102,7 +102,7 @@ Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
 Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   const int number = frame.head.at("signal").get<int>();
   if (number < 1 || number > SIGRTMAX) {
-    return fail("bad_request", "not a signal number");
+    return fail(ErrorCode::bad_request, "Not a signal number");
   }
   const auto process = live_process_of(frame.head);
   if (!process) {
@@ -144,7 +144,7 @@ Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
 
 Result<void> Session::reach_survivors(std::uint64_t request, const json& head, int signal, const Error& otherwise) {
   const auto id = process_id_of(head);
-  if (!id || otherwise.code != "process_ended" || signal_survivors(*id, signal) == 0) {
+  if (!id || otherwise.code != ErrorCode::process_ended || signal_survivors(*id, signal) == 0) {
     return fail(otherwise);
   }
   answer(request, json::object());
@@ -209,10 +209,10 @@ void Session::answer_screen(std::uint64_t request, const std::string& id) {
   const std::size_t end = stored ? stored->find('\n') : std::string::npos;
   const auto about =
       end == std::string::npos
-          ? fail("no_screen", "")
+          ? fail(ErrorCode::no_screen, "")
           : wire::parse_bounded(std::string_view(*stored).substr(0, end), 3).and_then(wire::screen_facts_from_json);
   if (!about) {
-    refuse(request, {"no_screen", "the process has no screen: it was not started on a terminal",
+    refuse(request, {ErrorCode::no_screen, "The process has no screen: it was not started on a terminal",
                      "Start the command with tty, or read its output without screen"});
     return;
   }

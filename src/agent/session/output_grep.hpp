@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace re2 {
 class RE2;

@@ -12,7 +12,7 @@ Result<std::unique_ptr<re2::RE2>> compile_pattern(const std::string& pattern, bo
   options.set_case_sensitive(!ignore_case);
   auto compiled = std::make_unique<re2::RE2>(pattern, options);
   if (!compiled->ok()) {
-    return fail("bad_pattern", "the pattern is not a regular expression: " + compiled->error(),
+    return fail(ErrorCode::bad_pattern, "Not a regular expression: " + compiled->error(),
                 "Use RE2 syntax: no look-around and no back-references; escape ( [ { . * + ? with a backslash");
   }
   return compiled;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace re2 {
 class RE2;

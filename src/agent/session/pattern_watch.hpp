@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "agent/spool.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 
 namespace re2 {
 class RE2;

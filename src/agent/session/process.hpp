@@ -8,7 +8,7 @@
 #include "agent/record.hpp"
 #include "agent/session/keeper_link.hpp"
 #include "agent/session/state_directory.hpp"
-#include "util/error.hpp"
+#include "error/error.hpp"
 #include "util/fd.hpp"
 #include "wire/process_state.hpp"
 

@@ -13,6 +13,7 @@
 #include "agent/session/direct_line.hpp"
 #include "agent/session/identity.hpp"
 #include "agent/session/shell.hpp"
+#include "wire/error_message.hpp"
 
 namespace dockbridge::agent {
 
@@ -167,13 +168,13 @@ void Session::handle(const wire::Frame& frame) {
     m_files.submit(request, frame);
     return;
   }
-  Result<void> done = fail("unknown_operation", "the agent does not know the operation '" + name + "'");
+  Result<void> done = fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
   try {
     if (const auto operation = k_operations.find(name); operation != k_operations.end()) {
       done = (this->*operation->second)(request, frame);
     }
   } catch (const json::exception& error) {
-    done = fail("bad_request", error.what());
+    done = fail(ErrorCode::bad_request, error.what());
   }
   if (!done) {
     refuse(request, done.error());
@@ -234,7 +235,7 @@ void Session::answer(std::uint64_t request, json head, std::string_view body) {
 }
 
 void Session::refuse(std::uint64_t request, const Error& error) {
-  answer(request, {{"error", {{"code", error.code}, {"message", error.message}, {"nextStep", error.next_step}}}});
+  answer(request, {{"error", wire::to_json(error)}});
 }
 
 void Session::flush() {

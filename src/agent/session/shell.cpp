@@ -96,8 +96,8 @@ bool needs_script(const std::string& shell, const std::string& command) {
 Result<std::vector<std::string>> command_arguments(const std::string& shell, const std::string& command,
                                                    const std::string& script_path) {
   if (command.find('\0') != std::string::npos) {
-    return fail("bad_request", "the command holds a NUL byte, which no program can be given",
-                "Write it as an escape that the program understands, such as \\0 for printf");
+    return fail(ErrorCode::bad_request, "The command has a NUL byte",
+                "Use an escape that the program understands, such as \\0 for printf");
   }
   if (needs_script(shell, command)) {
     return std::vector<std::string>{shell, script_path};
@@ -107,13 +107,13 @@ Result<std::vector<std::string>> command_arguments(const std::string& shell, con
   }
   auto words = split_words(command);
   if (!words || words->empty()) {
-    return fail("no_shell", "this container has no shell, so only a plain program with its arguments can run",
+    return fail(ErrorCode::no_shell, "The container has no shell; it can run only a program with arguments",
                 "Use one program without pipes, redirections, variables or wildcards, or an image with /bin/sh");
   }
   std::string program = find_program(words->front());
   if (program.empty()) {
-    return fail("no_such_program", fmt::format("there is no program '{}' in the container", words->front()),
-                "This container has no shell either; name a program by its full path");
+    return fail(ErrorCode::no_such_program, fmt::format("Program not found in the container: {}", words->front()),
+                "Use the full path of a program. The container has no shell");
   }
   words->front() = std::move(program);
   return std::move(*words);

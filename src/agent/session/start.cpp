@@ -51,7 +51,7 @@ Result<std::vector<std::string>> environment_with(const std::string& shell, cons
     block.remove_prefix(std::min(block.size(), entry.size() + 1));
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return fail("bad_request", "an environment entry is not NAME=value");
+      return fail(ErrorCode::bad_request, "An environment entry is not NAME=value");
     }
     set_variable(entries, entry.substr(0, equals), entry.substr(equals + 1));
   }
@@ -68,7 +68,7 @@ Result<Fd> input_file(int directory_fd, const std::string& name, std::string_vie
   }
   Fd file(::openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) {
-    return fail(errno_error("cannot store the input"));
+    return fail(errno_error("Cannot store the input"));
   }
   ::unlinkat(directory_fd, name.c_str(), 0);
   if (auto written = write_all(file.get(), content); !written) {
@@ -91,7 +91,7 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
   const auto command_bytes = head.at("commandBytes").get<std::size_t>();
   const auto environment_bytes = head.at("environmentBytes").get<std::size_t>();
   if (command_bytes > frame.body.size() || environment_bytes > frame.body.size() - command_bytes) {
-    return fail("bad_request", "the parts of the body are longer than the body");
+    return fail(ErrorCode::bad_request, "The parts of the body exceed the body");
   }
   StartOrder order;
   order.command = frame.body.substr(0, command_bytes);
@@ -131,8 +131,8 @@ Result<StartOrder> read_order(const wire::Frame& frame, const std::string& shell
 Result<void> store_files(StartOrder& order, const std::string& shell, int directory_fd) {
   if (needs_script(shell, order.command)) {
     if (order.assignment.child.identity) {
-      return fail("command_too_long", "a command over 128 KiB cannot be run as another user",
-                  "Put it into a file that this user can read, and run that");
+      return fail(ErrorCode::command_too_long, "A command over 128 KiB cannot run as another user",
+                  "Write it to a file that this user can read, and run that");
     }
     if (auto written = replace_file_at(directory_fd, script_name(order.assignment.process), order.command); !written) {
       return written;
@@ -181,7 +181,7 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
   }
   order->meta.number = m_numbers.assign(order->meta.owner, *id, frame.head.value("above", std::uint64_t{0}));
   auto journal = m_state.create(*id, order->meta);
-  if (!journal && keyed && journal.error().code == "process_exists") {
+  if (!journal && keyed && journal.error().code == ErrorCode::process_exists) {
     return join(request, *id, frame.head);  // another session was faster
   }
   if (!journal) {

@@ -49,7 +49,7 @@ Result<Fd> open_safe_parent(const std::string& path) {
     const bool is_foreign = info.st_uid != 0 && info.st_uid != ::geteuid();
     const bool is_open = (info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0;
     if (is_foreign || is_open) {
-      return fail("unsafe_directory", walked + ": another user can replace its entries");
+      return fail(ErrorCode::unsafe_directory, walked + ": other users can replace its entries");
     }
     const std::size_t next = path.find('/', slash + 1);
     if (next == std::string::npos) {
@@ -77,7 +77,7 @@ Result<Fd> open_private_directory(const std::string& path) {
     return fail(errno_error(path));
   }
   if (info.st_uid != ::geteuid() || (info.st_mode & 077) != 0) {
-    return fail("unsafe_directory", path + ": exists, but belongs to someone else");
+    return fail(ErrorCode::unsafe_directory, path + ": belongs to another user");
   }
   if (::faccessat(fd.get(), ".", W_OK, AT_EACCESS) != 0) {
     return fail(errno_error(path));
@@ -126,7 +126,7 @@ Result<StateDirectory> StateDirectory::open() {
     }
     failures += (failures.empty() ? "" : "; ") + directory.error().message;
   }
-  return fail("no_state_directory", "no place in the container can be written: " + failures,
+  return fail(ErrorCode::no_state_directory, "No writable directory in the container: " + failures,
               "Give the container a writable /tmp, for example with --tmpfs /tmp");
 }
 
@@ -157,7 +157,7 @@ void StateDirectory::prepare() {
 Result<void> StateDirectory::reserve() {
   struct stat info {};
   if (::fstat(m_journal.get(), &info) != 0) {
-    return fail(errno_error("journal"));
+    return fail(errno_error("Cannot write to the journal"));
   }
   // Lines of ended processes are counted twice. This is simple and reserves too much rather than too little.
   const off_t needed = info.st_size + (m_journal_starts + 1) * k_keeper_bytes;
@@ -168,7 +168,7 @@ Result<void> StateDirectory::reserve() {
   // Appends use the reserved blocks: on ext4, xfs, tmpfs and overlayfs they need no new block. Any other error means
   // that this file system cannot reserve space. A keeper then retries lines that it cannot write.
   if (::fallocate(m_journal.get(), FALLOC_FL_KEEP_SIZE, 0, end) != 0 && (errno == ENOSPC || errno == EDQUOT)) {
-    return fail(errno_error("journal"));
+    return fail(errno_error("Cannot write to the journal"));
   }
   m_reserved_end = end;
   return {};
@@ -182,10 +182,9 @@ void StateDirectory::let_go_of_journal() {
 }
 
 Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) {
-  const auto exists = [] { return fail("process_exists", "a process with this id exists already"); };
+  const auto exists = [] { return fail(ErrorCode::process_exists, "Process id exists"); };
   const auto refuse = [&](const Error& error) {
-    return fail("state_not_writable", fmt::format("cannot store a process in {}: {}", m_path, error.message),
-                "See with `df` and `df -i` whether the container's disk is full");
+    return fail(ErrorCode::state_not_writable, fmt::format("Cannot store a process in {}: {}", m_path, error.message));
   };
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) == 0) {
     return exists();  // before a line of it gets into the journal
@@ -197,7 +196,7 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
   while (m_journal) {
     Fd journal(::fcntl(m_journal.get(), F_DUPFD_CLOEXEC, 0));
     if (!journal) {
-      return refuse(errno_error("journal"));
+      return refuse(errno_error("Cannot write to the journal"));
     }
     if (auto written = append(journal.get(), process, meta).and_then([&] { return reserve(); }); !written) {
       return refuse(written.error());
@@ -207,11 +206,11 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
       return journal;
     }
     if (errno != ENOENT) {
-      return errno == EEXIST ? exists() : refuse(errno_error("journal"));
+      return errno == EEXIST ? exists() : refuse(errno_error("Cannot write to the journal"));
     }
     prepare();  // another session took the name for a leftover
   }
-  return refuse(errno_error("journal"));
+  return refuse(errno_error("Cannot write to the journal"));
 }
 
 std::optional<std::string> StateDirectory::namesake(const std::string& process) const {
@@ -236,9 +235,9 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
 
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
-    return is_expired(process) ? fail("process_expired", "Process expired: " + process,
+    return is_expired(process) ? fail(ErrorCode::process_expired, "Process expired: " + process,
                                       "Run the command again. The option --retention-age keeps processes longer")
-                               : fail("no_such_process", "Process not found: " + process,
+                               : fail(ErrorCode::no_such_process, "Process not found: " + process,
                                       "check_process without a processId lists the processes");
   }
   return read_regular_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
@@ -256,7 +255,7 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
   }
   for (auto& journal_names : journals) {
     std::set<std::string>& processes = journal_names.second;
-    Result<std::string> journal = fail("no_such_process", "");
+    Result<std::string> journal = fail(ErrorCode::no_such_process, "");
     // By any of its names that is still there.
     for (auto name = processes.begin(); name != processes.end() && !journal; ++name) {
       journal = read_regular_at(m_fd.get(), *name, k_max_journal_bytes);
@@ -267,8 +266,8 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
       }
     });
     for (const std::string& process : processes) {
-      visitor(process,
-              journal ? fail("record_damaged", "the journal does not know the process") : fail(journal.error()));
+      visitor(process, journal ? fail(ErrorCode::record_damaged, "The journal does not contain the process")
+                               : fail(journal.error()));
     }
   }
 }
@@ -284,7 +283,7 @@ void StateDirectory::remove(const std::string& process) const {
 std::optional<milliseconds> StateDirectory::finished_ago(const std::string& process, const Result<Record>& record,
                                                          const Moment& now) const {
   if (!record) {
-    return record.error().code == "record_damaged" ? std::optional(milliseconds::max()) : std::nullopt;
+    return record.error().code == ErrorCode::record_damaged ? std::optional(milliseconds::max()) : std::nullopt;
   }
   if (record->status && record->status->closed) {
     return age(record->status->ended, now);

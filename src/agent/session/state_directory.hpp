@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "agent/record.hpp"
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 #include "wire/retention.hpp"
 

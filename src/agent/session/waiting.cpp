@@ -76,7 +76,7 @@ Result<void> Session::wait_for_any(std::uint64_t request, const json& head) {
   const auto ids = head.at("processes").get<std::vector<std::string>>();
   if (ids.empty() || ids.size() > k_max_processes_of_wait ||
       !std::all_of(ids.begin(), ids.end(), wire::is_process_id)) {
-    return fail("bad_request", "not a list of process ids");
+    return fail(ErrorCode::bad_request, "Not a list of process ids");
   }
   const auto answered = std::make_shared<bool>(false);
   for (const std::string& id : ids) {
@@ -243,7 +243,7 @@ json Session::describe_listener(std::uint16_t port, const Process& process) cons
   }
   const Listener listener = find_listener(port, process.id);
   json fields = {{"pid", listener.pid}, {"command", listener.command}, {"own", listener.process == process.id}};
-  const auto record = listener.process.empty() ? fail("no_such_process", "") : m_state.read(listener.process);
+  const auto record = listener.process.empty() ? fail(ErrorCode::no_such_process, "") : m_state.read(listener.process);
   if (record && record->meta.owner == process.record.meta.owner) {
     fields["process"] = listener.process;
     fields["number"] = record->meta.number;
@@ -356,7 +356,7 @@ void Session::answer_wait(const Waiter& waiter, const Process& process, Happened
       const auto spool = SpoolReader::open(m_state.fd(), name);
       const auto slice = spool ? spool->read(0, total) : fail(spool.error());
       if (!slice || slice->bytes.size() != total) {
-        refuse_wait(waiter, slice ? Error{"spool_damaged", "the stored output is incomplete"} : slice.error());
+        refuse_wait(waiter, slice ? Error{ErrorCode::spool_damaged, "The stored output is incomplete"} : slice.error());
         return;
       }
       body += slice->bytes;

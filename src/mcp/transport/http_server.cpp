@@ -19,13 +19,14 @@ bool is_loopback(const std::string& host) {
 Result<void> check_names(const HttpSettings& settings) {
   for (const std::string& host : settings.hosts) {
     if (!http::parse_authority(host)) {
-      return fail("bad_option", fmt::format("Not a host: '{}' (from allow-host)", printable_line(host, 100)),
+      return fail(ErrorCode::bad_option, fmt::format("Not a host: '{}' (from allow-host)", printable_line(host, 100)),
                   "Accepted: a name or address, with or without a port, such as box.example or [::1]:7332");
     }
   }
   for (const std::string& origin : settings.origins) {
     if (origin != "null" && !http::parse_origin(origin)) {
-      return fail("bad_option", fmt::format("Not an origin: '{}' (from allow-origin)", printable_line(origin, 100)),
+      return fail(ErrorCode::bad_option,
+                  fmt::format("Not an origin: '{}' (from allow-origin)", printable_line(origin, 100)),
                   "Accepted: scheme://host or scheme://host:port, such as https://app.example");
     }
   }
@@ -36,7 +37,7 @@ Result<void> check_names(const HttpSettings& settings) {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub, WorkerPool& pool) {
   if (settings.tokens.empty() && !is_loopback(settings.endpoint.host)) {
-    return fail("no_token", fmt::format("without a token only this machine is served, not {}", settings.endpoint.host),
+    return fail(ErrorCode::no_token, fmt::format("Cannot listen on {} without a token", settings.endpoint.host),
                 "Listen on 127.0.0.1, or leave out --no-token");
   }
   std::optional<http::TlsContext> tls;

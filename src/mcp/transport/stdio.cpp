@@ -63,7 +63,7 @@ class StdioClient {
         [this] {
           m_conversation->refuse(
               {nullptr, k_invalid_request,
-               fmt::format("the message is longer than {} bytes; --max-message allows more", m_max_message)});
+               fmt::format("Message exceeds {} bytes. --max-message raises the limit", m_max_message)});
         });
     return true;
   }

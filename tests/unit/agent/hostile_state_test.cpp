@@ -59,7 +59,7 @@ void forge_spool(const TemporaryDirectory& directory, const std::string& name, c
 
 template <typename T>
 std::string code_of(const Result<T>& result) {
-  return result ? "success" : result.error().code;
+  return result ? "success" : std::string(name_of(result.error().code));
 }
 
 void put_fifo(const TemporaryDirectory& directory, const std::string& name) {

@@ -73,7 +73,7 @@ std::string error_of(std::string_view journal) {
   for (const auto& [process, same] : all_records(journal)) {
     CHECK((process != k_process || !same));
   }
-  return record.error().code;
+  return std::string(name_of(record.error().code));
 }
 
 }  // namespace

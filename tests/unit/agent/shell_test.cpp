@@ -56,7 +56,7 @@ Words words_of(const std::string& command) {
 std::string error_of(const std::string& shell, const std::string& command) {
   const auto arguments = command_arguments(shell, command, "/script");
   REQUIRE_MESSAGE(!arguments, command);
-  return arguments.error().code;
+  return std::string(name_of(arguments.error().code));
 }
 
 }  // namespace

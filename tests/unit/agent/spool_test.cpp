@@ -248,7 +248,7 @@ TEST_CASE("a damaged header is an error, not output") {
     const auto state = reader.state();
     const auto slice = reader.read(0, 100);
     REQUIRE_FALSE(slice);
-    CHECK(slice.error().code == "spool_damaged");
+    CHECK(slice.error().code == ErrorCode::spool_damaged);
     return state.has_value();
   };
   const auto header = [](std::string_view magic, std::array<std::uint64_t, 5> fields) {
@@ -361,5 +361,5 @@ TEST_CASE("spool: a stream without notes has no order, and a cut header is damag
   REQUIRE(::truncate((directory.path() / "out").c_str(), 4000) == 0);
   const auto order = reader.order();
   REQUIRE_FALSE(order);
-  CHECK(order.error().code == "spool_damaged");
+  CHECK(order.error().code == ErrorCode::spool_damaged);
 }

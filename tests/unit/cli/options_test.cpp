@@ -235,10 +235,10 @@ TEST_CASE("a bad flag names value, source and what is accepted") {
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
     const Error error = Machine().error({"--" + bad.setting + "=" + bad.value});
-    CHECK(error.code == "bad_option");
+    CHECK(error.code == ErrorCode::bad_option);
     if (!bad.value.empty()) {  // an empty one is refused by the parser in words of its own
       CHECK(error.message ==
-            "'" + bad.value + "' is not a valid " + bad.setting + " (from the flag --" + bad.setting + ")");
+            "Not a valid " + bad.setting + ": '" + bad.value + "' (from the flag --" + bad.setting + ")");
       CHECK(error.next_step.starts_with("Accepted: " + bad.accepted));
     }
   }
@@ -250,9 +250,9 @@ TEST_CASE("a bad variable names value, source and what is accepted") {
     Machine machine;
     machine.environment[bad.variable] = bad.value;
     const Error error = machine.error();
-    CHECK(error.code == "bad_option");
-    CHECK(error.message == "'" + bad.value + "' is not a valid " + bad.setting + " (from the environment variable " +
-                               bad.variable + ")");
+    CHECK(error.code == ErrorCode::bad_option);
+    CHECK(error.message ==
+          "Not a valid " + bad.setting + ": '" + bad.value + "' (from the environment variable " + bad.variable + ")");
     CHECK(error.next_step.starts_with("Accepted: " + bad.accepted));
   }
 }
@@ -261,9 +261,9 @@ TEST_CASE("a bad value in the config file names value, file and what is accepted
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
     const Error error = with_config("{\"" + bad.setting + "\": \"" + bad.value + "\"}").error();
-    CHECK(error.code == "bad_option");
+    CHECK(error.code == ErrorCode::bad_option);
     CHECK(error.message ==
-          "'" + bad.value + "' is not a valid " + bad.setting + " (from /home/me/.config/dockbridge/config.json)");
+          "Not a valid " + bad.setting + ": '" + bad.value + "' (from /home/me/.config/dockbridge/config.json)");
     CHECK(error.next_step.starts_with("Accepted: " + bad.accepted));
   }
 }
@@ -286,7 +286,7 @@ TEST_CASE("numbers are taken whole or not at all") {
     CAPTURE(value);
     Machine machine;
     machine.environment["DOCKBRIDGE_MAX_WAIT"] = value;
-    CHECK(machine.error().code == "bad_option");
+    CHECK(machine.error().code == ErrorCode::bad_option);
   }
   for (const auto& [value, expected] : {std::pair{"1", 1000}, {"86400", 86'400'000}, {"1e2", 100'000}, {"1.5", 1500}}) {
     Machine machine;
@@ -297,7 +297,7 @@ TEST_CASE("numbers are taken whole or not at all") {
 
 TEST_CASE("a key in the config file that is no setting is refused with those that are") {
   const Error error = with_config(R"({"container": "box"})").error();
-  CHECK(error.code == "bad_config");
+  CHECK(error.code == ErrorCode::bad_config);
   CHECK(error.message == "'container' is not a setting (from /home/me/.config/dockbridge/config.json)");
   CHECK(contains(error.next_step, "container-name"));
   CHECK(contains(error.next_step, "log-format"));
@@ -312,7 +312,7 @@ TEST_CASE("a config file that is no JSON object is refused by name") {
   for (const std::string content : {"", "{", "[]", "null", "container-name: box", "{\"via\": \"exec\",}"}) {
     CAPTURE(content);
     const Error error = with_config(content).error();
-    CHECK(error.code == "bad_config");
+    CHECK(error.code == ErrorCode::bad_config);
     CHECK(contains(error.message, "/home/me/.config/dockbridge/config.json is not a JSON object"));
     CHECK_FALSE(error.next_step.empty());
   }
@@ -336,7 +336,7 @@ TEST_CASE("a config file that was named has to be there, the usual one need not"
   machine.environment["HOME"] = "/home/me";
   CHECK(machine.options().container.name == "mcp-container");
   const Error by_flag = machine.error({"--config", "/no/such.json"});
-  CHECK(by_flag.code == "bad_config");
+  CHECK(by_flag.code == ErrorCode::bad_config);
   CHECK(contains(by_flag.message, "/no/such.json"));
   CHECK_FALSE(by_flag.next_step.empty());
   machine.environment["DOCKBRIDGE_CONFIG"] = "/no/other.json";
@@ -347,10 +347,10 @@ TEST_CASE("a config file that cannot be read is an error and not an absence") {
   const auto invocation = cli::parse_command_line(
       {}, {[](const std::string& name) { return name == "HOME" ? std::optional<std::string>("/root") : std::nullopt; },
            [](const std::string&) -> Result<std::optional<std::string>> {
-             return fail("io_error", "open config.json: Permission denied");
+             return fail(ErrorCode::io_error, "open config.json: Permission denied");
            }});
   REQUIRE_FALSE(invocation);
-  CHECK(invocation.error().code == "bad_config");
+  CHECK(invocation.error().code == ErrorCode::bad_config);
   CHECK(contains(invocation.error().message, "Permission denied"));
 }
 
@@ -392,7 +392,7 @@ TEST_CASE("a command line that makes no sense is refused with the way to help") 
         std::vector<std::string>{"-c"}, std::vector<std::string>{"--log-level"}}) {
     CAPTURE(arguments.front());
     const Error error = Machine().error(arguments);
-    CHECK(error.code == "bad_option");
+    CHECK(error.code == ErrorCode::bad_option);
     CHECK(error.next_step == "See dockbridge --help");
   }
 }

@@ -110,7 +110,7 @@ TEST_CASE("a unix address is a path, a tcp address a host and port") {
 TEST_CASE("an address of a kind that is not spoken is refused with the way around it") {
   for (const std::string url : {"ssh://user@host", "https://host:2376", "npipe:////./pipe/docker_engine", "fd://"}) {
     const Error error = refusal_of(url);
-    CHECK(error.code == "unsupported_docker_host");
+    CHECK(error.code == ErrorCode::unsupported_docker_host);
     CHECK(error.message.find(url) != std::string::npos);
     CHECK(error.message.find("DOCKER_HOST") != std::string::npos);
     CHECK(error.next_step.find("--via exec") != std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("what is no address is refused with its value, its source and what one
                                 "unix://relative.sock", "tcp://", "http://", "://x", "gopher://x", "UNIX:///x"}) {
     CAPTURE(url);
     const Error error = refusal_of(url);
-    CHECK(error.code == "bad_docker_host");
+    CHECK(error.code == ErrorCode::bad_docker_host);
     CHECK(error.message == "'" + url + "' (from DOCKER_HOST) is not an engine address");
     CHECK(error.next_step.find("unix:///var/run/docker.sock") != std::string::npos);
   }
@@ -150,7 +150,7 @@ TEST_CASE("a bad address is an error and not a reason to look elsewhere") {
   CHECK(s.not_found().message == "'nonsense' (from DOCKER_HOST) is not an engine address");
   s.environment["DOCKER_HOST"] = "tcp://variable:1";
   s.option = "ssh://far";
-  CHECK(s.not_found().code == "unsupported_docker_host");
+  CHECK(s.not_found().code == ErrorCode::unsupported_docker_host);
 }
 
 TEST_CASE("an empty DOCKER_HOST is none") {
@@ -186,10 +186,10 @@ TEST_CASE("an active context that does not exist is an error that names it") {
   Surroundings s;
   s.use_context("lost");
   const Error without_any = s.not_found();
-  CHECK(without_any.code == "no_such_context");
+  CHECK(without_any.code == ErrorCode::no_such_context);
   CHECK(without_any.message.find("'lost'") != std::string::npos);
   s.put_context("aaa", "other", "tcp://other:1");
-  CHECK(s.not_found().code == "no_such_context");
+  CHECK(s.not_found().code == ErrorCode::no_such_context);
 }
 
 TEST_CASE("a context that cannot be used is an error that names it") {
@@ -197,10 +197,10 @@ TEST_CASE("a context that cannot be used is an error that names it") {
   s.use_context("remote");
   s.put_context("aaa", "remote", "ssh://user@host");
   const Error unsupported = s.not_found();
-  CHECK(unsupported.code == "unsupported_docker_host");
+  CHECK(unsupported.code == ErrorCode::unsupported_docker_host);
   CHECK(unsupported.message.find("docker context 'remote'") != std::string::npos);
   s.put("/.docker/contexts/meta/aaa/meta.json", R"({"Name":"remote","Endpoints":{}})");
-  CHECK(s.not_found().code == "bad_docker_host");
+  CHECK(s.not_found().code == ErrorCode::bad_docker_host);
 }
 
 TEST_CASE("damaged contexts are passed over") {
@@ -255,7 +255,7 @@ TEST_CASE("a file where a socket should be is no engine") {
   if (address) {
     CHECK(address->socket_path != s.home("/.docker/run/docker.sock"));
   } else {
-    CHECK(address.error().code == "no_engine");
+    CHECK(address.error().code == ErrorCode::no_engine);
     CHECK(address.error().message.find("/var/run/docker.sock") != std::string::npos);
     CHECK(address.error().message.find(s.home("/.docker/run/docker.sock")) != std::string::npos);
   }
@@ -279,7 +279,7 @@ TEST_CASE("address: a TCP engine is refused if a variable asks for TLS") {
     s.environment[name] = "1";
     const auto check_refusal = [&](const std::string& url) {
       const Error error = s.not_found();
-      CHECK(error.code == "unsupported_docker_host");
+      CHECK(error.code == ErrorCode::unsupported_docker_host);
       CHECK(error.message.find(url) != std::string::npos);
       CHECK(error.message.find("TLS") != std::string::npos);
       CHECK(error.message.find(name) != std::string::npos);
@@ -291,7 +291,7 @@ TEST_CASE("address: a TCP engine is refused if a variable asks for TLS") {
     s.option = "http://option:2376";
     check_refusal("http://option:2376");
     s.option = "https://option:2376";
-    CHECK(s.not_found().code == "unsupported_docker_host");
+    CHECK(s.not_found().code == ErrorCode::unsupported_docker_host);
     s.option = "unix:///engine.sock";
     CHECK(s.found().socket_path == "/engine.sock");
     s.option = "tcp://option:2375";
@@ -319,7 +319,7 @@ TEST_CASE("address: a TCP engine is refused if its context has TLS settings") {
     s.put("/.docker/contexts/tls/aaa/docker", "a file");
   }
   const Error error = s.not_found();
-  CHECK(error.code == "unsupported_docker_host");
+  CHECK(error.code == ErrorCode::unsupported_docker_host);
   CHECK(error.message.find("docker context 'remote' has TLS settings") != std::string::npos);
   s.use_context("other");
   CHECK(s.found().host_port == "other:2375");

@@ -102,7 +102,7 @@ TEST_CASE("a container that may not be started is an error with the command that
   world.policy.may_start = false;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   const Error error = world.refused();
-  CHECK(error.code == "container_stopped");
+  CHECK(error.code == ErrorCode::container_stopped);
   CHECK(error.message == "container 'box' is not running");
   CHECK(error.next_step == "docker start box");
   CHECK_FALSE(world.engine.was_asked("start abc"));
@@ -113,14 +113,14 @@ TEST_CASE("a container that stops right after its start is told from one that ru
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   world.engine.after_start = "exited";
   const Error error = world.refused();
-  CHECK(error.code == "container_stopped");
+  CHECK(error.code == ErrorCode::container_stopped);
   CHECK(error.next_step.find("docker logs box") != std::string::npos);
 }
 
 TEST_CASE("an engine that cannot start the container says why") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
-  world.engine.start_error = Error{"engine_error", "port is taken"};
+  world.engine.start_error = Error{ErrorCode::engine_error, "port is taken"};
   CHECK(world.refused().message == "port is taken");
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("a container that is paused is left so, with the command that wakes it
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "paused");
   const Error error = world.refused();
-  CHECK(error.code == "container_paused");
+  CHECK(error.code == ErrorCode::container_paused);
   CHECK(error.next_step == "docker unpause box");
   CHECK(world.engine.asked.size() == 1);
 }
@@ -155,17 +155,18 @@ TEST_CASE("a container that someone else creates at the same moment is used") {
   World world;
   world.engine.is_created_by_another = true;
   SUBCASE("docker reports name_in_use") {
-    world.engine.create_error = Error{"name_in_use", "the name is taken"};
+    world.engine.create_error = Error{ErrorCode::name_in_use, "the name is taken"};
   }
   SUBCASE("podman answers with 500") {
-    world.engine.create_error = Error{"engine_error", "creating container storage: the name is in use (HTTP 500)"};
+    world.engine.create_error =
+        Error{ErrorCode::engine_error, "creating container storage: the name is in use (HTTP 500)"};
   }
   CHECK(world.prepared() == ContainerRun{"made", "later"});
 }
 
 TEST_CASE("channel: a name that was in use and is free again is retried") {
   World world;
-  world.engine.create_error = Error{"name_in_use", "the name is taken"};
+  world.engine.create_error = Error{ErrorCode::name_in_use, "the name is taken"};
   int inspections = 0;
   world.engine.before_inspect = [&] {
     if (++inspections == 3) {
@@ -191,7 +192,8 @@ TEST_CASE("channel: a container being removed is waited for, then created again"
 TEST_CASE("channel: a removal that began before the start is waited for") {
   World world;
   world.engine.description_of_container = FakeEngine::container("old", "then", "exited");
-  world.engine.start_error = Error{"engine_error", "container is marked for removal and cannot be started (HTTP 409)"};
+  world.engine.start_error =
+      Error{ErrorCode::engine_error, "container is marked for removal and cannot be started (HTTP 409)"};
   int inspections = 0;
   world.engine.before_inspect = [&] {
     ++inspections;
@@ -208,7 +210,7 @@ TEST_CASE("channel: a removal that began before the start is waited for") {
 TEST_CASE("channel: a start refused because another server started it is no error") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "then", "created");
-  world.engine.start_error = Error{"engine_error", "container state improper (HTTP 500)"};
+  world.engine.start_error = Error{ErrorCode::engine_error, "container state improper (HTTP 500)"};
   int inspections = 0;
   world.engine.before_inspect = [&] {
     if (++inspections == 2) {
@@ -229,7 +231,7 @@ TEST_CASE("channel: a removal that does not end is an error with the docker rm c
   }
   const auto run = DockerChannel(world.engine, world.policy, world.log).prepare(Deadline::after(milliseconds(300)));
   REQUIRE_FALSE(run);
-  CHECK(run.error().code == "container_stopped");
+  CHECK(run.error().code == ErrorCode::container_stopped);
   CHECK(run.error().message == "container 'box' is marked for removal");
   CHECK(run.error().next_step == "docker rm --force box, then call again");
   CHECK_FALSE(world.engine.was_asked("start old"));
@@ -266,7 +268,7 @@ TEST_CASE("channel: a run has its uid and the mounts that archives do not show")
 
 TEST_CASE("an engine that cannot create the container says why") {
   World world;
-  world.engine.create_error = Error{"engine_error", "invalid mount"};
+  world.engine.create_error = Error{ErrorCode::engine_error, "invalid mount"};
   CHECK(world.refused().message == "invalid mount");
   CHECK_FALSE(world.engine.was_asked("start made"));
 }
@@ -275,8 +277,8 @@ TEST_CASE("without container and image the error names both and how to make them
   World world;
   world.engine.image_exists = false;
   const Error error = world.refused();
-  CHECK(error.code == "no_such_container");
-  CHECK(error.message == "there is no container 'box'");
+  CHECK(error.code == ErrorCode::no_such_container);
+  CHECK(error.message == "Container not found: box");
   CHECK(error.next_step.find(world.policy.image) != std::string::npos);
   CHECK(error.next_step.find("./run.sh") != std::string::npos);
   CHECK_FALSE(world.engine.created);
@@ -286,19 +288,19 @@ TEST_CASE("a container that may not be created is an error, and no image is look
   World world;
   world.policy.may_create = false;
   const Error error = world.refused();
-  CHECK(error.code == "no_such_container");
+  CHECK(error.code == ErrorCode::no_such_container);
   CHECK_FALSE(error.next_step.empty());
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
 TEST_CASE("an engine that does not answer is not a container that does not exist") {
   World world;
-  world.engine.engine_error = Error{"no_engine", "cannot reach the engine", "Start it"};
-  CHECK(world.refused().code == "no_engine");
+  world.engine.engine_error = Error{ErrorCode::no_engine, "cannot reach the engine", "Start it"};
+  CHECK(world.refused().code == ErrorCode::no_engine);
   CHECK_FALSE(world.engine.created);
   const auto condition = world.condition({"abc", "now"});
   REQUIRE_FALSE(condition);
-  CHECK(condition.error().code == "no_engine");
+  CHECK(condition.error().code == ErrorCode::no_engine);
 }
 
 TEST_CASE("a description that cannot be understood is an error") {
@@ -307,7 +309,7 @@ TEST_CASE("a description that cannot be understood is an error") {
     CAPTURE(text);
     World world;
     world.engine.description_of_container = json::parse(text);
-    CHECK(world.refused().code == "engine_error");
+    CHECK(world.refused().code == ErrorCode::engine_error);
     CHECK_FALSE(world.condition({"a", "x"}));
   }
 }

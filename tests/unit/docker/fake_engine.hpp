@@ -29,7 +29,7 @@ class FakeEngine : public docker::Engine {
       return fail(*engine_error);
     }
     if (!description_of_container) {
-      return fail("no_such_container", "no such container");
+      return fail(ErrorCode::no_such_container, "no such container");
     }
     return *description_of_container;
   }
@@ -68,7 +68,7 @@ class FakeEngine : public docker::Engine {
     asked.push_back("get_archive " + path);
     const auto found = archives.find(path);
     if (found == archives.end()) {
-      return fail("no_such_file", "no such file");
+      return fail(ErrorCode::no_such_file, "no such file");
     }
     for (std::size_t at = 0; at < found->second.size(); at += k_piece_bytes) {
       if (!receive(std::string_view(found->second).substr(at, k_piece_bytes))) {
@@ -81,7 +81,7 @@ class FakeEngine : public docker::Engine {
   Result<std::unique_ptr<sandbox::ByteStream>> exec(const std::string& container_id,
                                                     const std::vector<std::string>& argv, Deadline) override {
     asked.push_back("exec " + container_id + " " + argv.at(0));
-    return fail("exec_failed", "no");
+    return fail(ErrorCode::exec_failed, "no");
   }
 
   static json state(const std::string& started_at, const std::string& status) {

@@ -188,7 +188,7 @@ TEST_CASE("file trust: a file of the same name elsewhere is not the agent") {
   world.engine.archives["/.dockbridge"] = archive_of({{"target/"}, {"target/agent-1", 0755, 0, k_agent}});
   const auto trust = examine_file(world.engine, world.run, k_path, k_agent, Deadline::after(seconds(10)));
   REQUIRE_FALSE(trust);
-  CHECK(trust.error().code == "engine_error");
+  CHECK(trust.error().code == ErrorCode::engine_error);
 }
 
 TEST_CASE("file trust: nothing beneath a mount that archives do not show is examined") {
@@ -229,6 +229,6 @@ TEST_CASE("file trust: an archive that is damaged or empty is an error") {
     world.engine.archives["//"] = bytes;
     const auto trust = examine_file(world.engine, world.run, k_path, k_agent, Deadline::after(seconds(10)));
     REQUIRE_FALSE(trust);
-    CHECK(trust.error().code == "engine_error");
+    CHECK(trust.error().code == ErrorCode::engine_error);
   }
 }

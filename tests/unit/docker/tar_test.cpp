@@ -253,7 +253,7 @@ TEST_CASE("tar reader: sizes beyond the limits are an error") {
     reader.feed(header);
     const auto member = reader.next();
     REQUIRE_FALSE(member);
-    CHECK(member.error().code == "engine_error");
+    CHECK(member.error().code == ErrorCode::engine_error);
   }
   TarReader reader("content");
   reader.feed(header_of(64 * 1024, 'L'));
@@ -271,7 +271,7 @@ TEST_CASE("tar reader: bytes that are no archive are an error") {
     reader.feed(bytes);
     const auto member = reader.next();
     REQUIRE_FALSE(member);
-    CHECK(member.error().code == "engine_error");
+    CHECK(member.error().code == ErrorCode::engine_error);
   }
   TarReader cut("content");
   cut.feed(std::string_view(good).substr(0, 515));

@@ -36,7 +36,7 @@ class OneResource : public ResourceProvider {
   [[nodiscard]] std::string tool_for(const std::string&) const override { return "mark"; }
   Result<json> read(const std::string& uri, const CallContext&) override {
     if (uri != "test://one") {
-      return fail("resource_not_found", "no such resource");
+      return fail(ErrorCode::resource_not_found, "no such resource");
     }
     return json::array({{{"uri", uri}, {"text", "1"}}});
   }
@@ -282,7 +282,7 @@ TEST_CASE("tasks: what an earlier run of the server began can be cancelled, in b
     // A task that has ended cannot be cancelled in 2025-11-25; the extension acknowledges it.
     CHECK(ask("tasks/cancel").contains(stateless ? "result" : "error"));
     if (!stateless) {
-      CHECK(ask("tasks/result")["error"]["message"] == "the task was cancelled");
+      CHECK(ask("tasks/result")["error"]["message"] == "The task was cancelled");
     }
   }
 }

@@ -181,7 +181,7 @@ TEST_CASE("once: a conflict is reported during the call, after it and without re
 TEST_CASE("once: the outcome of an error is its code") {
   Once once({.result_bytes = 0, .result_bytes_per_owner = 0});
   const auto first = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
-  once.finish(*first.attempt, error_result({"no_match", "not found", ""}), k_start);
+  once.finish(*first.attempt, error_result({ErrorCode::no_match, "not found", ""}), k_start);
   const auto again = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
   CHECK(again.outcome.is_error());
   CHECK(again.outcome.text() == "no_match");
@@ -256,7 +256,7 @@ TEST_CASE("call: a cancelled change with an unknown outcome is not made again") 
     CAPTURE(is_unknown);
     Desk desk;
     desk.cancels_itself = true;
-    desk.error = Error{"timed_out", "no reply", "", is_unknown};
+    desk.error = Error{ErrorCode::timed_out, "no reply", "", is_unknown};
     desk.send("edit", "k", {{"bytes", 1}});
     CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
     desk.error.reset();

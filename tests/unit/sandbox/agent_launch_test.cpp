@@ -36,7 +36,7 @@ TEST_CASE("launcher: an agent that cannot be placed is an error naming every dir
   world.container.set_usable_bases({});
   const auto hello = world.sandbox.hello();
   REQUIRE_FALSE(hello);
-  CHECK(hello.error().code == "agent_not_placed");
+  CHECK(hello.error().code == ErrorCode::agent_not_placed);
   for (const char* place : {"/.dockbridge/agent-", "/var/lib/dockbridge/agent-", "/app/.dockbridge-agent/agent-",
                             "read-only file system"}) {
     CHECK(hello.error().message.find(place) != std::string::npos);
@@ -57,7 +57,7 @@ TEST_CASE("launcher: a file that another user can replace is neither started nor
   none.container.set_unsafe({"/"});
   const auto hello = none.sandbox.hello();
   REQUIRE_FALSE(hello);
-  CHECK(hello.error().code == "agent_not_placed");
+  CHECK(hello.error().code == ErrorCode::agent_not_placed);
   CHECK(hello.error().message.find("it belongs to uid 1000") != std::string::npos);
   CHECK(none.container.started().empty());
   CHECK(none.container.placed().empty());
@@ -89,7 +89,7 @@ TEST_CASE("launcher: a placement that fails is retried") {
   never.container.set_failing_places(1000);
   const auto hello = never.sandbox.hello();
   REQUIRE_FALSE(hello);
-  CHECK(hello.error().code == "agent_not_placed");
+  CHECK(hello.error().code == ErrorCode::agent_not_placed);
   CHECK(hello.error().message.find("file exists") != std::string::npos);
 }
 
@@ -183,9 +183,9 @@ TEST_CASE("launcher: the agent is examined once in a run of the container") {
 
 TEST_CASE("launcher: an engine that cannot examine is an error, and nothing is started") {
   World world;
-  world.container.set_examine_error(Error{"engine_hung", "the engine does not answer"});
+  world.container.set_examine_error(Error{ErrorCode::engine_hung, "the engine does not answer"});
   CHECK(code_of(world.sandbox.hello()) == "engine_hung");
-  world.container.set_examine_error(Error{"engine_error", "HTTP 500"});
+  world.container.set_examine_error(Error{ErrorCode::engine_error, "HTTP 500"});
   CHECK(code_of(world.sandbox.hello()) == "agent_not_placed");
   CHECK(world.container.started().empty());
 }

@@ -93,7 +93,7 @@ struct Narrow {
     const int before = writes++;
     const Mode now = mode;
     if (now == Mode::broken) {
-      return fail("stream_ended", "the stream ended");
+      return fail(ErrorCode::stream_ended, "the stream ended");
     }
     if (now == Mode::all) {
       m_taken.emplace_back(bytes);
@@ -219,7 +219,7 @@ TEST_CASE("an error that the agent tells is the caller's, and the connection goe
   const auto request = c.next_request();
   c.agent.answer(request, {{"error", {{"code", "no_such_process"}, {"message", "no\x1b"}, {"nextStep", "List them"}}}});
   const Error error = error_of(call);
-  CHECK(error.code == "no_such_process");
+  CHECK(error.code == ErrorCode::no_such_process);
   CHECK(error.message == "no\\x1b");
   CHECK(error.next_step == "List them");
   CHECK(c.connection->alive());
@@ -234,7 +234,7 @@ TEST_CASE("an error that is not well formed is a violation") {
     Connected c;
     auto call = c.call({{"op", "wait"}});
     c.agent.answer(c.next_request(), {{"error", error}});
-    CHECK(error_of(call).code == "protocol_violation");
+    CHECK(error_of(call).code == ErrorCode::protocol_violation);
   }
 }
 
@@ -289,11 +289,11 @@ TEST_CASE("a frame that breaks the protocol ends the connection for all who wait
   SUBCASE("a second greeting") {
     c.agent.say(greeting(hello_head()));
   }
-  CHECK(error_of(first).code == "protocol_violation");
-  CHECK(error_of(second).code == "protocol_violation");
+  CHECK(error_of(first).code == ErrorCode::protocol_violation);
+  CHECK(error_of(second).code == ErrorCode::protocol_violation);
   CHECK_FALSE(c.connection->alive());
   auto later = c.call({{"op", "c"}});
-  CHECK(error_of(later).code == "protocol_violation");
+  CHECK(error_of(later).code == ErrorCode::protocol_violation);
 }
 
 TEST_CASE("a good answer before a bad frame is delivered") {
@@ -304,7 +304,7 @@ TEST_CASE("a good answer before a bad frame is delivered") {
   c.next_request();
   c.agent.say(wire::encode({{"id", first_request.head["id"]}}) + raw_frame("null"));
   CHECK(outcome(good));
-  CHECK(error_of(bad).code == "protocol_violation");
+  CHECK(error_of(bad).code == ErrorCode::protocol_violation);
 }
 
 TEST_CASE("the end of the stream fails every call that waits, and every later one") {
@@ -327,19 +327,19 @@ TEST_CASE("the end of the stream fails every call that waits, and every later on
   c.agent.hang_up();
   for (auto& call : calls) {
     const Error error = error_of(call);
-    CHECK(error.code == "connection_lost");
+    CHECK(error.code == ErrorCode::connection_lost);
     CHECK_FALSE(error.next_step.empty());
   }
   CHECK_FALSE(c.connection->alive());
   auto later = c.call({{"op", "wait"}});
-  CHECK(error_of(later).code == "connection_lost");
+  CHECK(error_of(later).code == ErrorCode::connection_lost);
 }
 
 TEST_CASE("a call that is not answered in time gives up, and its late answer disturbs nobody") {
   Connected c;
   const auto given_up = c.connection->call({{"op", "slow"}}, {}, Deadline::after(milliseconds(0)), {});
   REQUIRE_FALSE(given_up);
-  CHECK(given_up.error().code == "timed_out");
+  CHECK(given_up.error().code == ErrorCode::timed_out);
   CHECK(given_up.error().outcome_unknown);
   const auto late = c.next_request();
   const auto cancellation = c.next_request();
@@ -379,7 +379,7 @@ TEST_CASE("a call that is told to stop does so while it waits, and no other with
   const auto second_request = c.next_request();
   source.request_stop();
   const Error error = error_of(stopped);
-  CHECK(error.code == "cancelled");
+  CHECK(error.code == ErrorCode::cancelled);
   CHECK(error.outcome_unknown);
   CHECK(c.connection->alive());
   c.agent.answer(first_request);
@@ -392,14 +392,14 @@ TEST_CASE("a call that is told to stop before it begins does not wait") {
   std::stop_source source;
   source.request_stop();
   auto call = c.call({{"op", "wait"}}, {}, source.get_token());
-  CHECK(error_of(call).code == "cancelled");
+  CHECK(error_of(call).code == ErrorCode::cancelled);
 }
 
 TEST_CASE("an agent that does not even answer a ping is silent, long before the call's own deadline") {
   Connected c;
   auto call = c.call({{"op", "wait"}});
   const Error error = error_of(call);
-  CHECK(error.code == "agent_silent");
+  CHECK(error.code == ErrorCode::agent_silent);
   CHECK(error.outcome_unknown);
   auto request = c.next_request();
   CHECK(request.head["op"] == "wait");
@@ -428,7 +428,7 @@ TEST_CASE("an agent that never stops talking keeps no call from its deadline, an
   REQUIRE(c.connection->call({{"op", "first"}}, {}, Deadline::after(k_patience), {}));
   const auto late = c.connection->call({{"op", "wait"}}, {}, Deadline::after(milliseconds(100)), {});
   REQUIRE_FALSE(late);
-  CHECK(late.error().code == "timed_out");
+  CHECK(late.error().code == ErrorCode::timed_out);
   CHECK(c.connection->alive());
   c.connection.reset();
 }
@@ -453,12 +453,12 @@ TEST_CASE("connection: a backlog beyond 64 MiB is refused, and shrinks when call
   int unsent = 0;
   for (auto& pending : calls) {
     const Error error = pending.get();
-    busy += error.code == "agent_busy" ? 1 : 0;
-    unsent += error.code == "timed_out" && !error.outcome_unknown ? 1 : 0;
+    busy += error.code == ErrorCode::agent_busy ? 1 : 0;
+    unsent += error.code == ErrorCode::timed_out && !error.outcome_unknown ? 1 : 0;
   }
   CHECK(busy >= 3);
   CHECK(unsent >= 7);
-  CHECK(call().code == "timed_out");
+  CHECK(call().code == ErrorCode::timed_out);
 }
 
 TEST_CASE("a connection whose agent takes nothing can be let go of, also when something waits to be sent") {
@@ -490,7 +490,7 @@ TEST_CASE("connection: a cancellation goes out with its request, before others t
   }
   connection->post({{"op", "second"}});
   source.request_stop();
-  CHECK(error_of(stopped).code == "cancelled");
+  CHECK(error_of(stopped).code == ErrorCode::cancelled);
   narrow.mode = Narrow::Mode::all;
   while (narrow.taken().size() < 2 && !deadline.passed()) {
     (void)connection->alive();
@@ -511,7 +511,7 @@ TEST_CASE("connection: a request unsent when the stream broke has a known outcom
   narrow.mode = Narrow::Mode::broken;
   const auto unsent = connection->call({{"op", "second"}}, {}, Deadline::after(k_patience), {});
   REQUIRE_FALSE(unsent);
-  CHECK(unsent.error().code == "connection_lost");
+  CHECK(unsent.error().code == ErrorCode::connection_lost);
   CHECK_FALSE(unsent.error().outcome_unknown);
 }
 
@@ -521,16 +521,18 @@ TEST_CASE("connection: an agent that takes a request slowly is not silent") {
   const auto connection = connect(narrow);
   const auto late = connection->call({{"op", "start"}}, "a body", Deadline::after(milliseconds(4500)), {});
   REQUIRE_FALSE(late);
-  CHECK(late.error().code == "timed_out");
+  CHECK(late.error().code == ErrorCode::timed_out);
 }
 
 TEST_CASE("connection: the reply to a posted request goes to its handler, whoever reads it") {
   Connected connected;
   std::vector<std::string> replies;  // written and read by the thread of the test's own call
-  connected.connection->post({{"op", "wait"}},
-                             [&](const Answer& reply) { replies.push_back(reply ? reply->body : reply.error().code); });
-  connected.connection->post({{"op", "wait"}},
-                             [&](const Answer& reply) { replies.push_back(reply ? reply->body : reply.error().code); });
+  connected.connection->post({{"op", "wait"}}, [&](const Answer& reply) {
+    replies.push_back(reply ? reply->body : std::string(name_of(reply.error().code)));
+  });
+  connected.connection->post({{"op", "wait"}}, [&](const Answer& reply) {
+    replies.push_back(reply ? reply->body : std::string(name_of(reply.error().code)));
+  });
   const wire::Frame first = connected.next_request();
   const wire::Frame second = connected.next_request();
   auto call = connected.call({{"op", "ask"}});
@@ -551,7 +553,7 @@ TEST_CASE("connection: a handler is destroyed uncalled if the connection is lost
     (void)connected.next_request();
     auto call = connected.call({{"op", "ask"}});
     connected.agent.hang_up();
-    CHECK(error_of(call).code == "connection_lost");
+    CHECK(error_of(call).code == ErrorCode::connection_lost);
   }
   CHECK(*witness == 0);
   CHECK(witness.use_count() == 1);

@@ -131,7 +131,7 @@ TEST_CASE("a line that nobody with the key has come to is an error") {
   const Fd stranger = visit(offered.directory, offered.invitation, "let me in");
   const auto stream = offered.line->accept(make_streams().host);
   REQUIRE_FALSE(stream);
-  CHECK(stream.error().code == "protocol_violation");
+  CHECK(stream.error().code == ErrorCode::protocol_violation);
 }
 
 TEST_CASE("nobody can send descriptors to a line, neither before nor after they are let in") {
@@ -246,9 +246,9 @@ TEST_CASE("the end of a line is the end of the stream, for reading and for writi
   session.reset();
   std::string buffer(10, '\0');
   REQUIRE_FALSE((*stream)->read(buffer));
-  CHECK((*stream)->read(buffer).error().code == "stream_ended");
+  CHECK((*stream)->read(buffer).error().code == ErrorCode::stream_ended);
   REQUIRE_FALSE((*stream)->write("x"));
-  CHECK((*stream)->write("x").error().code == "stream_ended");
+  CHECK((*stream)->write("x").error().code == ErrorCode::stream_ended);
 }
 
 TEST_CASE("what has the socket's name is replaced, a link is not followed, and a directory is an error") {
@@ -388,7 +388,7 @@ TEST_CASE("an agent that says it came and did not is not believed") {
   opening.agent.answer(opening.invitation);
   const auto connection = opening.connection.get();
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().code == "protocol_violation");
+  CHECK(connection.error().code == ErrorCode::protocol_violation);
 }
 
 TEST_CASE("an agent that dies over the invitation is a lost connection") {
@@ -399,7 +399,7 @@ TEST_CASE("an agent that dies over the invitation is a lost connection") {
   opening.agent.hang_up();
   const auto connection = opening.connection.get();
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().code == "connection_lost");
+  CHECK(connection.error().code == ErrorCode::connection_lost);
   CHECK(std::filesystem::is_empty(opening.directory.path()));
 }
 

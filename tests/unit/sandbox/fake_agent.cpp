@@ -21,7 +21,7 @@ class SocketStream : public sandbox::ByteStream {
 
   Result<std::size_t> read(std::span<char> buffer) override {
     const ssize_t got = ::recv(m_socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    return got == 0 ? fail("stream_ended", "the stream ended") : taken(got);
+    return got == 0 ? fail(ErrorCode::stream_ended, "the stream ended") : taken(got);
   }
   Result<std::size_t> write(std::string_view bytes) override {
     return taken(::send(m_socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
@@ -35,7 +35,7 @@ class SocketStream : public sandbox::ByteStream {
     if (errno == EAGAIN || errno == EINTR) {
       return 0;
     }
-    return fail("stream_ended", "the stream broke");
+    return fail(ErrorCode::stream_ended, "the stream broke");
   }
 
   Fd m_socket;
@@ -186,7 +186,7 @@ Result<std::unique_ptr<sandbox::ByteStream>> FakeContainer::open(const sandbox::
   lock.lock();
   m_started.push_back(argv.front());
   if (m_usable_bases && std::find(m_placed.begin(), m_placed.end(), argv.front()) == m_placed.end()) {
-    return fail("exec_failed", "no such file");
+    return fail(ErrorCode::exec_failed, "no such file");
   }
   Streams streams = make_streams();
   m_sessions.emplace_back([this, agent = std::move(streams.agent), number = ++m_opened]() mutable {
@@ -200,11 +200,11 @@ Result<void> FakeContainer::place(const sandbox::ContainerRun&, const std::strin
   const std::lock_guard lock(m_mutex);
   const auto& bases = m_usable_bases;
   if (bases && std::find(bases->begin(), bases->end(), base) == bases->end()) {
-    return fail("read_only", "read-only file system");
+    return fail(ErrorCode::read_only, "read-only file system");
   }
   if (m_failing_places > 0) {
     --m_failing_places;
-    return fail("engine_error", "file exists");
+    return fail(ErrorCode::engine_error, "file exists");
   }
   for (const sandbox::PlacedFile& file : files) {
     if (!file.name.ends_with('/')) {

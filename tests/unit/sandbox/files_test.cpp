@@ -55,7 +55,7 @@ TEST_CASE("files: the changes of several files come with their diffs") {
 
 TEST_CASE("files: a malformed answer to an edit of several files ends the connection") {
   const auto is_violation = [](const Result<std::vector<ChangedFile>>& result) {
-    return !result && result.error().code == "protocol_violation";
+    return !result && result.error().code == ErrorCode::protocol_violation;
   };
   const json good = {{"changes", {change("/a", 3)}}};
   CHECK(edited(good.dump(), "one"));
@@ -87,7 +87,7 @@ TEST_CASE("files: the facts of a scaled image are checked") {
     bad[key] = value;
     const auto refused = scaled(bad);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == "protocol_violation");
+    CHECK(refused.error().code == ErrorCode::protocol_violation);
   }
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("a greeting may come byte by byte") {
 
 TEST_CASE("what comes in place of the magic is the reason why the agent did not start") {
   const Error error = error_of_opening("exec /agent: no such file or directory\n\x1b[31m");
-  CHECK(error.code == "agent_failed");
+  CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "agent failed to start: exec /agent: no such file or directory\\n\\x1b[31m");
 }
 
@@ -77,19 +77,19 @@ TEST_CASE("a reason shorter than the magic counts too") {
 
 TEST_CASE("what the program complained of is told") {
   const Error error = error_of_opening("", "OCI runtime exec failed\n");
-  CHECK(error.code == "agent_failed");
+  CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "agent failed to start: OCI runtime exec failed\\n");
 }
 
 TEST_CASE("a stream that ends without a word is an agent that did not start") {
   const Error error = error_of_opening("");
-  CHECK(error.code == "agent_failed");
+  CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "agent failed to start: the stream ended");
 }
 
 TEST_CASE("an endless reason is cut") {
   const Error error = error_of_opening(std::string(100'000, 'x'));
-  CHECK(error.code == "agent_failed");
+  CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message.size() < 600);
 }
 
@@ -110,27 +110,27 @@ TEST_CASE("an agent that does not greet in time is given up") {
   streams.agent.say(begun);
   const auto opened = Connection::open(std::move(streams.host), Deadline::after(milliseconds(1)));
   REQUIRE_FALSE(opened);
-  CHECK(opened.error().code == "timed_out");
+  CHECK(opened.error().code == ErrorCode::timed_out);
   CHECK_FALSE(opened.error().next_step.empty());
 }
 
 TEST_CASE("a greeting that breaks off is a failure to start") {
   const std::string whole = greeting(hello_head());
   for (const std::size_t length : {wire::k_magic.size(), wire::k_magic.size() + 3, whole.size() - 1}) {
-    CHECK(error_of_opening(whole.substr(0, length)).code == "agent_failed");
+    CHECK(error_of_opening(whole.substr(0, length)).code == ErrorCode::agent_failed);
   }
 }
 
 TEST_CASE("an agent of another protocol version is named as that") {
   for (const int version : {0, 2, -1}) {
-    CHECK(error_of_opening(greeting(hello_with("protocol", version))).code == "agent_version");
+    CHECK(error_of_opening(greeting(hello_with("protocol", version))).code == ErrorCode::agent_version);
   }
 }
 
 TEST_CASE("a fatal greeting is the agent's own error") {
   const json fatal = {{"code", "no_state_directory"}, {"message", "nowhere to\nwrite"}, {"nextStep", "Mount a volume"}};
   const Error error = error_of_opening(greeting({{"fatal", fatal}}));
-  CHECK(error.code == "no_state_directory");
+  CHECK(error.code == ErrorCode::no_state_directory);
   CHECK(error.message == "nowhere to\nwrite");
   CHECK(error.next_step == "Mount a volume");
 }
@@ -146,9 +146,10 @@ TEST_CASE("a greeting that is not well formed is a violation") {
       {{"fatal", nullptr}},
       {{"fatal", "no"}},
       {{"fatal", json::object()}},
+      {{"fatal", {{"code", "made_up"}, {"message", "m"}, {"nextStep", ""}}}},
       {{"fatal", {{"code", 1}, {"message", "m"}, {"nextStep", ""}}}},
-      {{"fatal", {{"code", "c"}, {"message", {1}}, {"nextStep", ""}}}},
-      {{"fatal", {{"code", "c"}, {"message", "m"}}}},
+      {{"fatal", {{"code", "io_error"}, {"message", {1}}, {"nextStep", ""}}}},
+      {{"fatal", {{"code", "io_error"}, {"message", "m"}}}},
   };
   for (const char* key : {"protocol", "version", "machine", "shell", "home", "state", "uid"}) {
     heads.push_back(hello_with(key, nullptr));
@@ -165,24 +166,24 @@ TEST_CASE("a greeting that is not well formed is a violation") {
   heads.push_back(hello_with("uid", "0"));
   for (const json& head : heads) {
     CAPTURE(head);
-    CHECK(error_of_opening(greeting(head)).code == "protocol_violation");
+    CHECK(error_of_opening(greeting(head)).code == ErrorCode::protocol_violation);
   }
 }
 
 TEST_CASE("a greeting that is no frame is a violation") {
   const std::string magic(wire::k_magic);
-  CHECK(error_of_opening(magic + frame_prefix(wire::k_max_head_bytes + 1, 0)).code == "protocol_violation");
-  CHECK(error_of_opening(magic + frame_prefix(2, wire::k_max_body_to_host + 1)).code == "protocol_violation");
-  CHECK(error_of_opening(magic + raw_frame("[1,2]")).code == "protocol_violation");
-  CHECK(error_of_opening(magic + raw_frame(nested(wire::k_max_head_depth + 1))).code == "protocol_violation");
-  CHECK(error_of_opening(magic + "no frame but text").code == "protocol_violation");
+  CHECK(error_of_opening(magic + frame_prefix(wire::k_max_head_bytes + 1, 0)).code == ErrorCode::protocol_violation);
+  CHECK(error_of_opening(magic + frame_prefix(2, wire::k_max_body_to_host + 1)).code == ErrorCode::protocol_violation);
+  CHECK(error_of_opening(magic + raw_frame("[1,2]")).code == ErrorCode::protocol_violation);
+  CHECK(error_of_opening(magic + raw_frame(nested(wire::k_max_head_depth + 1))).code == ErrorCode::protocol_violation);
+  CHECK(error_of_opening(magic + "no frame but text").code == ErrorCode::protocol_violation);
 }
 
 TEST_CASE("a greeting whose numbers are none is refused") {
   for (const json& head : {hello_with("protocol", true), hello_with("protocol", 1.9), hello_with("uid", -1),
                            hello_with("uid", std::uint64_t{1} << 32U)}) {
     CAPTURE(head);
-    CHECK(error_of_opening(greeting(head)).code == "protocol_violation");
+    CHECK(error_of_opening(greeting(head)).code == ErrorCode::protocol_violation);
   }
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("many threads share one connection") {
 
 TEST_CASE("a container that cannot be had is the caller's error, and is looked for again at the next call") {
   World world;
-  world.container.set_prepare_error(Error{"no_such_container", "there is no container 'box'", "Create it"});
+  world.container.set_prepare_error(Error{ErrorCode::no_such_container, "there is no container 'box'", "Create it"});
   CHECK(code_of(world.sandbox.hello()) == "no_such_container");
   CHECK(code_of(world.sandbox.new_process_id()) == "no_such_container");
   CHECK(code_of(world.sandbox.list("local", 50, {})) == "no_such_container");
@@ -91,7 +91,7 @@ TEST_CASE("a channel that throws fails the call and not those after it") {
   world.container.set_before_prepare([] { throw std::runtime_error("no threads left"); });
   const auto failed = world.sandbox.hello();
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().code == "internal_error");
+  CHECK(failed.error().code == ErrorCode::internal_error);
   CHECK(failed.error().message.find("no threads left") != std::string::npos);
   world.container.set_before_prepare([] {});
   CHECK(world.sandbox.hello());
@@ -99,7 +99,7 @@ TEST_CASE("a channel that throws fails the call and not those after it") {
 
 TEST_CASE("calls connect one at a time, and those who wait share the failure") {
   World world;
-  world.container.set_prepare_error(Error{"engine_hung", "the engine does not answer", ""});
+  world.container.set_prepare_error(Error{ErrorCode::engine_hung, "the engine does not answer", ""});
   constexpr int k_threads = 8;
   std::latch together(k_threads);
   std::atomic<int> at_once = 0;
@@ -267,12 +267,12 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
     CHECK_FALSE(answer.error().next_step.empty());
     return answer.error();
   };
-  CHECK(lost_while(Condition::running).code == "connection_lost");
-  CHECK(lost_while(Condition::paused).code == "container_paused");
+  CHECK(lost_while(Condition::running).code == ErrorCode::connection_lost);
+  CHECK(lost_while(Condition::paused).code == ErrorCode::container_paused);
   CHECK(lost_while(Condition::paused).next_step == "docker unpause box");
-  CHECK(lost_while(Condition::stopped).code == "container_stopped");
-  CHECK(lost_while(Condition::gone).code == "container_replaced");
-  CHECK(lost_while(fail("no_engine", "the engine is gone", "Start it")).code == "no_engine");
+  CHECK(lost_while(Condition::stopped).code == ErrorCode::container_stopped);
+  CHECK(lost_while(Condition::gone).code == ErrorCode::container_replaced);
+  CHECK(lost_while(fail(ErrorCode::no_engine, "the engine is gone", "Start it")).code == ErrorCode::no_engine);
 }
 
 TEST_CASE("a container that stops while the agent starts is the better explanation") {

@@ -14,24 +14,24 @@ namespace {
 
 struct Loss {
   Result<Condition> condition;
-  std::string code;
+  ErrorCode code;
 };
 
 /// Conditions of a container whose stream broke, and the error code of the call.
 std::vector<Loss> losses() {
-  return {{Condition::paused, "container_paused"},
-          {Condition::stopped, "container_stopped"},
-          {Condition::gone, "container_replaced"},
-          {fail("no_engine", "no engine"), "no_engine"},
-          {fail("engine_error", "engine error"), "engine_error"},
-          {fail("engine_hung", "engine hung"), "engine_hung"}};
+  return {{Condition::paused, ErrorCode::container_paused},
+          {Condition::stopped, ErrorCode::container_stopped},
+          {Condition::gone, ErrorCode::container_replaced},
+          {fail(ErrorCode::no_engine, "no engine"), ErrorCode::no_engine},
+          {fail(ErrorCode::engine_error, "engine error"), ErrorCode::engine_error},
+          {fail(ErrorCode::engine_hung, "engine hung"), ErrorCode::engine_hung}};
 }
 
 }  // namespace
 
 TEST_CASE("sandbox: an error after the request was sent leaves the outcome unknown") {
   for (const Loss& loss : losses()) {
-    CAPTURE(loss.code);
+    CAPTURE(name_of(loss.code));
     World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
     world.container.set_condition(loss.condition);
     const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
@@ -46,7 +46,7 @@ TEST_CASE("sandbox: an error after the request was sent leaves the outcome unkno
 
 TEST_CASE("sandbox: an error before the request was sent has a known outcome") {
   World world;
-  world.container.set_prepare_error(Error{"no_engine", "no engine"});
+  world.container.set_prepare_error(Error{ErrorCode::no_engine, "no engine"});
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
   CHECK_FALSE(started.error().outcome_unknown);
@@ -57,7 +57,7 @@ TEST_CASE("sandbox: an agent's error has a known outcome, unless the command may
     World world([=](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, code); });
     const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
     REQUIRE_FALSE(started);
-    CHECK(started.error().code == code);
+    CHECK(name_of(started.error().code) == code);
     return started.error().outcome_unknown;
   };
   CHECK_FALSE(unknown_after("bad_cwd"));
@@ -70,7 +70,7 @@ TEST_CASE("files: a worker that died leaves the outcome of a change unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "worker_gone"); });
   const auto written = world.sandbox.files().write({"/app/a", "o", {}}, {.bytes = "x"}, {});
   REQUIRE_FALSE(written);
-  CHECK(written.error().code == "worker_gone");
+  CHECK(written.error().code == ErrorCode::worker_gone);
   CHECK(written.error().outcome_unknown);
   CHECK(written.error().message.find("the change to /app/a may have been made") != std::string::npos);
 }
@@ -79,7 +79,7 @@ TEST_CASE("sandbox: a malformed reply leaves the outcome unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"process", 1}}); });
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
-  CHECK(started.error().code == "protocol_violation");
+  CHECK(started.error().code == ErrorCode::protocol_violation);
   CHECK(started.error().outcome_unknown);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("sandbox: an engine error after a lost start leaves the outcome unknow
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   world.container.set_before_prepare([&world, first = true]() mutable {
     if (!std::exchange(first, false)) {
-      world.container.set_condition(fail("engine_error", "engine error"));
+      world.container.set_condition(fail(ErrorCode::engine_error, "engine error"));
     }
   });
   const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
@@ -97,7 +97,7 @@ TEST_CASE("sandbox: an engine error after a lost start leaves the outcome unknow
 
 TEST_CASE("files: the error of a lost change names the file and its revision") {
   for (const Loss& loss : losses()) {
-    CAPTURE(loss.code);
+    CAPTURE(name_of(loss.code));
     World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
     world.container.set_condition(loss.condition);
     const auto changed = world.sandbox.files().write({"/app/x", "local", "0123456789abcdef"}, {"content"});

@@ -46,7 +46,7 @@ inline sandbox::StartRequest start_request(const std::string& id = k_process) {
 
 template <typename T>
 std::string code_of(const Result<T>& result) {
-  return result ? "success" : result.error().code;
+  return result ? "success" : std::string(name_of(result.error().code));
 }
 
 inline std::string code_of_wait(sandbox::Sandbox& sandbox, const std::string& process = k_process) {

@@ -19,7 +19,7 @@ std::string problem(const json& values, const std::function<void(Arguments&)>& r
   if (!arguments.error()) {
     return "";
   }
-  CHECK(arguments.error()->code == "bad_arguments");
+  CHECK(arguments.error()->code == ErrorCode::bad_arguments);
   CHECK_FALSE(arguments.error()->next_step.empty());
   return arguments.error()->message;
 }

@@ -40,12 +40,12 @@ HostDirectories::WritableMounts mounts(const fs::path& path) {
 }
 
 Result<std::vector<std::string>> no_engine() {
-  return fail("no_engine", "nobody answers");
+  return fail(ErrorCode::no_engine, "nobody answers");
 }
 
 template <typename Value>
 std::string code_of(const Result<Value>& result) {
-  return result ? "" : result.error().code;
+  return result ? "" : std::string(name_of(result.error().code));
 }
 
 std::string content_of(const HostPlace& place) {

@@ -456,7 +456,7 @@ TEST_CASE("a read that fails is the caller's error") {
   for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(1)}) {
     const auto output = tools::collect_output(sandbox, snapshot, request, {});
     REQUIRE_FALSE(output);
-    CHECK(output.error().code == "spool_damaged");
+    CHECK(output.error().code == ErrorCode::spool_damaged);
   }
 }
 

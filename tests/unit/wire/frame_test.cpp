@@ -44,7 +44,7 @@ bool wants_more(FrameReader& reader) {
 std::string violation(FrameReader& reader) {
   const auto frame = reader.next();
   REQUIRE_FALSE(frame);
-  return frame.error().code;
+  return std::string(name_of(frame.error().code));
 }
 
 /// `levels` objects inside each other.

@@ -40,7 +40,7 @@ ProcessState example() {
 
 bool refused(const json& value) {
   const auto state = wire::process_state_from_json(value);
-  return !state && state.error().code == "protocol_violation";
+  return !state && state.error().code == ErrorCode::protocol_violation;
 }
 
 json example_with(const char* key, json value) {

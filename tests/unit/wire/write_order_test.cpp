@@ -32,6 +32,6 @@ TEST_CASE("write order: what no agent sends is a violation") {
     CAPTURE(value.dump().substr(0, 100));
     const auto order = write_order_from_json(json::parse(value.dump()));  // numbers as they come from a frame
     REQUIRE_FALSE(order);
-    CHECK(order.error().code == "protocol_violation");
+    CHECK(order.error().code == ErrorCode::protocol_violation);
   }
 }

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "error/error.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/token_file.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 
 namespace dockbridge::mcp::http {
 

@@ -238,18 +238,18 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     const auto read = given ? std::from_chars(given->data(), end, length) : std::from_chars_result{};
     if (!given || given->empty() || read.ptr != end) {
       m_close = true;
-      return fail("bad_length", "the request needs one Content-Length");
+      return fail(ErrorCode::bad_length, "The request needs exactly one Content-Length");
     }
     if (read.ec != std::errc() || length > m_shared.limits.body_bytes) {
       m_close = true;
-      return fail("too_large", fmt::format("the body is larger than {} bytes", m_shared.limits.body_bytes));
+      return fail(ErrorCode::too_large, fmt::format("The body exceeds {} bytes", m_shared.limits.body_bytes));
     }
     if (!room(length)) {
       m_close = true;
-      return fail("busy", "the requests that run have brought too much; send large ones one after the other");
+      return fail(ErrorCode::busy, "The concurrent requests use too much memory");
     }
     if (!flush()) {  // the client may wait to be told to go on
-      return fail("too_slow", "the client is gone");
+      return fail(ErrorCode::too_slow, "The client closed the connection");
     }
     const auto deadline = Deadline::after(m_shared.limits.body_time);
     m_input.erase(0, m_taken);
@@ -258,7 +258,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     while (m_input.size() - m_taken < length) {
       if (read_more(std::min<std::size_t>(length - (m_input.size() - m_taken), 1 << 20), deadline) <= 0) {
         m_close = true;
-        return fail("too_slow", "the body did not come in time");
+        return fail(ErrorCode::too_slow, "The body did not arrive in time");
       }
     }
     std::string body;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "error/error.hpp"
 #include "mcp/transport/http/socket.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/wakeup.hpp"
 
 namespace dockbridge::mcp::http {

@@ -43,6 +43,20 @@ bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
 }
 
+/// HTTP status for a body that could not be read.
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::too_large:
+      return 413;
+    case ErrorCode::too_slow:
+      return 408;
+    case ErrorCode::busy:
+      return 503;
+    default:
+      return 411;
+  }
+}
+
 bool is_json(const Request& request) {
   constexpr std::string_view k_json = "application/json";
   const std::string type = request.header("Content-Type").value_or("");
@@ -104,7 +118,7 @@ Response Front::handle(Request& request) {
 
 std::optional<Response> Front::refuse_at_the_door(const Request& request) {
   if (m_stopping) {
-    Response response = refused(503, "the server is stopping");
+    Response response = refused(503, "The server is stopping");
     response.headers.emplace_back("Retry-After", "1");
     response.close = true;
     return response;
@@ -118,10 +132,10 @@ std::optional<Response> Front::refuse_at_the_door(const Request& request) {
     return refused(403, "pages of this Origin are not served here; see --allow-origin");
   }
   if (request.count("Transfer-Encoding") > 0) {
-    return refused(411, "a request needs a Content-Length");
+    return refused(411, "The request needs a Content-Length");
   }
   if (request.count("Content-Encoding") > 0) {
-    return refused(415, "a request's body cannot be encoded");
+    return refused(415, "A Content-Encoding is not supported");
   }
   return std::nullopt;
 }
@@ -129,7 +143,7 @@ std::optional<Response> Front::refuse_at_the_door(const Request& request) {
 Response Front::serve_health(const Request& request) {
   const bool known = request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics";
   if (!known) {
-    return refused(404, "there is nothing here; MCP is at /mcp");
+    return refused(404, "Not found. MCP is at /mcp");
   }
   if (request.method != "GET") {
     return refused(405, "only GET");
@@ -138,7 +152,7 @@ Response Front::serve_health(const Request& request) {
   // can request them, and none of these may change anything.
   const auto caller = m_access.admit(request.header("Authorization"), request.client.address(), Clock::now());
   if (!caller && !is_loopback(request.client.address())) {
-    return refused(caller.error().status, "a bearer token is needed");
+    return refused(caller.error().status, "A bearer token is required");
   }
   const bool has_token = caller && !m_access.open();
   // These paths wait for the agent or the engine. Many such requests would take the connections of other clients.
@@ -173,7 +187,7 @@ Response Front::serve_mcp(Request& request) {
   auto caller = m_access.admit(request.header("Authorization"), request.client.address(), Clock::now());
   if (!caller) {
     Response response = refused(caller.error().status,
-                                caller.error().status == 401 ? "a bearer token is needed" : "too many wrong tokens");
+                                caller.error().status == 401 ? "A bearer token is required" : "Too many wrong tokens");
     if (caller.error().retry_after) {
       response.headers.emplace_back("Retry-After", std::to_string(caller.error().retry_after->count()));
     } else {
@@ -203,10 +217,10 @@ Response Front::serve_mcp(Request& request) {
 Response Front::post(Turn& turn) {
   const Request& request = turn.request;
   if (!is_json(request)) {
-    return refused(415, "the Content-Type has to be application/json");
+    return refused(415, "Content-Type must be application/json");
   }
   if (!request.accepts("application/json") && !request.accepts("text/event-stream")) {
-    return refused(406, "the client has to accept application/json and text/event-stream");
+    return refused(406, "Accept must include application/json and text/event-stream");
   }
   const auto claim = m_requests.claim(turn.caller.owner);
   if (!claim) {
@@ -217,8 +231,7 @@ Response Front::post(Turn& turn) {
     return turn.memory != nullptr;
   });
   if (!body) {
-    const std::string& code = body.error().code;
-    const int status = code == "too_large" ? 413 : code == "too_slow" ? 408 : code == "busy" ? 503 : 411;
+    const int status = status_of(body.error().code);
     Response response = refused(status, body.error().message);
     if (status == 503) {
       response.headers.emplace_back("Retry-After", "1");
@@ -253,7 +266,7 @@ Response Front::post_stateless(Turn& turn, json message) {
   const json version = envelope_version(message);
   const auto header = turn.request.header("MCP-Protocol-Version");
   if (!header || version != *header) {
-    return error_response(400, k_header_mismatch, "the header MCP-Protocol-Version has to match the body",
+    return error_response(400, k_header_mismatch, "Header MCP-Protocol-Version does not match the body",
                           id_of(message));
   }
   if (message.contains("id") && version == name_of(Revision::v2026_07_28)) {
@@ -290,11 +303,11 @@ Response Front::initialize(Turn& turn, json message) {
 Response Front::post_handshake(Turn& turn, json message) {
   const auto id = turn.request.header("Mcp-Session-Id");
   if (!id) {
-    return refused(400, "the header Mcp-Session-Id is required after initialize", id_of(message));
+    return refused(400, "Header Mcp-Session-Id is required after initialize", id_of(message));
   }
   turn.session = m_sessions.find(*id, turn.caller.owner);
   if (!turn.session) {
-    return refused(404, "there is no such session; initialize again", id_of(message));
+    return refused(404, "Session not found. Initialize again", id_of(message));
   }
   turn.conversation = turn.session->conversation();
   turn.outbox = turn.session->new_stream();
@@ -303,15 +316,15 @@ Response Front::post_handshake(Turn& turn, json message) {
 
 Response Front::get(Turn& turn) {
   if (!turn.request.accepts("text/event-stream")) {
-    return refused(406, "the client has to accept text/event-stream");
+    return refused(406, "Accept must include text/event-stream");
   }
   const auto id = turn.request.header("Mcp-Session-Id");
   if (!id) {
-    return refused(400, "the header Mcp-Session-Id is required");
+    return refused(400, "Header Mcp-Session-Id is required");
   }
   turn.session = m_sessions.find(*id, turn.caller.owner);
   if (!turn.session) {
-    return refused(404, "there is no such session; initialize again");
+    return refused(404, "Session not found. Initialize again");
   }
   turn.conversation = turn.session->conversation();
   const auto last = turn.request.header("Last-Event-ID");
@@ -324,10 +337,10 @@ Response Front::get(Turn& turn) {
 Response Front::remove(Turn& turn) {
   const auto id = turn.request.header("Mcp-Session-Id");
   if (!id) {
-    return refused(400, "the header Mcp-Session-Id is required");
+    return refused(400, "Header Mcp-Session-Id is required");
   }
   if (!m_sessions.find(*id, turn.caller.owner)) {
-    return refused(404, "there is no such session");
+    return refused(404, "Session not found");
   }
   m_sessions.remove(*id);
   Response response;

@@ -64,7 +64,8 @@ Result<void> Listener::start(const Endpoint& endpoint, Tick tick) {
   addrinfo* found = nullptr;
   const int problem = ::getaddrinfo(endpoint.host.c_str(), endpoint.port.c_str(), &hints, &found);
   if (problem != 0) {
-    return fail("cannot_listen", fmt::format("there is no address {}: {}", endpoint.host, ::gai_strerror(problem)),
+    return fail(ErrorCode::cannot_listen,
+                fmt::format("Address not found: {}: {}", endpoint.host, ::gai_strerror(problem)),
                 "Give --http an address of this machine, such as 127.0.0.1:7332");
   }
   m_socket = Fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -75,9 +76,9 @@ Result<void> Listener::start(const Endpoint& endpoint, Tick tick) {
   const int error = errno;
   ::freeaddrinfo(found);
   if (!listening) {
-    return fail("cannot_listen",
-                fmt::format("cannot listen on {}:{}: {}", endpoint.host, endpoint.port, std::strerror(error)),
-                "Choose another port with --http, or stop what uses it");
+    return fail(ErrorCode::cannot_listen,
+                fmt::format("Cannot listen on {}:{}: {}", endpoint.host, endpoint.port, std::strerror(error)),
+                "Choose another port with --http, or stop the program that uses it");
   }
   m_port = port_of(m_socket.get());
   m_acceptor = std::thread([this, tick = std::move(tick)] { accept_loop(tick); });

@@ -7,11 +7,11 @@
 #include <string>
 #include <thread>
 
+#include "error/error.hpp"
 #include "mcp/metrics.hpp"
 #include "mcp/transport/http/connection_table.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/socket.hpp"
-#include "util/error.hpp"
 #include "util/log.hpp"
 #include "util/worker_pool.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "error/error.hpp"
 #include "util/clock.hpp"
-#include "util/error.hpp"
 #include "util/fd.hpp"
 
 struct ssl_ctx_st;

@@ -40,10 +40,10 @@ std::optional<std::string> name_of(const std::string& method, const json& params
 std::optional<std::string> compare(const Request& request, const std::string& header, const std::string& expected) {
   const auto given = request.header(header);
   if (!given) {
-    return fmt::format("the header {} is required once", header);
+    return fmt::format("Header {} is required exactly once", header);
   }
   if (decoded(*given) != expected) {
-    return fmt::format("the header {} does not match the body", header);
+    return fmt::format("Header {} does not match the body", header);
   }
   return std::nullopt;
 }
@@ -79,7 +79,7 @@ std::optional<std::string> header_mismatch(const Request& request, const json& m
     for (const HeaderParameter& parameter : server.header_parameters(field(params, "name"))) {
       const json* value = arguments == params.end() ? nullptr : at_path(*arguments, parameter.path);
       if (value == nullptr && request.count(parameter.header) > 0) {
-        return fmt::format("the header {} repeats an argument that is not there", parameter.header);
+        return fmt::format("Header {} repeats an argument that the body does not have", parameter.header);
       }
       if (value != nullptr) {
         const std::string text = value->is_string() ? value->get<std::string>() : dump(*value);

@@ -37,7 +37,7 @@ std::string trimmed(std::string_view text) {
 }
 
 tl::unexpected<Error> bad(const std::string& source, const std::string& problem) {
-  return fail("bad_token_file", fmt::format("{}: {}", source, problem),
+  return fail(ErrorCode::bad_token_file, fmt::format("{}: {}", source, problem),
               R"(It looks like {"tokens": [{"name": "ci", "token": "...", "tools": ["execute_command"]}]})");
 }
 
@@ -134,8 +134,8 @@ Result<std::vector<Token>> parse_tokens(const std::string& text, const std::stri
   if (!content.starts_with("{")) {
     const bool looks_like_json = content.starts_with('[') || content.starts_with('"');
     if (looks_like_json || !is_usable_secret(content)) {
-      return fail("bad_token_file",
-                  fmt::format("{} holds no token of at least {} characters", source, k_shortest_secret),
+      return fail(ErrorCode::bad_token_file,
+                  fmt::format("{} has no token of at least {} characters", source, k_shortest_secret),
                   "Put one secret into it, for example from: openssl rand -hex 32");
     }
     return std::vector<Token>{{"token", content, {}, {}}};
@@ -165,18 +165,19 @@ Result<std::vector<Token>> parse_tokens(const std::string& text, const std::stri
 }
 
 Result<std::vector<Token>> read_token_file(const std::string& path) {
-  const auto text =
-      read_trusted_file(path, {.what = "token file", .code = "open_token_file", .forbidden_mode = S_IRWXG | S_IRWXO});
+  const auto text = read_trusted_file(
+      path, {.what = "token file", .code = ErrorCode::open_token_file, .forbidden_mode = S_IRWXG | S_IRWXO});
   if (!text) {
     return fail(text.error());
   }
   return *text ? parse_tokens(**text, path)
-               : fail("no_token_file", fmt::format("No such file or directory: {}", path), "Create it, with mode 0600");
+               : fail(ErrorCode::no_token_file, fmt::format("No such file or directory: {}", path),
+                      "Create it, with mode 0600");
 }
 
 Result<std::vector<Token>> token_file_or_new(const std::string& path) {
   auto known = read_token_file(path);
-  if (known || known.error().code != "no_token_file") {
+  if (known || known.error().code != ErrorCode::no_token_file) {
     return known;
   }
   std::error_code ignored;
@@ -188,8 +189,8 @@ Result<std::vector<Token>> token_file_or_new(const std::string& path) {
   const std::string secret = to_hex(random_bytes(k_secret_bytes));
   static_assert(2 * k_secret_bytes >= k_safe_secret_length);
   if (!file || !write_all(file.get(), secret + "\n")) {
-    return fail("no_token_file", fmt::format("a token could not be stored in {}", path),
-                "Use --token-file with a path that can be written");
+    return fail(ErrorCode::no_token_file, fmt::format("Cannot store a token in {}", path),
+                "Pass a writable path with --token-file");
   }
   return std::vector<Token>{{"token", secret, {}, {}}};
 }

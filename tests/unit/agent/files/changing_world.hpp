@@ -101,7 +101,7 @@ class ChangingWorld {
 
 template <typename Value>
 std::string code_of(const Result<Value>& result) {
-  return result ? "" : result.error().code;
+  return result ? "" : std::string(name_of(result.error().code));
 }
 
 inline bool says(const Error& error, const std::string& part) {

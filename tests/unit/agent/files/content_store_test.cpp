@@ -146,9 +146,9 @@ TEST_CASE("the content of a file is kept as if it had been given") {
 TEST_CASE("what is not there has expired; what is larger than asked for is refused") {
   const World world;
   ContentStore store = world.open();
-  CHECK(get(store, "never put").error().code == "content_expired");
+  CHECK(get(store, "never put").error().code == ErrorCode::content_expired);
   REQUIRE(put(store, "12345"));
-  CHECK(store.get(revision_of("12345"), 4).error().code == "too_large");
+  CHECK(store.get(revision_of("12345"), 4).error().code == ErrorCode::too_large);
 }
 
 TEST_CASE("a revision is never taken for a path") {
@@ -160,8 +160,8 @@ TEST_CASE("a revision is never taken for a path") {
        {std::string("../secret"), (world.state / "secret").string(), std::string("pipe"), std::string(),
         std::string("."), std::string(32, 'g'), std::string(31, 'a'), std::string("/dev/tty")}) {
     CAPTURE(revision);
-    CHECK(store.get(revision, k_no_limit).error().code == "content_expired");
-    CHECK(store.open_content(revision).error().code == "content_expired");
+    CHECK(store.get(revision, k_no_limit).error().code == ErrorCode::content_expired);
+    CHECK(store.open_content(revision).error().code == ErrorCode::content_expired);
   }
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a content that was damaged on disk is not believed, and is replaced b
   } else {
     std::ofstream(world.path_of("good content")) << "bad";
   }
-  CHECK(get(store, "good content").error().code == (packed ? "content_expired" : "content_damaged"));
+  CHECK(get(store, "good content").error().code == (packed ? ErrorCode::content_expired : ErrorCode::content_damaged));
   CHECK(put(store, "good content"));
   CHECK(get(store, "good content") == "good content");
 }
@@ -215,7 +215,7 @@ TEST_CASE("a content that would fill the store is refused, and costs nothing of 
   const World world;
   ContentStore store = world.open({.bytes = 10'000, .count = 100, .pack = k_no_pack});
   REQUIRE(put(store, "small"));
-  CHECK(put(store, std::string(9000, 'x')).error().code == "too_large");
+  CHECK(put(store, std::string(9000, 'x')).error().code == ErrorCode::too_large);
   CHECK(get(store, "small") == "small");
 }
 
@@ -261,7 +261,7 @@ TEST_CASE("what a killed process had half put is not taken for a content, and go
   const std::array<timespec, 2> times = {long_ago, long_ago};
   REQUIRE(::utimensat(AT_FDCWD, partial.c_str(), times.data(), 0) == 0);
   ContentStore store = world.open_without_pack();
-  CHECK(get(store, "x").error().code == "content_expired");
+  CHECK(get(store, "x").error().code == ErrorCode::content_expired);
   REQUIRE(put(store, "y"));
   CHECK(!fs::exists(partial));
 }

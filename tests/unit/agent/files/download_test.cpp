@@ -44,7 +44,7 @@ struct Copy {
   std::string step() {
     const auto piece = download->next(k_piece);
     if (!piece) {
-      return piece.error().code;
+      return std::string(name_of(piece.error().code));
     }
     received.resize(piece->offset);
     received += piece->bytes;

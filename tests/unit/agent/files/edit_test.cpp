@@ -54,17 +54,17 @@ TEST_CASE("all places are replaced on request, from left to right, and counted")
 }
 
 TEST_CASE("edits that make no sense are refused") {
-  CHECK(refused("text", {{"", "new"}}).code == "empty_old_text");
-  CHECK(refused("text", {{"text", "text"}}).code == "identical_texts");
-  CHECK(refused("a\r\nb\r\n", {{"a\nb", "a\r\nb"}}).code == "identical_texts");
-  CHECK(refused("text", {{"other", "new"}}).code == "no_match");
-  CHECK(refused("text", {{"other", "new", true}}).code == "no_match");
-  CHECK(refused("", {{"other", "new"}}).code == "no_match");
+  CHECK(refused("text", {{"", "new"}}).code == ErrorCode::empty_old_text);
+  CHECK(refused("text", {{"text", "text"}}).code == ErrorCode::identical_texts);
+  CHECK(refused("a\r\nb\r\n", {{"a\nb", "a\r\nb"}}).code == ErrorCode::identical_texts);
+  CHECK(refused("text", {{"other", "new"}}).code == ErrorCode::no_match);
+  CHECK(refused("text", {{"other", "new", true}}).code == ErrorCode::no_match);
+  CHECK(refused("", {{"other", "new"}}).code == ErrorCode::no_match);
 }
 
 TEST_CASE("of several edits the one that fails is named") {
   const Error error = refused("one two", {{"one", "1"}, {"three", "3"}, {"two", "2"}});
-  CHECK(error.code == "no_match");
+  CHECK(error.code == ErrorCode::no_match);
   CHECK(error.message.starts_with("edit 2 of 3: "));
   CHECK(!says(error, "It was there"));
   CHECK(refused("one", {{"two", "2"}}).message.starts_with("oldString"));
@@ -73,7 +73,7 @@ TEST_CASE("of several edits the one that fails is named") {
 
 TEST_CASE("a text that is there more than once says how often, where, and what to do") {
   const Error error = refused("x\ny\nx\n\nx x\n", {{"x", "z"}});
-  CHECK(error.code == "ambiguous_match");
+  CHECK(error.code == ErrorCode::ambiguous_match);
   CHECK(says(error, "4 times, in lines 1, 3, 5"));
   CHECK(says(error, "replaceAll"));
   std::string many;
@@ -81,7 +81,7 @@ TEST_CASE("a text that is there more than once says how often, where, and what t
     many += "again\n";
   }
   CHECK(says(refused(many, {{"again", "z"}}), "1000 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more"));
-  CHECK(refused("aaa", {{"aa", "b"}}).code == "ambiguous_match");  // two places that overlap
+  CHECK(refused("aaa", {{"aa", "b"}}).code == ErrorCode::ambiguous_match);  // two places that overlap
 }
 
 TEST_CASE("in a file with CR LF an edit with LF means CR LF") {
@@ -103,7 +103,7 @@ TEST_CASE("the line ends of the file are not what an edit with LF is blamed for"
 
 TEST_CASE("in a file with LF an edit with CR LF does not match, and is told why") {
   const Error error = refused("one\ntwo\n", {{"one\r\ntwo", "1"}});
-  CHECK(error.code == "no_match");
+  CHECK(error.code == ErrorCode::no_match);
   CHECK(says(error, "only in line ends (line 1: LF in the file, CR LF in oldString)"));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("in a file of both kinds each place keeps its own line ends") {
 TEST_CASE("in a file of both kinds the same lines count as the same place") {
   const std::string text = "a\r\nb\r\n--\na\nb\n";
   const Error error = refused(text, {{"a\nb", "1"}});
-  CHECK(error.code == "ambiguous_match");
+  CHECK(error.code == ErrorCode::ambiguous_match);
   CHECK(says(error, "2 times, in lines 1, 4"));
   const auto all = apply_edits(text, std::vector<Edit>{{"a\nb", "1\n2", true}});
   REQUIRE(all);
@@ -132,13 +132,13 @@ TEST_CASE("a result beyond all measure is refused before it is made") {
   // 256 GiB. Many times a large text rather than very many times a small one: a sanitizer looks at all that is left of
   // the file at each place.
   const Error error = refused(std::string(16 * 1024, 'a'), {{"a", std::string(16 * 1024 * 1024, 'b'), true}});
-  CHECK(error.code == "result_too_large");
+  CHECK(error.code == ErrorCode::result_too_large);
 }
 
 TEST_CASE("texts that a simple search would take hours for do not hang") {
   const std::string text(8 * 1024 * 1024, 'a');
   const std::string old_text = std::string(1024 * 1024, 'a') + "b";
-  CHECK(refused(text, {{old_text, "x"}}).code == "no_match");
-  CHECK(refused(text, {{std::string(1024 * 1024, 'a'), "x"}}).code == "ambiguous_match");
+  CHECK(refused(text, {{old_text, "x"}}).code == ErrorCode::no_match);
+  CHECK(refused(text, {{std::string(1024 * 1024, 'a'), "x"}}).code == ErrorCode::ambiguous_match);
   CHECK(edited(text, {{std::string(1024 * 1024, 'a'), "x", true}}) == std::string(8, 'x'));
 }

@@ -77,8 +77,8 @@ TEST_CASE("what only looks like UTF-8 is taken byte by byte") {
         "surrogate \xED\xA0\x80 ", "beyond \xF4\x90\x80\x80 ", "\x80 alone", "lead \xC3 alone", "\xFF never"}) {
     CAPTURE(bytes);
     CHECK(detected_in_pieces(bytes) == Encoding::latin1);
-    CHECK(decode(bytes, Encoding::utf8).error().code == "not_decodable");
-    CHECK(encode(bytes, Encoding::utf8).error().code == "not_encodable");
+    CHECK(decode(bytes, Encoding::utf8).error().code == ErrorCode::not_decodable);
+    CHECK(encode(bytes, Encoding::utf8).error().code == ErrorCode::not_encodable);
   }
   CHECK(detect_encoding("\xEF\xBB\xBF caf\xE9") == Encoding::latin1);
   CHECK(detect_encoding("\xED\x9F\xBF \xEE\x80\x80 \xF4\x8F\xBF\xBF \xC2\x80 \xE0\xA0\x80 \xF0\x90\x80\x80") ==
@@ -146,7 +146,7 @@ TEST_CASE("UTF-16 that is none is refused, and the place named") {
        {"\x3D\xD8"s, "\x3D\xD8\x61\0"s, "\x00\xDE"s, "\x00\xDE\x3D\xD8"s, "\x3D\xD8\x3D\xD8"s}) {
     const auto text = decode("\xFF\xFE\x61\0"s + units, Encoding::utf16_le);
     REQUIRE(!text);
-    CHECK(text.error().code == "not_decodable");
+    CHECK(text.error().code == ErrorCode::not_decodable);
     CHECK(text.error().message.find("at byte 4") != std::string::npos);
   }
 }
@@ -154,7 +154,7 @@ TEST_CASE("UTF-16 that is none is refused, and the place named") {
 TEST_CASE("the first character that Latin-1 cannot hold is named") {
   const auto bytes = encode("é\nprice:\n  5 € or 😀", Encoding::latin1);
   REQUIRE(!bytes);
-  CHECK(bytes.error().code == "not_encodable");
+  CHECK(bytes.error().code == ErrorCode::not_encodable);
   CHECK(bytes.error().message.find("€ (U+20AC) in line 3") != std::string::npos);
   CHECK(encode("😀", Encoding::latin1).error().message.find("U+1F600") != std::string::npos);
 }

@@ -127,7 +127,7 @@ TEST_CASE("file_edit: a stale expected revision rejects the edit and shows the d
   world.put("file", "one\nTWO\n");
   const auto edited = world.edit("file", {{"one", "1"}});
   REQUIRE_FALSE(edited);
-  CHECK(edited.error().code == "file_changed");
+  CHECK(edited.error().code == ErrorCode::file_changed);
   CHECK(edited.error().message.find("-two\n+TWO\n") != std::string::npos);
   CHECK(world.content("file") == "one\nTWO\n");
   world.expected = revision_of("one\nTWO\n");

@@ -43,14 +43,14 @@ const FileSpace& everything() {
 
 template <typename Value>
 std::string code_of(const Result<Value>& result) {
-  return result ? "" : result.error().code;
+  return result ? "" : std::string(name_of(result.error().code));
 }
 
 /// Makes a file where a space says that one may be.
 std::string make_at(const FileSpace& space, const std::string& path, const std::string& content) {
   const auto place = space.place_for(path, true);
   if (!place) {
-    return place.error().code;
+    return std::string(name_of(place.error().code));
   }
   const Fd file(::openat(place->directory.get(), place->name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   return file && ::write(file.get(), content.data(), content.size()) > 0 ? "" : "not made";

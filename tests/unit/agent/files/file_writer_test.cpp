@@ -304,7 +304,7 @@ TEST_CASE("a content that is too large to be kept is not written in place, and i
   REQUIRE(code_of(answer) == "no_backup");
   CHECK(says(answer.error(), "2 names"));
   CHECK(says(answer.error(), "a copy of the new content"));
-  CHECK(says(answer.error(), "135266304 bytes are too much"));
+  CHECK(says(answer.error(), "135266304 bytes exceed"));
   CHECK(says(answer.error(), "copy that over this one with a command"));
   CHECK(world.content("other") == "old");
   CHECK(world.is_tidy());

@@ -65,7 +65,7 @@ TEST_CASE("names are found by a glob, in the order of their paths, with what the
   FindRequest directories = request("a*");
   directories.directories = true;
   CHECK(paths(tree, directories) == Paths{"a", "a.c"});
-  CHECK(agent::find_files(tree.fd(), request("[")).error().code == "bad_glob");
+  CHECK(agent::find_files(tree.fd(), request("[")).error().code == ErrorCode::bad_glob);
 }
 
 TEST_CASE("the newest come first, and those of one time by path") {

@@ -86,8 +86,8 @@ TEST_CASE("a bad glob is refused with the reason") {
       {"[]", "[ is not closed"},
       {"[!", "[ is not closed"},
       {"{a,b", "{ is not closed"},
-      {"a}", "} without its {"},
-      {"{a}}", "} without its {"},
+      {"a}", "} without {"},
+      {"{a}}", "} without {"},
       {"a\\", "ends with a backslash"},
       {"[z-a]", "range z-a is empty"},
       {"[[:nope:]]", "[:nope:] is not a class"},
@@ -101,7 +101,7 @@ TEST_CASE("a bad glob is refused with the reason") {
   for (const auto& [pattern, reason] : cases) {
     const auto glob = Glob::compile(pattern);
     REQUIRE_MESSAGE(!glob, pattern);
-    CHECK(glob.error().code == "bad_glob");
+    CHECK(glob.error().code == ErrorCode::bad_glob);
     CHECK_MESSAGE(glob.error().message.find(reason) != std::string::npos, glob.error().message);
     CHECK(glob.error().next_step != "");
   }

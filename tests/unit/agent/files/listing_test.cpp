@@ -97,7 +97,7 @@ TEST_CASE("depth, globs, rules and hidden names are chosen") {
   CHECK(listing(tree, one).ignored_skipped == 1);
   CHECK(listing(tree, one).excluded == 2);
   one.ignore = {"["};
-  CHECK(agent::list_directory(tree.fd(), one).error().code == "bad_glob");
+  CHECK(agent::list_directory(tree.fd(), one).error().code == ErrorCode::bad_glob);
 }
 
 TEST_CASE("an empty directory is listed, what is no directory is not") {
@@ -105,7 +105,7 @@ TEST_CASE("an empty directory is listed, what is no directory is not") {
   CHECK(listing(tree).total == 0);
   tree.put("file");
   const Fd file(::open(tree.path("file").c_str(), O_RDONLY | O_CLOEXEC));
-  CHECK(agent::list_directory(file.get(), {}).error().code == "io_error");
+  CHECK(agent::list_directory(file.get(), {}).error().code == ErrorCode::io_error);
 }
 
 TEST_CASE("a page of a huge directory is its part of the sorted names") {

@@ -84,17 +84,17 @@ TEST_CASE("what cannot be searched for is refused with the reason and a way on")
   for (const char* pattern : {"(", "[a", "a**", "(?=x)", "\\1", "a{1001}", "*", ".\xff", "\\", "x\ny"}) {
     const auto result = agent::search(tree.fd(), request(pattern));
     REQUIRE_MESSAGE(!result, pattern);
-    CHECK(result.error().code == "bad_pattern");
+    CHECK(result.error().code == ErrorCode::bad_pattern);
     CHECK(result.error().next_step != "");
   }
   CHECK(agent::search(tree.fd(), request("(")).error().message.find("missing )") != std::string::npos);
-  CHECK(agent::search(tree.fd(), request("((a{100}){100}){100}")).error().code == "bad_pattern");
+  CHECK(agent::search(tree.fd(), request("((a{100}){100}){100}")).error().code == ErrorCode::bad_pattern);
   SearchRequest bad_glob = request("a");
   bad_glob.include = {"{"};
-  CHECK(agent::search(tree.fd(), bad_glob).error().code == "bad_glob");
+  CHECK(agent::search(tree.fd(), bad_glob).error().code == ErrorCode::bad_glob);
   REQUIRE(::mkfifo(tree.path("fifo").c_str(), 0600) == 0);
   const Fd fifo(::open(tree.path("fifo").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  CHECK(agent::search(fifo.get(), request("a")).error().code == "not_searchable");
+  CHECK(agent::search(fifo.get(), request("a")).error().code == ErrorCode::not_searchable);
 }
 
 TEST_CASE("an expression that would take others for ever takes its time in proportion") {

@@ -382,7 +382,7 @@ TEST_CASE("text page: the lines of a large file match the reported revision") {
   for (int round = 0; round < 40 || (stated == 0 && round < 4000); ++round) {
     const auto content = world.read({.offset = 0, .limit = 1});
     if (!content) {
-      CHECK(content.error().code == "file_changed");
+      CHECK(content.error().code == ErrorCode::file_changed);
       continue;
     }
     ++stated;

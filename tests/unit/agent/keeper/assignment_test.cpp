@@ -109,7 +109,7 @@ TEST_CASE("an assignment that is cut short is an error") {
   Result<Assignment> order;
   REQUIRE(receive_assignment(link.keeper.get(), order) == Received::packet);
   REQUIRE_FALSE(order);
-  CHECK(order.error().code == "cannot_start");
+  CHECK(order.error().code == ErrorCode::cannot_start);
 }
 
 TEST_CASE("an assignment whose descriptors got lost on the way is an error") {
@@ -140,5 +140,5 @@ TEST_CASE("the end of the session and the end of the keeper are noticed") {
   other.keeper.reset();
   const auto sent = send_assignment(other.session.get(), assignment("true"));
   REQUIRE_FALSE(sent);
-  CHECK(sent.error().code == agent::k_keeper_gone);
+  CHECK(sent.error().code == ErrorCode::keeper_gone);
 }

@@ -48,7 +48,7 @@ struct Listening {
 std::string refusal_of(const json& invitation) {
   const auto line = agent::join_line(invitation);
   REQUIRE_FALSE(line);
-  CHECK(line.error().code == "no_line");
+  CHECK(line.error().code == ErrorCode::no_line);
   return line.error().message;
 }
 

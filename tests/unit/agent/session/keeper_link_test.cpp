@@ -32,7 +32,7 @@ Record recorded(const Moment& when) {
 std::string outcome(const Record& record, const Moment& now) {
   const TemporaryDirectory directory;
   const auto link = KeeperLink::find(directory.fd(), k_process, record, now);
-  return !link ? link.error().code : *link ? "found" : "none";
+  return !link ? std::string(name_of(link.error().code)) : *link ? "found" : "none";
 }
 
 /// A link to a keeper that the session did not start, and the keeper's end of it.
@@ -106,11 +106,11 @@ TEST_CASE("a keeper of version 1 is understood, and is not asked for what it doe
   CHECK(told->used.cpu_ms == 0);
   CHECK(told->ended_uptime_ms == 0);
 
-  CHECK(l.link->keys("up").error().code == "keeper_too_old");
-  CHECK(l.link->screen().error().code == "keeper_too_old");
-  CHECK(l.link->resize({80, 24}).error().code == "keeper_too_old");
-  CHECK(l.link->watch_input(agent::k_watch_input).error().code == "keeper_too_old");
-  CHECK(l.link->once({}, 0, "text").error().code == "keeper_too_old");
+  CHECK(l.link->keys("up").error().code == ErrorCode::keeper_too_old);
+  CHECK(l.link->screen().error().code == ErrorCode::keeper_too_old);
+  CHECK(l.link->resize({80, 24}).error().code == ErrorCode::keeper_too_old);
+  CHECK(l.link->watch_input(agent::k_watch_input).error().code == ErrorCode::keeper_too_old);
+  CHECK(l.link->once({}, 0, "text").error().code == ErrorCode::keeper_too_old);
   CHECK(l.link->query());
   CHECK(l.link->watch_growth());
   CHECK(l.link->input("text", false));
@@ -126,7 +126,7 @@ TEST_CASE("a keeper of version 1 is understood, and is not asked for what it doe
 
 TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for what it says it is afterwards") {
   Linked l;
-  CHECK(l.link->keys("up").error().code == "keeper_too_old");
+  CHECK(l.link->keys("up").error().code == ErrorCode::keeper_too_old);
   REQUIRE(agent::send_state(l.other.get(), {}));
   ControlPacket packet;
   REQUIRE(l.link->receive(packet) == Received::packet);
@@ -136,7 +136,7 @@ TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for wha
 TEST_CASE("a keeper that has said its version in the record is asked for what it knows before it has spoken") {
   Linked older(3);
   CHECK(older.link->keys("up"));
-  CHECK(older.link->once({}, 0, "text").error().code == "keeper_too_old");
+  CHECK(older.link->once({}, 0, "text").error().code == ErrorCode::keeper_too_old);
   Linked l(4);
   agent::OnceHeader step;
   step.at = 5;

@@ -113,6 +113,6 @@ TEST_CASE("much output is searched piece by piece, and nothing of it is missed")
 TEST_CASE("what is no regular expression is an error that says what is wrong") {
   const auto watch = PatternWatch::make("(unclosed", {});
   REQUIRE_FALSE(watch);
-  CHECK(watch.error().code == "bad_pattern");
+  CHECK(watch.error().code == ErrorCode::bad_pattern);
   CHECK(watch.error().message.find("missing )") != std::string::npos);
 }

@@ -103,7 +103,7 @@ TEST_CASE("a process is known as soon as it is made, also to another session") {
   CHECK(other.read("proc_1_a")->meta.command == "make");
   REQUIRE(append(journal->get(), "proc_1_a", Kept{7, "keeper_7_7"}));
   CHECK(other.read("proc_1_a")->kept->pid == 7);
-  CHECK(other.read("proc_1_b").error().code == "no_such_process");
+  CHECK(other.read("proc_1_b").error().code == ErrorCode::no_such_process);
 }
 
 TEST_CASE("no id is used twice, whoever comes first") {
@@ -111,8 +111,8 @@ TEST_CASE("no id is used twice, whoever comes first") {
   StateDirectory one = world.open();
   StateDirectory other = world.open();
   REQUIRE(one.create("proc_1_a", meta("first")));
-  CHECK(one.create("proc_1_a", meta("again")).error().code == "process_exists");
-  CHECK(other.create("proc_1_a", meta("again")).error().code == "process_exists");
+  CHECK(one.create("proc_1_a", meta("again")).error().code == ErrorCode::process_exists);
+  CHECK(other.create("proc_1_a", meta("again")).error().code == ErrorCode::process_exists);
   CHECK(other.read("proc_1_a")->meta.command == "first");
 }
 
@@ -192,9 +192,9 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   CHECK_FALSE(world.has("proc_1_old.out"));
   CHECK_FALSE(world.has("proc_1_a.err"));
   CHECK(world.has("proc_1_c.out"));
-  CHECK(directory.read("proc_1_old").error().code == "process_expired");
-  CHECK(directory.read("proc_1_a").error().code == "process_expired");
-  CHECK(directory.read("proc_1_ol").error().code == "no_such_process");
+  CHECK(directory.read("proc_1_old").error().code == ErrorCode::process_expired);
+  CHECK(directory.read("proc_1_a").error().code == ErrorCode::process_expired);
+  CHECK(directory.read("proc_1_ol").error().code == ErrorCode::no_such_process);
 }
 
 TEST_CASE("a wall clock that jumps makes nothing expire, and keeps nothing for ever") {
@@ -253,7 +253,7 @@ TEST_CASE("beyond the bytes of output that are kept, the oldest processes go fir
   }
   directory.prune({std::chrono::seconds(3600), 1000, 250'000}, k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_new", "proc_1_middle"});
-  CHECK(directory.read("proc_1_old").error().code == "process_expired");
+  CHECK(directory.read("proc_1_old").error().code == ErrorCode::process_expired);
 }
 
 TEST_CASE("what runs counts too: the finished go first, then the largest that run are told to store less") {
@@ -273,7 +273,7 @@ TEST_CASE("what runs counts too: the finished go first, then the largest that ru
 
   directory.prune({std::chrono::seconds(3600), 1000, 350'000}, k_now);
   CHECK(all_processes(directory) == running);
-  CHECK(directory.read("proc_1_done").error().code == "process_expired");
+  CHECK(directory.read("proc_1_done").error().code == ErrorCode::process_expired);
   CHECK(keeper.heard(Order::trim).empty());
 
   directory.prune({std::chrono::seconds(3600), 1000, 200'000}, k_now);
@@ -296,8 +296,8 @@ TEST_CASE("of very many expired processes the last are remembered") {
     directory.prune({}, k_now);
   }
   CHECK(all_processes(directory).empty());
-  CHECK(directory.read(last).error().code == "process_expired");
-  CHECK(directory.read(fmt::format("proc_1_0x{:0>50}", 0)).error().code == "no_such_process");
+  CHECK(directory.read(last).error().code == ErrorCode::process_expired);
+  CHECK(directory.read(fmt::format("proc_1_0x{:0>50}", 0)).error().code == ErrorCode::no_such_process);
 }
 
 TEST_CASE("a process whose keeper is gone without a word counts as finished") {
@@ -342,7 +342,7 @@ TEST_CASE("a place that belongs to others is not used") {
   const World world;
   const std::string path = world.open().path();
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
-  CHECK(StateDirectory::open(path).error().code == "unsafe_directory");
+  CHECK(StateDirectory::open(path).error().code == ErrorCode::unsafe_directory);
 }
 
 TEST_CASE("state directory: a parent that another user can change is not used") {
@@ -350,7 +350,7 @@ TEST_CASE("state directory: a parent that another user can change is not used") 
   const std::string path = root / "parent/state";
   const auto code = [&] {
     const auto opened = StateDirectory::open(path);
-    return opened ? "success" : opened.error().code;
+    return opened ? "success" : std::string(name_of(opened.error().code));
   };
   REQUIRE(::mkdir((root / "parent").c_str(), 0755) == 0);
   CHECK(code() == "success");

@@ -379,5 +379,5 @@ TEST_CASE("http: beyond this machine nobody is served without a token") {
   settings.endpoint = {"0.0.0.0", "0"};
   const auto started = HttpServer::start(settings, hub, pool);
   REQUIRE_FALSE(started);
-  CHECK(started.error().code == "no_token");
+  CHECK(started.error().code == ErrorCode::no_token);
 }

@@ -32,7 +32,7 @@ std::string write_file(const std::string& path, mode_t mode = 0600) {
 std::string complaint(const std::string& entries) {
   const auto tokens = parse_tokens(R"({"tokens": [)" + entries + "]}", "tokens.json");
   REQUIRE_FALSE(tokens);
-  CHECK(tokens.error().code == "bad_token_file");
+  CHECK(tokens.error().code == ErrorCode::bad_token_file);
   CHECK(tokens.error().sentence().find("-secret") == std::string::npos);
   return tokens.error().message;
 }
@@ -138,7 +138,7 @@ TEST_CASE("token_file: a token is created once, readable only by its owner") {
   REQUIRE(::chmod(path.c_str(), 0640) == 0);
   const auto open = token_file_or_new(path);
   REQUIRE_FALSE(open);
-  CHECK(open.error().code == "open_token_file");
+  CHECK(open.error().code == ErrorCode::open_token_file);
   CHECK(open.error().next_step == "chmod 600 " + path);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("token_file: any permission of group or others is refused") {
   const std::string path = write_file((directory / "token").string());
   for (const mode_t mode : {0604, 0640, 0620, 0602, 0610, 0601, 0666}) {
     REQUIRE(::chmod(path.c_str(), mode) == 0);
-    CHECK(read_token_file(path).error().code == "open_token_file");
+    CHECK(read_token_file(path).error().code == ErrorCode::open_token_file);
   }
   REQUIRE(::chmod(path.c_str(), 0400) == 0);
   CHECK(read_token_file(path));

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "error/error.hpp"
+
+namespace dockbridge::wire {
+
+/// An error as answers and the agent's greeting carry it: `code`, `message` and `nextStep` (docs/agent-protocol.md).
+nlohmann::json to_json(const Error& error);
+/// Throws std::exception if a field is missing or malformed. Control characters in the texts become visible escapes.
+Error error_from_json(const nlohmann::json& value);
+
+}  // namespace dockbridge::wire
