@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 
 #include "tools/process_report.hpp"
@@ -13,8 +14,8 @@ namespace dockbridge::tools {
 
 namespace {
 
-constexpr std::size_t k_max_clients = 256;
-constexpr std::size_t k_max_watches = 64;
+constexpr std::size_t k_max_clients_per_owner = 256;
+constexpr std::size_t k_max_watches = 256;  // each has a connection to a keeper in the container
 constexpr std::size_t k_max_pending = 32;
 constexpr std::size_t k_max_command_bytes = 60;
 
@@ -33,44 +34,60 @@ bool has_ended(const wire::ProcessState& state) {
   return state.phase == wire::Phase::closed || state.phase == wire::Phase::lost;
 }
 
-template <typename Element>
-void drop_oldest(std::vector<Element>& elements, std::size_t most) {
-  if (elements.size() > most) {
-    elements.erase(elements.begin(), elements.end() - static_cast<std::ptrdiff_t>(most));
-  }
+std::string counted(std::size_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
 }
 
 }  // namespace
 
-NoticeDelivery::~NoticeDelivery() {
-  if (m_give_back) {
-    m_shown.insert(m_shown.end(), m_notices.begin(), m_notices.end());
-    m_give_back(std::move(m_shown));
+ClientNotices::Client& ClientNotices::client_of(const ClientId& id) {
+  if (!m_clients.contains(id)) {
+    const auto first = m_clients.lower_bound({id.owner, ""});
+    const auto end =
+        std::find_if(first, m_clients.end(), [&](const auto& entry) { return entry.first.owner != id.owner; });
+    if (static_cast<std::size_t>(std::distance(first, end)) >= k_max_clients_per_owner) {
+      m_clients.erase(std::min_element(
+          first, end, [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
+    }
   }
-}
-
-ClientNotices::Client& ClientNotices::client_of(const std::string& name) {
-  if (!m_clients.contains(name) && m_clients.size() >= k_max_clients) {
-    m_clients.erase(std::min_element(m_clients.begin(), m_clients.end(), [](const auto& a, const auto& b) {
-      return a.second.last_use < b.second.last_use;
-    }));
-  }
-  Client& client = m_clients[name];
+  Client& client = m_clients[id];
   client.last_use = ++m_uses;
   return client;
 }
 
-void ClientNotices::push(Client& client, Notice notice) {
-  client.pending.push_back(std::move(notice));
-  drop_oldest(client.pending, k_max_pending);
+void ClientNotices::bound_pending(Client& client) {
+  while (client.pending.size() > k_max_pending) {
+    ++(client.pending.front().process.empty() ? client.dropped.others : client.dropped.ends);
+    client.pending.erase(client.pending.begin());
+  }
 }
 
-void ClientNotices::add(const std::string& client, std::string sentence) {
+std::vector<std::string> ClientNotices::sentences_of(const std::vector<Notice>& notices, const Dropped& dropped) {
+  std::vector<std::string> sentences;
+  for (const Notice& notice : notices) {
+    sentences.push_back(notice.sentence);
+  }
+  if (dropped.ends > 0) {
+    sentences.push_back(counted(dropped.ends, "more process ended", "more processes ended"));
+  }
+  if (dropped.others > 0) {
+    sentences.push_back(counted(dropped.others, "more notice is left out", "more notices are left out"));
+  }
+  if (dropped.watches > 0) {
+    sentences.push_back(fmt::format("More than {} processes run; the end of {} will not be reported", k_max_watches,
+                                    counted(dropped.watches, "older one", "older ones")));
+  }
+  return sentences;
+}
+
+void ClientNotices::add(const ClientId& client, std::string sentence) {
   const std::lock_guard lock(m_mutex);
-  push(client_of(client), {"", std::move(sentence)});
+  Client& it = client_of(client);
+  it.pending.push_back({"", std::move(sentence)});
+  bound_pending(it);
 }
 
-void ClientNotices::show(const std::string& client, const std::string& call, sandbox::Sandbox& sandbox,
+void ClientNotices::show(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox,
                          const wire::ProcessState& state, bool started) {
   const bool closed = state.phase == wire::Phase::exited;
   {
@@ -87,24 +104,35 @@ void ClientNotices::show(const std::string& client, const std::string& call, san
       return;
     }
     const auto reports_it = [&](const Notice& notice) { return notice.process == state.id; };
-    const bool was_pending = !state.running() && std::erase_if(it.pending, reports_it) > 0;
+    bool was_pending = false;
+    if (!state.running()) {
+      was_pending = std::erase_if(it.pending, reports_it) > 0;
+      for (auto& [number, flight] : it.flights) {
+        was_pending = std::erase_if(flight.notices, reports_it) > 0 || was_pending;
+      }
+    }
     if (is_watched) {
       it.watches.erase(watch);
     }
     if (!state.running() && (is_watched || was_pending)) {
       it.shown.push_back({call, {state.id, end_sentence(state)}});
-      drop_oldest(it.shown, k_max_pending);
+      if (it.shown.size() > k_max_watches) {
+        it.shown.erase(it.shown.begin());  // its call failed without a reply
+      }
     }
     if (has_ended(state) || (!started && !is_watched)) {
       return;
     }
     it.watches.push_back({state.id, closed, 0});
-    drop_oldest(it.watches, k_max_watches);
+    if (it.watches.size() > k_max_watches) {
+      ++it.dropped.watches;
+      it.watches.erase(it.watches.begin());
+    }
   }
   ask_agent(client, sandbox, state.id, closed);
 }
 
-void ClientNotices::ask_agent(const std::string& client, sandbox::Sandbox& sandbox, const std::string& process,
+void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process,
                               bool closed) {
   const auto connection =
       sandbox.watch_end(process, closed, [self = weak_from_this(), client](const wire::ProcessState& state) {
@@ -122,7 +150,7 @@ void ClientNotices::ask_agent(const std::string& client, sandbox::Sandbox& sandb
   }
 }
 
-void ClientNotices::report_end(const std::string& client, const wire::ProcessState& state) {
+void ClientNotices::report_end(const ClientId& client, const wire::ProcessState& state) {
   const std::lock_guard lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
@@ -132,14 +160,15 @@ void ClientNotices::report_end(const std::string& client, const wire::ProcessSta
     return watch.process == state.id && (!watch.closed || has_ended(state));
   };
   if (std::erase_if(known->second.watches, is_meant) > 0) {
-    push(known->second, {state.id, end_sentence(state)});
+    known->second.pending.push_back({state.id, end_sentence(state)});
+    bound_pending(known->second);
   }
 }
 
-std::shared_ptr<NoticeDelivery> ClientNotices::take(const std::string& client, const std::string& call,
+std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, const std::string& call,
                                                     sandbox::Sandbox& sandbox) {
-  std::vector<Notice> notices;
-  std::vector<Notice> shown;
+  std::vector<std::string> sentences;
+  std::uint64_t number = 0;  // of the flight, if there is anything to deliver
   std::vector<Watch> unasked;
   {
     const std::lock_guard lock(m_mutex);
@@ -147,16 +176,34 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const std::string& client, c
     if (known == m_clients.end()) {
       return nullptr;
     }
-    known->second.last_use = ++m_uses;
-    notices = std::exchange(known->second.pending, {});
-    unasked = known->second.watches;
-    std::erase_if(known->second.shown, [&](Shown& it) {
-      if (it.call == call) {
-        shown.push_back(std::move(it.notice));
+    Client& it = known->second;
+    const auto now = Clock::now();
+    it.last_use = ++m_uses;
+    for (auto flight = it.flights.begin(); flight != it.flights.end();) {
+      const bool is_lost = now - flight->second.began >= m_patience;
+      if (is_lost) {
+        give_back(it, std::move(flight->second));
       }
-      return it.call == call;
+      flight = is_lost ? it.flights.erase(flight) : std::next(flight);
+    }
+    sentences = sentences_of(it.pending, it.dropped);
+    // Ends that this reply shows need no sentence, but are told later if it is lost.
+    Flight flight{now, {}, std::exchange(it.dropped, {})};
+    std::erase_if(it.shown, [&](Shown& shown) {
+      const bool is_meant = shown.call == call;
+      if (is_meant) {
+        flight.notices.push_back(std::move(shown.notice));
+      }
+      return is_meant;
     });
-    if (unasked.empty() && known->second.shown.empty()) {
+    flight.notices.insert(flight.notices.end(), it.pending.begin(), it.pending.end());
+    it.pending.clear();
+    if (!flight.notices.empty() || !sentences.empty()) {
+      number = it.last_use;
+      it.flights.emplace(number, std::move(flight));
+    }
+    unasked = it.watches;
+    if (it.has_nothing()) {
       m_clients.erase(known);
     }
   }
@@ -168,21 +215,35 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const std::string& client, c
       ask_agent(client, sandbox, watch.process, watch.closed);
     }
   }
-  if (notices.empty() && shown.empty()) {
+  if (number == 0) {
     return nullptr;
   }
-  return std::make_shared<NoticeDelivery>(std::move(notices), std::move(shown),
-                                          [self = shared_from_this(), client](std::vector<Notice> returned) {
-                                            self->give_back(client, std::move(returned));
-                                          });
+  return std::make_shared<NoticeDelivery>(
+      std::move(sentences),
+      [self = shared_from_this(), client, number](bool delivered) { self->settle(client, number, delivered); });
 }
 
-void ClientNotices::give_back(const std::string& client, std::vector<Notice> notices) {
+void ClientNotices::settle(const ClientId& client, std::uint64_t flight, bool delivered) {
   const std::lock_guard lock(m_mutex);
-  Client& it = client_of(client);
-  notices.insert(notices.end(), it.pending.begin(), it.pending.end());
-  it.pending = std::move(notices);
-  drop_oldest(it.pending, k_max_pending);
+  const auto known = m_clients.find(client);
+  if (known == m_clients.end()) {
+    return;
+  }
+  if (auto settled = known->second.flights.extract(flight); settled && !delivered) {
+    give_back(known->second, std::move(settled.mapped()));
+  }
+  if (known->second.has_nothing()) {
+    m_clients.erase(known);
+  }
+}
+
+void ClientNotices::give_back(Client& client, Flight flight) {
+  client.pending.insert(client.pending.begin(), std::make_move_iterator(flight.notices.begin()),
+                        std::make_move_iterator(flight.notices.end()));
+  client.dropped.ends += flight.dropped.ends;
+  client.dropped.others += flight.dropped.others;
+  client.dropped.watches += flight.dropped.watches;
+  bound_pending(client);
 }
 
 }  // namespace dockbridge::tools

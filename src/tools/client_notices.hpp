@@ -1,14 +1,17 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sandbox/sandbox.hpp"
+#include "util/clock.hpp"
 
 namespace dockbridge::tools {
 
@@ -18,44 +21,63 @@ struct Notice {
   std::string sentence;
 };
 
-/// Notices on their way to a client. Unless the delivery of the reply is confirmed, they are given back at the end.
+/// A client among those of all owners (`CallContext`).
+struct ClientId {
+  std::string owner;
+  std::string client;
+  auto operator<=>(const ClientId&) const = default;
+};
+
+/// Notices on their way to a client. Unless the delivery of the reply is confirmed, they are shown again later.
 class NoticeDelivery {
  public:
-  using GiveBack = std::function<void(std::vector<Notice> notices)>;
+  /// Called once, with whether the reply was delivered.
+  using Settle = std::function<void(bool delivered)>;
 
-  /// `shown`: those that the rest of the reply makes unnecessary.
-  NoticeDelivery(std::vector<Notice> notices, std::vector<Notice> shown, GiveBack give_back)
-      : m_notices(std::move(notices)), m_shown(std::move(shown)), m_give_back(std::move(give_back)) {}
-  ~NoticeDelivery();
+  NoticeDelivery(std::vector<std::string> sentences, Settle settle)
+      : m_sentences(std::move(sentences)), m_settle(std::move(settle)) {}
+  ~NoticeDelivery() { settle(false); }
   NoticeDelivery(const NoticeDelivery&) = delete;
   NoticeDelivery& operator=(const NoticeDelivery&) = delete;
 
   /// Those that the reply has to include.
-  [[nodiscard]] const std::vector<Notice>& notices() const { return m_notices; }
-  void confirm() { m_give_back = nullptr; }
+  [[nodiscard]] const std::vector<std::string>& sentences() const { return m_sentences; }
+  void confirm() { settle(true); }
 
  private:
-  std::vector<Notice> m_notices;
-  std::vector<Notice> m_shown;
-  GiveBack m_give_back;
+  void settle(bool delivered) {
+    if (const Settle once = std::exchange(m_settle, nullptr)) {
+      once(delivered);
+    }
+  }
+
+  std::vector<std::string> m_sentences;
+  Settle m_settle;
 };
 
 /// Sentences that a client is told with the next reply to any of its calls, such as the end of a process that it left
-/// running. Any thread may call. Bounded: the oldest sentences, watches and clients are dropped.
+/// running. Any thread may call. Bounded for each owner: the oldest sentences and watches are dropped and counted, and
+/// the clients that were used least recently are forgotten.
+///
+/// A reply that can be resumed may stay undelivered for long. So notices that were not confirmed within a short time
+/// are shown again with the next reply, like output in `ShownCursors`.
 ///
 /// No call waits for this: the agent reports the end of a watched process by itself. A client that left no process
 /// running costs nothing.
 class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
  public:
-  static std::shared_ptr<ClientNotices> make() { return std::shared_ptr<ClientNotices>(new ClientNotices); }
+  /// `patience`: the time after which an unconfirmed delivery counts as lost.
+  static std::shared_ptr<ClientNotices> make(milliseconds patience = milliseconds(200)) {
+    return std::shared_ptr<ClientNotices>(new ClientNotices(patience));
+  }
 
-  void add(const std::string& client, std::string sentence);
+  void add(const ClientId& client, std::string sentence);
   /// To be called when the reply to a call shows this process. If it has ended, its end needs no notice any more.
   /// Otherwise the client gets one at its end, if it has `started` the process, or was to get one before.
-  void show(const std::string& client, const std::string& call, sandbox::Sandbox& sandbox,
-            const wire::ProcessState& state, bool started);
+  void show(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox, const wire::ProcessState& state,
+            bool started);
   /// What depends on the delivery of the reply to a call; null if nothing does.
-  std::shared_ptr<NoticeDelivery> take(const std::string& client, const std::string& call, sandbox::Sandbox& sandbox);
+  std::shared_ptr<NoticeDelivery> take(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox);
 
  private:
   struct Watch {
@@ -67,24 +89,45 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
     std::string call;
     Notice notice;
   };
+  /// Notices and watches that exceeded a limit.
+  struct Dropped {
+    std::size_t ends = 0;
+    std::size_t others = 0;
+    std::size_t watches = 0;
+  };
+  /// The notices of a reply that was neither delivered nor lost yet.
+  struct Flight {
+    Clock::time_point began;
+    std::vector<Notice> notices;
+    Dropped dropped;
+  };
   struct Client {
     std::vector<Notice> pending;
+    Dropped dropped;
     std::vector<Shown> shown;  ///< by replies that were not taken yet
     std::vector<Watch> watches;
+    std::map<std::uint64_t, Flight> flights;
     std::uint64_t last_use = 0;
+
+    [[nodiscard]] bool has_nothing() const {
+      return pending.empty() && shown.empty() && watches.empty() && flights.empty();
+    }
   };
 
-  ClientNotices() = default;
+  explicit ClientNotices(milliseconds patience) : m_patience(patience) {}
   // To be called with the lock held.
-  Client& client_of(const std::string& name);
-  static void push(Client& client, Notice notice);
+  Client& client_of(const ClientId& id);
+  static void bound_pending(Client& client);
+  static void give_back(Client& client, Flight flight);
+  static std::vector<std::string> sentences_of(const std::vector<Notice>& notices, const Dropped& dropped);
   // To be called without the lock, because the agent's report may come at once, on the same thread.
-  void ask_agent(const std::string& client, sandbox::Sandbox& sandbox, const std::string& process, bool closed);
-  void report_end(const std::string& client, const wire::ProcessState& state);
-  void give_back(const std::string& client, std::vector<Notice> notices);
+  void ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process, bool closed);
+  void report_end(const ClientId& client, const wire::ProcessState& state);
+  void settle(const ClientId& client, std::uint64_t flight, bool delivered);
 
+  const milliseconds m_patience;
   std::mutex m_mutex;  // guards everything below
-  std::map<std::string, Client> m_clients;
+  std::map<ClientId, Client> m_clients;
   std::uint64_t m_uses = 0;
 };
 

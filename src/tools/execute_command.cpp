@@ -276,10 +276,12 @@ void note_timeout(const ToolCall& call, const std::string& process) {
     return;  // not started, or only in the list of processes
   }
   const wire::ProcessState& state = found->state;
-  call.notices->add(call.context.client,
-                    call.hint(fmt::format("{} `{}` {} when its call timed out. check_process shows its output.",
-                                          process_name(state), printable_line(state.command, k_max_noted_command),
-                                          state.running() ? "was left running" : "ended")));
+  // The command may contain the name of a tool, so only the second sentence is a hint.
+  call.notices->add(
+      {call.context.owner, call.context.client},
+      fmt::format("{} `{}` {} when its call timed out.{}", process_name(state),
+                  printable_line(state.command, k_max_noted_command), state.running() ? "was left running" : "ended",
+                  call.hint(" check_process shows its output.")));
   call.show(state, true);
 }
 

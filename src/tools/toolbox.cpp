@@ -35,9 +35,7 @@ void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResul
   if (!delivery || result.input_required || result.protocol_error) {
     return;
   }
-  for (const Notice& notice : delivery->notices()) {
-    result.text += (result.text.empty() ? "Note: " : "\nNote: ") + notice.sentence;
-  }
+  result.notices = delivery->sentences();
   result.on_delivered = [delivery, also = std::move(result.on_delivered)] {
     delivery->confirm();
     if (also) {
@@ -74,7 +72,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }
-      const auto delivery = notices->take(context.client, context.correlation_id, sandbox);
+      const auto delivery = notices->take({context.owner, context.client}, context.correlation_id, sandbox);
       if (!mcp::forbids_reply(context.interruption.reason())) {
         add_notices(delivery, result);
       }

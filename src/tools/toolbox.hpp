@@ -53,7 +53,7 @@ struct ToolCall {
 
   /// To be called for each process that the reply shows; `started`: by this call.
   void show(const wire::ProcessState& state, bool started = false) const {
-    notices->show(context.client, context.correlation_id, sandbox, state, started);
+    notices->show({context.owner, context.client}, context.correlation_id, sandbox, state, started);
   }
 
   /// The limit of the whole call: its own wait, plus a minute for all requests to the container.

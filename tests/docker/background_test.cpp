@@ -153,6 +153,26 @@ TEST_CASE("background: the end of a process is mentioned to the client that star
   CHECK(has(served.call(k_alice, "execute_command", {{"command", "echo hi"}}), "p1 `sleep 1.4` ended, exit code 0"));
 }
 
+TEST_CASE("background: a notice in a reply that was never delivered comes with the next one") {
+  const Served served;
+  const std::string session = served.initialize(k_alice);
+  (void)served.call_in(session, k_alice, "execute_command", {{"command", "sleep 1.5; exit 6"}, {"background", true}});
+  {
+    HttpConnection leaving(served.port());
+    served.begin_call_in(session, k_alice, leaving, "execute_command", {{"command", "sleep 2.5"}});
+    eventually("it runs", [&] { return !served.container.pids_of("sleep 2.5").empty(); });
+    leaving.close();
+  }
+  await_end(served.container, "sleep 2.5");
+  const std::string note = "p1 `sleep 1.5; exit 6` ended, exit code 6";
+  std::size_t told = 0;
+  eventually("it is mentioned", [&] {
+    told += count(text_of(served.call_in(session, k_alice, "execute_command", {{"command", "true"}})), note);
+    return told > 0;
+  });
+  CHECK_FALSE(has(served.call_in(session, k_alice, "execute_command", {{"command", "true"}}), note));
+}
+
 TEST_CASE("several: check_process waits for any of them") {
   Connected c;
   c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});

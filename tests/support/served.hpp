@@ -52,7 +52,41 @@ class Served {
   }
   [[nodiscard]] int port() const { return m_port; }
 
+  /// The id of a new session of revision 2025-11-25.
+  [[nodiscard]] std::string initialize(const std::string& token) const {
+    const json body = {{"jsonrpc", "2.0"},
+                       {"id", 1},
+                       {"method", "initialize"},
+                       {"params", {{"protocolVersion", "2025-11-25"}, {"capabilities", json::object()}}}};
+    const HttpAnswer answer = HttpConnection(m_port).request("POST", "/mcp", session_headers(token, ""), body.dump());
+    REQUIRE(answer.status == 200);
+    return answer.header("Mcp-Session-Id");
+  }
+  void begin_call_in(const std::string& session, const std::string& token, HttpConnection& connection,
+                     const std::string& tool, json arguments) const {
+    arguments["rationale"] = "test";
+    const json body = {{"jsonrpc", "2.0"},
+                       {"id", 2},
+                       {"method", "tools/call"},
+                       {"params", {{"name", tool}, {"arguments", std::move(arguments)}}}};
+    connection.send_request("POST", "/mcp", session_headers(token, session), body.dump());
+  }
+  [[nodiscard]] json call_in(const std::string& session, const std::string& token, const std::string& tool,
+                             const json& arguments) const {
+    HttpConnection connection(m_port);
+    begin_call_in(session, token, connection, tool, arguments);
+    return connection.receive().json()["result"];
+  }
+
  private:
+  static HttpHeaders session_headers(const std::string& token, const std::string& session) {
+    HttpHeaders headers = {"Content-Type: application/json", "Accept: application/json, text/event-stream",
+                           "Authorization: Bearer " + token};
+    if (!session.empty()) {
+      headers.insert(headers.end(), {"Mcp-Session-Id: " + session, "MCP-Protocol-Version: 2025-11-25"});
+    }
+    return headers;
+  }
   static void send(HttpConnection& connection, const std::string& token, const std::string& method,
                    const std::string& name, json params, const json& more_meta) {
     json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},

@@ -13,7 +13,9 @@
 
 using namespace dockbridge;
 using namespace dockbridge::test;
+using tools::ClientId;
 using tools::ClientNotices;
+using tools::NoticeDelivery;
 
 namespace {
 
@@ -82,16 +84,18 @@ struct Bench {
   }
   /// A call that leaves a process running.
   void start(const std::string& client, const std::string& process) {
-    notices->show(client, "r1", world.sandbox, state(process), true);
+    notices->show(id(client), "r1", world.sandbox, state(process), true);
+  }
+  static ClientId id(const std::string& client) { return {"owner", client}; }
+  std::shared_ptr<NoticeDelivery> take(const std::string& client, const std::string& call = "r1") {
+    return notices->take(id(client), call, world.sandbox);
   }
   /// A call of the client that has to do with no process: what it is told, each confirmed.
   std::vector<std::string> next_reply(const std::string& client) {
     (void)round_trip(world.sandbox);
     std::vector<std::string> told;
-    if (const auto delivery = notices->take(client, "r1", world.sandbox)) {
-      for (const tools::Notice& notice : delivery->notices()) {
-        told.push_back(notice.sentence);
-      }
+    if (const auto delivery = take(client)) {
+      told = delivery->sentences();
       delivery->confirm();
     }
     return told;
@@ -117,18 +121,18 @@ TEST_CASE("notices: an end that the client has been shown is not told") {
   bench.start("alice", "proc_1_a");
   bench.processes.end("proc_1_a");
   SUBCASE("before the agent reported it") {
-    bench.notices->show("alice", "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
+    bench.notices->show(Bench::id("alice"), "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
   }
   SUBCASE("after that") {
     (void)round_trip(bench.world.sandbox);
-    bench.notices->show("alice", "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
+    bench.notices->show(Bench::id("alice"), "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
   }
   CHECK(bench.next_reply("alice").empty());
 }
 
 TEST_CASE("notices: a process that another call shows is not watched for that client") {
   Bench bench;
-  bench.notices->show("bob", "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
+  bench.notices->show(Bench::id("bob"), "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
   bench.processes.end("proc_1_a");
   CHECK(bench.next_reply("bob").empty());
 }
@@ -138,7 +142,7 @@ TEST_CASE("notices: nothing is asked of the container while no process was left 
   (void)bench.world.sandbox.hello();
   const int before = bench.world.container.count("wait");
   for (int i = 0; i < 10; ++i) {
-    CHECK_FALSE(bench.notices->take("alice", "r1", bench.world.sandbox));
+    CHECK_FALSE(bench.take("alice"));
   }
   CHECK(bench.world.container.count("wait") == before);
   bench.start("alice", "proc_1_a");
@@ -151,16 +155,16 @@ TEST_CASE("notices: nothing is asked of the container while no process was left 
 
 TEST_CASE("notices: a reply that was not delivered leaves its notices for the next one, in order") {
   Bench bench;
-  bench.notices->add("alice", "one");
+  bench.notices->add(Bench::id("alice"), "one");
   {
-    const auto lost = bench.notices->take("alice", "r1", bench.world.sandbox);
+    const auto lost = bench.take("alice");
     REQUIRE(lost);
-    bench.notices->add("alice", "two");
-    const auto meanwhile = bench.notices->take("alice", "r1", bench.world.sandbox);
+    bench.notices->add(Bench::id("alice"), "two");
+    const auto meanwhile = bench.take("alice");
     REQUIRE(meanwhile);
-    CHECK(meanwhile->notices().size() == 1);
+    CHECK(meanwhile->sentences().size() == 1);
     meanwhile->confirm();
-    bench.notices->add("alice", "three");
+    bench.notices->add(Bench::id("alice"), "three");
   }
   CHECK(bench.next_reply("alice") == Sentences{"one", "three"});
 }
@@ -169,12 +173,12 @@ TEST_CASE("notices: an end that an undelivered reply has shown is told later") {
   Bench bench;
   bench.start("alice", "proc_1_a");
   bench.processes.end("proc_1_a");
-  bench.notices->show("alice", "r2", bench.world.sandbox, bench.state("proc_1_a"), false);
+  bench.notices->show(Bench::id("alice"), "r2", bench.world.sandbox, bench.state("proc_1_a"), false);
   CHECK(bench.next_reply("alice").empty());  // of another call, meanwhile
   {
-    const auto lost = bench.notices->take("alice", "r2", bench.world.sandbox);
+    const auto lost = bench.take("alice", "r2");
     REQUIRE(lost);
-    CHECK(lost->notices().empty());
+    CHECK(lost->sentences().empty());
   }
   CHECK(bench.next_reply("alice") == Sentences{"p3 `make` ended, exit code 1"});
   CHECK(bench.next_reply("alice").empty());
@@ -189,33 +193,111 @@ TEST_CASE("notices: the next connection is asked for what the lost one was to re
   const auto notices = ClientNotices::make();
   const auto snapshot = world.sandbox.wait("proc_1_a", milliseconds(0), {}, {});
   REQUIRE(snapshot);
-  notices->show("alice", "r1", world.sandbox, snapshot->state, true);
+  notices->show(Bench::id("alice"), "r1", world.sandbox, snapshot->state, true);
   drop = true;
   CHECK_FALSE(round_trip(world.sandbox));
   REQUIRE(world.sandbox.hello());
-  CHECK_FALSE(notices->take("alice", "r1", world.sandbox));
+  CHECK_FALSE(notices->take(Bench::id("alice"), "r1", world.sandbox));
   processes.end("proc_1_a");
-  std::shared_ptr<tools::NoticeDelivery> delivery;
+  std::shared_ptr<NoticeDelivery> delivery;
   for (const auto deadline = Deadline::after(k_patience); !delivery && !deadline.passed();) {
     (void)round_trip(world.sandbox);
-    delivery = notices->take("alice", "r1", world.sandbox);
+    delivery = notices->take(Bench::id("alice"), "r1", world.sandbox);
   }
   REQUIRE(delivery);
-  CHECK(delivery->notices().at(0).sentence == "p3 `make` ended, exit code 1");
+  CHECK(delivery->sentences().at(0) == "p3 `make` ended, exit code 1");
   delivery->confirm();
 }
 
-TEST_CASE("notices: clients, watches and sentences are bounded") {
+TEST_CASE("notices: an unconfirmed notice is shown again after the patience, and once only") {
+  Bench bench;
+  bench.notices = ClientNotices::make(milliseconds(0));
+  bench.notices->add(Bench::id("alice"), "one");
+  const auto stuck = bench.take("alice");
+  REQUIRE(stuck);
+  bench.notices->add(Bench::id("alice"), "two");
+  CHECK(bench.next_reply("alice") == Sentences{"one", "two"});
+  SUBCASE("the client never comes back") {}
+  SUBCASE("the client resumes the stream later") {
+    stuck->confirm();
+  }
+  CHECK(bench.next_reply("alice").empty());
+}
+
+TEST_CASE("notices: within the patience a notice is on its way and not shown again") {
+  Bench bench;
+  bench.notices = ClientNotices::make(k_patience);
+  bench.notices->add(Bench::id("alice"), "one");
+  const auto slow = bench.take("alice");
+  REQUIRE(slow);
+  CHECK_FALSE(bench.take("alice"));
+}
+
+TEST_CASE("notices: an end that is shown meanwhile is not told when its notice is lost") {
+  Bench bench;
+  bench.start("alice", "proc_1_a");
+  bench.processes.end("proc_1_a");
+  (void)round_trip(bench.world.sandbox);
+  {
+    const auto lost = bench.take("alice");
+    REQUIRE(lost);
+    CHECK(lost->sentences().size() == 1);
+    bench.notices->show(Bench::id("alice"), "r1", bench.world.sandbox, bench.state("proc_1_a"), false);
+    CHECK(bench.next_reply("alice").empty());
+  }
+  CHECK(bench.next_reply("alice").empty());
+}
+
+TEST_CASE("notices: sentences are bounded, and those left out are counted") {
   Bench bench;
   for (int i = 0; i < 1000; ++i) {
-    bench.notices->add("alice", fmt::format("sentence {}", i));
+    bench.notices->add(Bench::id("alice"), fmt::format("sentence {}", i));
   }
   const auto told = bench.next_reply("alice");
-  CHECK(told.size() == 32);
-  CHECK(told.back() == "sentence 999");
+  REQUIRE(told.size() == 33);
+  CHECK(told.at(31) == "sentence 999");
+  CHECK(told.at(32) == "968 more notices are left out");
+  CHECK(bench.next_reply("alice").empty());
+}
+
+TEST_CASE("notices: ends beyond the limit are counted, also if a reply is lost") {
+  Bench bench;
+  for (int i = 0; i < 40; ++i) {
+    bench.start("alice", fmt::format("proc_1_{:02}", i));
+  }
+  for (int i = 0; i < 40; ++i) {
+    bench.processes.end(fmt::format("proc_1_{:02}", i));
+  }
+  (void)round_trip(bench.world.sandbox);
+  CHECK(bench.take("alice"));  // and lost
+  const auto told = bench.next_reply("alice");
+  REQUIRE(told.size() == 33);
+  CHECK(told.at(32) == "8 more processes ended");
+}
+
+TEST_CASE("notices: watches are bounded, and the client learns of those given up") {
+  Bench bench;
+  constexpr int k_started = 258;
+  for (int i = 0; i < k_started; ++i) {
+    bench.start("alice", fmt::format("proc_1_{:03}", i));
+  }
+  CHECK(bench.next_reply("alice") ==
+        Sentences{"More than 256 processes run; the end of 2 older ones will not be reported"});
+  bench.processes.end("proc_1_001");
+  CHECK(bench.next_reply("alice").empty());
+  bench.processes.end("proc_1_002");
+  CHECK(bench.next_reply("alice") == Sentences{"p3 `make` ended, exit code 1"});
+}
+
+TEST_CASE("notices: clients are bounded for each owner") {
+  Bench bench;
+  bench.notices->add({"another", "client 0"}, "hello");
   for (int i = 0; i < 1000; ++i) {
-    bench.notices->add(fmt::format("client {}", i), "hello");
+    bench.notices->add(Bench::id(fmt::format("client {}", i)), "hello");
   }
   CHECK(bench.next_reply("client 0").empty());
   CHECK(bench.next_reply("client 999") == Sentences{"hello"});
+  const auto other = bench.notices->take({"another", "client 0"}, "r1", bench.world.sandbox);
+  REQUIRE(other);
+  CHECK(other->sentences() == Sentences{"hello"});
 }

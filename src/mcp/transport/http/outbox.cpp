@@ -31,13 +31,16 @@ void Outbox::wake() {
 
 void Outbox::answer(json message, Delivered delivered) {
   const std::lock_guard lock(m_mutex);
+  m_done = true;
+  if (m_abandoned) {
+    return;
+  }
   m_delivered = std::move(delivered);
   if (m_last == 0) {
     m_sole = std::move(message);
   } else {
     put(dump(message), false);
   }
-  m_done = true;
   wake();
 }
 
@@ -50,7 +53,7 @@ void Outbox::nothing() {
 void Outbox::tell(const json& message) {
   std::string text = dump(message);
   const std::lock_guard lock(m_mutex);
-  if (!m_done) {
+  if (!m_done && !m_abandoned) {
     put(std::move(text), !message.contains("id"));
     wake();
   }
@@ -62,6 +65,17 @@ void Outbox::hang_up() {
     m_hung_up = true;
     wake();
   }
+}
+
+void Outbox::abandon() {
+  Delivered dropped;  // after the lock is released: its end is a notice to others
+  const std::lock_guard lock(m_mutex);
+  m_abandoned = true;
+  dropped = std::exchange(m_delivered, nullptr);
+  m_sole.reset();
+  m_messages.clear();
+  m_bytes = 0;
+  m_taken = m_last;
 }
 
 std::uint64_t Outbox::attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after) {

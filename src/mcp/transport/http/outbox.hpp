@@ -27,6 +27,8 @@ class Outbox : public ReplySink {
   void hang_up() override;
   /// No more will come, and nobody waits for it.
   void close() { nothing(); }
+  /// The client left before the first event, so it cannot resume. What comes is dropped.
+  void abandon();
 
   /// The connection that takes from now on; who took before is told to go. After `number` events, if it resumes.
   std::uint64_t attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after = std::nullopt);
@@ -66,6 +68,7 @@ class Outbox : public ReplySink {
   std::uint64_t m_taken = 0;
   bool m_done = false;
   bool m_hung_up = false;
+  bool m_abandoned = false;
   std::uint64_t m_ticket = 0;
   std::shared_ptr<Wakeup> m_taker;
 };

@@ -121,7 +121,8 @@ Response Front::await_answer(Turn& turn) {
   const bool streams = turn.request.accepts("text/event-stream");
   const std::uint64_t ticket = turn.outbox->attach(client.wakeup());
   const auto stream_from = Deadline::after(m_limits.keep_alive);
-  const auto to_nobody = [] {
+  const auto to_nobody = [&] {
+    turn.outbox->abandon();
     Response response;
     response.close = true;
     return response;
@@ -140,7 +141,11 @@ Response Front::await_answer(Turn& turn) {
     }
     if (streams && (!turn.outbox->empty() || stream_from.passed())) {
       const bool prime = turn.session && turn.conversation->negotiated() == Revision::v2025_11_25;
-      return events(turn, ticket, prime);
+      Response response = events(turn, ticket, prime);
+      if (!response.events) {
+        turn.outbox->abandon();  // refused: there is no event that the client could resume after
+      }
+      return response;
     }
     if (!streams && !turn.outbox->empty()) {
       const auto taken = turn.outbox->take(ticket);  // the client cannot be told but the answer
