@@ -29,14 +29,6 @@ constexpr std::size_t k_max_calls = 512;
 /// A long reply and what it is made of.
 constexpr std::size_t k_kept_memory = 2 * 1024 * 1024;
 
-/// Clients cut instructions at 2,048 characters.
-constexpr const char* k_instructions =
-    "You work in a persistent Docker container. Files and processes stay between calls. execute_command runs a shell "
-    "command. Commands that fall silent continue in the background under a process id. To wait for one, call "
-    "check_process with a timeout instead of polling. send_input answers prompts. Start servers with background: true. "
-    "Prefer file_read, file_edit and file_write to cat and sed. They number lines, detect changes by others, and can "
-    "be undone. Prefer file_grep, file_glob and file_ls to grep, find and ls.";
-
 /// A box with a way in and out.
 constexpr const char* k_icon =
     "data:image/svg+xml;base64,"
@@ -72,11 +64,11 @@ int serve(const Options& options, Log& log) {
   const mcp::Server server({.name = "dockbridge",
                             .title = "dockbridge",
                             .version = DOCKBRIDGE_VERSION,
-                            .instructions = options.tools.selection.keep_sentences(k_instructions),
+                            .instructions = options.tools.selection.keep_sentences(tools::k_instructions),
                             .icon = k_icon,
                             .representation = options.representation},
                            {tools::all_tools(resolve, options.tools), tools::all_prompts(bridge.sandbox()), &resources,
-                            &command_tasks, tools::all_skills()});
+                            &command_tasks, tools::all_skills(), tools::visible_text});
   mcp::Hub hub(server, log);
   hub.is_client_timeout = tools::is_client_timeout;
   resources.publish_to(hub.bulletin);

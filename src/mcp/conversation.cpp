@@ -275,6 +275,14 @@ Result<json> Conversation::ask(const json& requests, ReplySink& sink, const std:
   return error ? Result<json>(fail(*error)) : Result<json>(std::move(answers));
 }
 
+bool Conversation::may_use(const std::string& tool) const {
+  return m_caller.may_use(tool) && m_server.find_tool(tool) != nullptr;
+}
+
+Visible Conversation::visible_tools() const {
+  return m_caller.tools ? Visible([this](const std::string& tool) { return may_use(tool); }) : Visible();
+}
+
 bool Conversation::may_read(const std::string& uri) const {
   if (m_server.resources() == nullptr || uri.size() > k_max_uri_bytes) {
     return false;
@@ -283,11 +291,11 @@ bool Conversation::may_read(const std::string& uri) const {
     return visible_skill(uri) != nullptr;
   }
   const std::string tool = m_server.resources()->tool_for(uri);
-  return tool.empty() || m_caller.may_use(tool);
+  return tool.empty() || may_use(tool);
 }
 
-Server::Visible Conversation::visible_uris() const {
-  return m_caller.tools ? Server::Visible([this](const std::string& uri) { return may_read(uri); }) : Server::Visible();
+Visible Conversation::visible_uris() const {
+  return m_caller.tools ? Visible([this](const std::string& uri) { return may_read(uri); }) : Visible();
 }
 
 bool Conversation::is_running(const json& id) {

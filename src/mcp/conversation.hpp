@@ -132,8 +132,14 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   std::shared_ptr<Call> list_skills(Request& request, const Peer& peer, Reply reply);
   std::shared_ptr<Call> get_skill(Request& request, const Peer& peer, Reply reply);
 
+  /// Whether there is such a tool and this client may use it.
+  [[nodiscard]] bool may_use(const std::string& tool) const;
+  /// Filter for texts that name tools; empty if this client may use all.
+  [[nodiscard]] Visible visible_tools() const;
   /// The skill of this URI; null if there is none that this client may see.
   [[nodiscard]] const Skill* visible_skill(const std::string& uri) const;
+  /// The same for prompts.
+  [[nodiscard]] const Prompt* visible_prompt(const std::string& name) const;
   /// False, and answered, for a client that does not follow tasks.
   static bool may_follow_tasks(const Peer& peer, Reply& reply);
   /// The task that a request names; null if this process has none such for the caller.
@@ -146,7 +152,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   /// Whether this client may read, watch and complete a resource; false if there are none.
   [[nodiscard]] bool may_read(const std::string& uri) const;
   /// Filter for the resources and templates in its lists; empty if it may see all.
-  [[nodiscard]] Server::Visible visible_uris() const;
+  [[nodiscard]] Visible visible_uris() const;
   bool is_running(const json& id);
   void follow_task(const std::string& id);
   /// Handshake era: requests of ours, and the client's answers to them.

@@ -91,7 +91,7 @@ std::shared_ptr<Call> Conversation::initialize(Request& request, const Peer& /*p
     }
     m_ticket.swap(ticket);
   }
-  reply.result(m_server.initialize_result(revision));
+  reply.result(m_server.initialize_result(revision, visible_tools()));
   return nullptr;
 }
 
@@ -101,7 +101,7 @@ std::shared_ptr<Call> Conversation::ping(Request& /*request*/, const Peer& /*pee
 }
 
 std::shared_ptr<Call> Conversation::discover(Request& /*request*/, const Peer& /*peer*/, Reply reply) {
-  reply.result(m_server.discover_result());
+  reply.result(m_server.discover_result(visible_tools()));
   return nullptr;
 }
 
@@ -128,9 +128,7 @@ std::shared_ptr<Call> Conversation::list_tools(Request& request, const Peer& pee
     reply.result(m_server.tools_list_text(peer.revision, representation));
     return nullptr;
   }
-  const auto visible = [&](const std::string& tool) { return m_caller.may_use(tool); };
-  answer_list(reply, m_server.tools_list_result(peer.revision, representation, cursor,
-                                                m_caller.tools ? Server::Visible(visible) : Server::Visible()));
+  answer_list(reply, m_server.tools_list_result(peer.revision, representation, cursor, visible_tools()));
   return nullptr;
 }
 
@@ -140,7 +138,7 @@ std::shared_ptr<Call> Conversation::call_tool(Request& request, const Peer& peer
     reply.error(k_invalid_params, "tools/call needs 'name', a string");
     return nullptr;
   }
-  const Tool* tool = m_caller.may_use(*name) ? m_server.find_tool(*name) : nullptr;
+  const Tool* tool = may_use(*name) ? m_server.find_tool(*name) : nullptr;
   if (tool == nullptr) {
     reply.error(k_invalid_params, fmt::format("Tool not found: {}. Available: {}", printable_line(*name, 100),
                                               fmt::join(names_of_tools(m_server, m_caller), ", ")));
@@ -177,13 +175,22 @@ std::shared_ptr<Call> Conversation::call_tool(Request& request, const Peer& peer
 }
 
 std::shared_ptr<Call> Conversation::list_prompts(Request& request, const Peer& peer, Reply reply) {
-  answer_list(reply, m_server.prompts_list_result(peer.revision, cursor_of(request)));
+  const auto visible = [this](const std::string& name) { return visible_prompt(name) != nullptr; };
+  answer_list(reply, m_server.prompts_list_result(peer.revision, cursor_of(request),
+                                                  m_caller.tools ? Visible(visible) : Visible()));
   return nullptr;
+}
+
+const Prompt* Conversation::visible_prompt(const std::string& name) const {
+  const Prompt* prompt = m_server.find_prompt(name);
+  const bool may_use_all = prompt != nullptr && std::all_of(prompt->tools.begin(), prompt->tools.end(),
+                                                            [&](const auto& tool) { return may_use(tool); });
+  return may_use_all ? prompt : nullptr;
 }
 
 std::shared_ptr<Call> Conversation::get_prompt(Request& request, const Peer& peer, Reply reply) {
   const std::string name = text_param(request.params, "name").value_or("");
-  const Prompt* prompt = m_server.find_prompt(name);
+  const Prompt* prompt = visible_prompt(name);
   if (prompt == nullptr) {
     reply.error(k_invalid_params, "Prompt not found: " + printable_line(name, 100));
     return nullptr;
@@ -242,14 +249,18 @@ std::shared_ptr<Call> Conversation::read_resource(Request& request, const Peer& 
       shared_from_this(), std::move(request), peer, std::move(reply),
       [this, uri = *uri, revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto contents = may_read(uri) ? m_server.resources()->read(uri, context)
-                                      : fail(ErrorCode::resource_not_found, "Resource not found for this token");
+                                      : fail(ErrorCode::resource_not_found,
+                                             fmt::format("Resource not found: {}", printable_line(uri, 200)));
         if (contents) {
           return m_server.read_result(std::move(*contents), revision);
         }
         const bool unknown = contents.error().code == ErrorCode::resource_not_found;
         const int not_found = is_stateless(revision) ? k_invalid_params : k_handshake_resource_not_found;
-        return tl::unexpected<ProtocolError>(
-            {unknown ? not_found : static_cast<int>(k_internal_error), contents.error().sentence(), {{"uri", uri}}});
+        const std::string step = m_server.visible_text(std::string(contents.error().step()),
+                                                       [this](const std::string& tool) { return may_use(tool); });
+        return tl::unexpected<ProtocolError>({unknown ? not_found : static_cast<int>(k_internal_error),
+                                              contents.error().message + (step.empty() ? "" : ". " + step),
+                                              {{"uri", uri}}});
       });
 }
 
@@ -265,16 +276,16 @@ std::shared_ptr<Call> Conversation::complete(Request& request, const Peer& peer,
   }
   const std::string name = argument->at("name").get<std::string>();
   Completer completer;
-  if (const Prompt* prompt = m_server.find_prompt(text_param(*ref, "name").value_or(""))) {
+  if (const Prompt* prompt = visible_prompt(text_param(*ref, "name").value_or(""))) {
     for (const PromptArgument& known : prompt->arguments) {
-      if (known.name == name && (known.complete_tool.empty() || m_caller.may_use(known.complete_tool))) {
+      if (known.name == name && (known.complete_tool.empty() || may_use(known.complete_tool))) {
         completer = known.complete;
       }
     }
   } else if (m_server.resources() != nullptr) {
     const std::string uri = text_param(*ref, "uri").value_or("");
     for (const ResourceTemplate& known : m_server.resources()->templates()) {
-      const bool allowed = known.complete_tool.empty() ? may_read(uri) : m_caller.may_use(known.complete_tool);
+      const bool allowed = known.complete_tool.empty() ? may_read(uri) : may_use(known.complete_tool);
       if (known.uri_template == uri && known.complete.contains(name) && allowed) {
         completer = known.complete.at(name);
       }

@@ -33,6 +33,8 @@ struct Prompt {
   std::vector<PromptArgument> arguments;
   /// Arguments are strings; the required ones are there. May block.
   std::function<PromptResult(const json& arguments, const CallContext& context)> get;
+  std::vector<std::string>
+      tools{};  ///< named in the text; a client that may not use all of them does not see the prompt
 };
 
 }  // namespace dockbridge::mcp

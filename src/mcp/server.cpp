@@ -113,10 +113,12 @@ ToolResult error_result(const Error& error) {
 }
 
 Server::Server(ServerInfo info, Offer offer) : m_info(std::move(info)), m_offer(std::move(offer)) {
-  std::erase_if(m_offer.skills, [this](const Skill& skill) {
-    return std::any_of(skill.tools.begin(), skill.tools.end(),
+  const auto names_absent_tool = [this](const auto& text) {
+    return std::any_of(text.tools.begin(), text.tools.end(),
                        [this](const std::string& tool) { return find_tool(tool) == nullptr; });
-  });
+  };
+  std::erase_if(m_offer.skills, names_absent_tool);
+  std::erase_if(m_offer.prompts, names_absent_tool);
   for (std::size_t i = 0; i < m_tool_lists.size(); ++i) {
     const auto revision = static_cast<Revision>(i);
     for (const Representation representation : {Representation::text, Representation::structured}) {
@@ -174,20 +176,29 @@ json Server::finished(json result, Revision revision, const char* type) const {
   return result;
 }
 
-json Server::initialize_result(Revision revision) const {
+std::string Server::visible_text(const std::string& text, const Visible& tools) const {
+  return tools && m_offer.visible_text ? m_offer.visible_text(text, tools) : text;
+}
+
+bool Server::offers_resource(const std::string& uri) const {
+  const std::string tool = m_offer.resources->tool_for(uri);
+  return tool.empty() || find_tool(tool) != nullptr;
+}
+
+json Server::initialize_result(Revision revision, const Visible& tools) const {
   return {{"protocolVersion", name_of(revision)},
           {"capabilities", capabilities(revision)},
           {"serverInfo", implementation(revision, true)},
-          {"instructions", m_info.instructions}};
+          {"instructions", visible_text(m_info.instructions, tools)}};
 }
 
-json Server::discover_result() const {
+json Server::discover_result(const Visible& tools) const {
   constexpr Revision k_revision = Revision::v2026_07_28;
   json result = finished({{"supportedVersions", {name_of(k_revision)}},
                           {"capabilities", capabilities(k_revision)},
-                          {"instructions", m_info.instructions},
+                          {"instructions", visible_text(m_info.instructions, tools)},
                           {"ttlMs", k_list_ttl_ms},
-                          {"cacheScope", "public"}},
+                          {"cacheScope", tools ? "private" : "public"}},
                          k_revision);
   result["_meta"][k_meta_server_info] = implementation(k_revision, true);
   return result;
@@ -233,7 +244,8 @@ Result<json> Server::tools_list_result(Revision revision, Representation represe
   json entries = json::array();
   for (const json& entry : all) {
     if (visible(entry.at("name").get<std::string>())) {
-      entries.push_back(entry);
+      json& shown = entries.emplace_back(entry);
+      shown["description"] = visible_text(entry.at("description").get<std::string>(), visible);
     }
   }
   return list("tools", std::move(entries), cursor, revision, /*filtered=*/true);
@@ -243,18 +255,20 @@ const json& Server::tools_list_text(Revision revision, Representation representa
   return tool_list(revision, representation).text;
 }
 
-Result<json> Server::prompts_list_result(Revision revision, const json& cursor) const {
+Result<json> Server::prompts_list_result(Revision revision, const json& cursor, const Visible& visible) const {
   json entries = json::array();
   for (const Prompt& prompt : m_offer.prompts) {
-    entries.push_back(prompt_entry(prompt, revision));
+    if (!visible || visible(prompt.name)) {
+      entries.push_back(prompt_entry(prompt, revision));
+    }
   }
-  return list("prompts", std::move(entries), cursor, revision);
+  return list("prompts", std::move(entries), cursor, revision, visible != nullptr);
 }
 
 Result<json> Server::resources_list_result(Revision revision, const json& cursor, const Visible& visible) const {
   json entries = json::array();
   for (const Resource& resource : m_offer.resources->resources()) {
-    if (visible && !visible(resource.uri)) {
+    if (!offers_resource(resource.uri) || (visible && !visible(resource.uri))) {
       continue;
     }
     json entry = {{"uri", resource.uri},
@@ -297,7 +311,7 @@ const Skill* Server::find_skill(const std::string& uri) const {
 Result<json> Server::templates_list_result(Revision revision, const json& cursor, const Visible& visible) const {
   json entries = json::array();
   for (const ResourceTemplate& resource : m_offer.resources->templates()) {
-    if (visible && !visible(resource.uri_template)) {
+    if (!offers_resource(resource.uri_template) || (visible && !visible(resource.uri_template))) {
       continue;
     }
     json entry = {{"uriTemplate", resource.uri_template},

@@ -28,13 +28,18 @@ struct ServerInfo {
   std::optional<LogSeverity> unasked_log{};
 };
 
+/// Whether a client may see a tool, prompt or resource. Empty means that it may see all.
+using Visible = std::function<bool(const std::string& name_or_uri)>;
+
 /// Everything a client can use.
 struct Offer {
   std::vector<Tool> tools{};
   std::vector<Prompt> prompts{};
   ResourceProvider* resources = nullptr;  ///< outlives the server
   LostTasks* lost_tasks = nullptr;        ///< outlives the server; null: unknown tasks stay unknown
-  std::vector<Skill> skills{};            ///< those that name a tool which is not offered are dropped
+  std::vector<Skill> skills{};            ///< those that name a tool which is not offered are dropped, prompts too
+  /// A text without the sentences that name a tool which a client may not see. Empty: texts name no tools.
+  std::function<std::string(const std::string& text, const Visible& tools)> visible_text{};
 };
 
 /// A parameter that HTTP clients of the stateless revision repeat in a header.
@@ -47,20 +52,22 @@ struct HeaderParameter {
 /// any thread may ask. Lists come in pages and always in the same order.
 class Server {
  public:
-  /// Whether a client may see a tool or resource. Empty means that it may see all.
-  using Visible = std::function<bool(const std::string& name_or_uri)>;
+  using Visible = mcp::Visible;
 
   Server(ServerInfo info, Offer offer);
 
   [[nodiscard]] const ServerInfo& info() const { return m_info; }
-  [[nodiscard]] json initialize_result(Revision revision) const;
-  [[nodiscard]] json discover_result() const;
+  // `tools`: which of them the client may see.
+  [[nodiscard]] json initialize_result(Revision revision, const Visible& tools = {}) const;
+  [[nodiscard]] json discover_result(const Visible& tools = {}) const;
+  [[nodiscard]] std::string visible_text(const std::string& text, const Visible& tools) const;
   // Each list from `cursor` on, which is null at first; an error for a cursor that was not given out here.
   [[nodiscard]] Result<json> tools_list_result(Revision revision, Representation representation,
                                                const json& cursor = nullptr, const Visible& visible = {}) const;
   /// The first page for a client that may see all, as text that is ready to be sent.
   [[nodiscard]] const json& tools_list_text(Revision revision, Representation representation) const;
-  [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor) const;
+  [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor,
+                                                 const Visible& visible = {}) const;
   [[nodiscard]] Result<json> resources_list_result(Revision revision, const json& cursor,
                                                    const Visible& visible = {}) const;
   [[nodiscard]] Result<json> templates_list_result(Revision revision, const json& cursor,
@@ -87,6 +94,8 @@ class Server {
   /// `whole`: with what need not be repeated in each result.
   [[nodiscard]] json implementation(Revision revision, bool whole) const;
   [[nodiscard]] json capabilities(Revision revision) const;
+  /// Whether the tool that shows the same as a resource is offered.
+  [[nodiscard]] bool offers_resource(const std::string& uri) const;
   [[nodiscard]] Result<json> list(const char* key, json entries, const json& cursor, Revision revision,
                                   bool filtered = false) const;
 

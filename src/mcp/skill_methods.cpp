@@ -12,16 +12,16 @@ namespace dockbridge::mcp {
 
 const Skill* Conversation::visible_skill(const std::string& uri) const {
   const Skill* skill = m_server.find_skill(uri);
-  const bool may_use = skill != nullptr && std::all_of(skill->tools.begin(), skill->tools.end(),
-                                                       [&](const auto& tool) { return m_caller.may_use(tool); });
-  return may_use ? skill : nullptr;
+  const bool is_visible = skill != nullptr && std::all_of(skill->tools.begin(), skill->tools.end(),
+                                                          [&](const auto& tool) { return may_use(tool); });
+  return is_visible ? skill : nullptr;
 }
 
 std::shared_ptr<Call> Conversation::list_skills(Request& request, const Peer& /*peer*/, Reply reply) {
   const auto visible = [this](const std::string& uri) { return visible_skill(uri) != nullptr; };
   const auto cursor = request.params.find("cursor");
   auto result = m_server.skills_list_result(cursor == request.params.end() ? json(nullptr) : *cursor,
-                                            m_caller.tools ? Server::Visible(visible) : Server::Visible());
+                                            m_caller.tools ? Visible(visible) : Visible());
   if (result) {
     reply.result(std::move(*result));
   } else {

@@ -64,7 +64,8 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   const mcp::json values = {{"processId", *id}};
   Arguments arguments(values);
   task.status = TaskStatus::completed;
-  task.result = m_check.call({m_sandbox, m_settings, arguments, context, m_settings.selection});
+  const ToolSelection listed = listed_for(context, m_settings);
+  task.result = m_check.call({m_sandbox, m_settings, arguments, context, listed});
   return task;
 }
 

@@ -32,7 +32,8 @@ std::vector<mcp::Prompt> all_prompts(sandbox::Sandbox& sandbox) {
                      "timeout. Look for the first error rather than the last; use check_process with grep on long "
                      "output. Read the files it names, explain the cause in two sentences, make the smallest fix, and "
                      "run it again to prove it.");
-       }},
+       },
+       {"execute_command", "check_process"}},
       {"set_up_project",
        "Set up a project",
        "Gets a repository or the current directory ready to build and test in the container",
@@ -42,9 +43,11 @@ std::vector<mcp::Prompt> all_prompts(sandbox::Sandbox& sandbox) {
          return says((repository.empty() ? "Look at the project in the container's working directory"
                                          : "Clone " + repository + " into the container's working directory") +
                      ". Read its README and build files, install what is missing, build it and run its tests. Start "
-                     "long installations with background: true and wait for them with check_process. At the end list "
+                     "long installations by execute_command with background: true and wait for them with "
+                     "check_process. At the end list "
                      "the commands that work, so that the next person can repeat them.");
-       }},
+       },
+       {"execute_command", "check_process"}},
       {"review_processes",
        "Review what is running",
        "Goes through the processes in the container and says what each does, what hangs and what can be stopped",
@@ -57,7 +60,8 @@ std::vector<mcp::Prompt> all_prompts(sandbox::Sandbox& sandbox) {
              ". For each say what it does, how long it runs, what CPU and memory it takes, and whether it waits "
              "for input or hangs; read the end of its output where that helps. Propose which to stop, and stop "
              "none before I agree.");
-       }},
+       },
+       {"check_process"}},
   };
 }
 

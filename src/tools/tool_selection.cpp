@@ -79,9 +79,13 @@ bool ToolSelection::contains(std::string_view tool) const {
   return !m_hidden.contains(tool);
 }
 
-ToolSelection ToolSelection::without(std::string_view tool) const {
+ToolSelection ToolSelection::visible_part(const std::function<bool(const std::string& tool)>& visible) const {
   ToolSelection selection = *this;
-  selection.m_hidden.emplace(tool);
+  for (const std::string_view tool : k_tool_names) {
+    if (!visible(std::string(tool))) {
+      selection.m_hidden.emplace(tool);
+    }
+  }
   return selection;
 }
 

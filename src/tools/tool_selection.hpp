@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@ class ToolSelection {
   static Result<ToolSelection> parse(std::string_view list);
 
   [[nodiscard]] bool contains(std::string_view tool) const;
-  /// The same selection without a tool.
-  [[nodiscard]] ToolSelection without(std::string_view tool) const;
+  /// The same selection without the tools that are not visible.
+  [[nodiscard]] ToolSelection visible_part(const std::function<bool(const std::string& tool)>& visible) const;
   /// `text` without the sentences that name a tool outside the selection. Sentences end with ". ", ".\n" or a newline.
   [[nodiscard]] std::string keep_sentences(std::string_view text) const;
 

@@ -9,15 +9,6 @@ namespace {
 /// Used if every next step of an error names a tool that the caller cannot see.
 constexpr const char* k_general_step = "Check the arguments and the state of the sandbox, then call again";
 
-ToolSelection listed_for(const mcp::CallContext& context, ToolSelection selection) {
-  for (const std::string_view tool : k_tool_names) {
-    if (!context.may_use(std::string(tool))) {
-      selection = selection.without(tool);
-    }
-  }
-  return selection;
-}
-
 /// Removes from an error the next steps that name a tool which the caller cannot see.
 void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
   const mcp::json& error = result.structured.at("error");
@@ -46,6 +37,14 @@ void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResul
 
 }  // namespace
 
+ToolSelection listed_for(const mcp::CallContext& context, const Settings& settings) {
+  return context.may_use ? settings.selection.visible_part(context.may_use) : settings.selection;
+}
+
+std::string visible_text(const std::string& text, const std::function<bool(const std::string& tool)>& visible) {
+  return ToolSelection().visible_part(visible).keep_sentences(text);
+}
+
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings) {
   std::vector plans{execute_command(settings), check_process(settings), send_input(settings), control_process(settings),
                     file_read(settings),       file_write(settings),    file_edit(settings),  file_undo(settings),
@@ -67,7 +66,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
                                                                                 const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);
       Arguments arguments(values, aliases);
-      const ToolSelection listed = context.may_use ? listed_for(context, settings.selection) : settings.selection;
+      const ToolSelection listed = listed_for(context, settings);
       mcp::ToolResult result = call({sandbox, settings, arguments, context, listed, Clock::now(), shown, notices});
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);

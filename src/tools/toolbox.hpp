@@ -82,6 +82,12 @@ ToolPlan file_grep(const Settings& settings);
 ToolPlan file_upload(const Settings& settings);
 ToolPlan file_download(const Settings& settings);
 
+/// The tools that the caller can see.
+ToolSelection listed_for(const mcp::CallContext& context, const Settings& settings);
+
+/// A text without the sentences that name a tool which is not visible.
+std::string visible_text(const std::string& text, const std::function<bool(const std::string& tool)>& visible);
+
 /// Those that the settings select, in the order in which they are listed.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);
 

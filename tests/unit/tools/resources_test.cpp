@@ -3,63 +3,19 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <set>
 #include <tuple>
 
 #include "mcp/bulletin.hpp"
-#include "mcp/call.hpp"
-#include "mcp/hub.hpp"
-#include "tools/prompts.hpp"
-#include "unit/mcp/doubles.hpp"
 #include "unit/sandbox/world.hpp"
+#include "unit/tools/limited_client.hpp"
 
 using namespace dockbridge;
 using mcp::json;
 
 namespace {
 
-/// A client of the real resources and prompts that may use only some tools.
-class Limited {
- public:
-  explicit Limited(const std::set<std::string>& tools)
-      : m_conversation(mcp::Conversation::begin(
-            m_hub, {"alice", tools},
-            std::make_shared<mcp::DirectSink>([this](const json& message) { return m_inbox.put(message); }))) {}
-
-  json ask(const std::string& method, const json& params) {
-    for (const auto& call : m_conversation->receive(mcp::request_message(++m_id, method, params).dump())) {
-      call->make();
-    }
-    return m_inbox.next()["result"];
-  }
-  json complete(const json& ref, const std::string& name) {
-    return ask("completion/complete", {{"ref", ref}, {"argument", {{"name", name}, {"value", ""}}}})["completion"];
-  }
-  std::set<std::string> listed(const std::string& method, const std::string& list, const std::string& key) {
-    std::set<std::string> found;
-    const json result = ask(method, json::object());
-    for (const json& entry : result[list]) {
-      found.insert(entry[key].get<std::string>());
-    }
-    return found;
-  }
-
-  std::atomic<int> asked{0};  // requests to the container
-
- private:
-  test::World m_world{[this](test::FakeAgent& agent, const wire::Frame& request) {
-    asked += request.head.at("op") == "ping" ? 0 : 1;
-    test::behave_well(agent, request);
-  }};
-  tools::SandboxResources m_resources{m_world.sandbox};
-  Log m_log{-1, LogLevel::off, LogFormat::text};
-  const mcp::Server m_server{{"test", "Test", "1", ""}, {{}, tools::all_prompts(m_world.sandbox), &m_resources}};
-  mcp::Hub m_hub{m_server, m_log};
-  mcp::test::Inbox m_inbox;
-  int m_id = 0;
-  std::shared_ptr<mcp::Conversation> m_conversation;
-};
+using test::Limited;
 
 const json k_file_template = {{"type", "ref/resource"}, {"uri", "dockbridge://file/{path}"}};
 const json k_stdout_template = {{"type", "ref/resource"}, {"uri", "dockbridge://process/{processId}/stdout"}};

@@ -5,8 +5,10 @@
 
 #include "mcp/server.hpp"
 #include "tools/toolbox.hpp"
+#include "unit/tools/limited_client.hpp"
 
 using namespace dockbridge;
+using dockbridge::test::Limited;
 using mcp::json;
 using mcp::Representation;
 using mcp::Revision;
@@ -20,6 +22,36 @@ mcp::Server server_with(const tools::Settings& settings) {
 
 json tools_of(const mcp::Server& server, Representation representation = Representation::text) {
   return (*server.tools_list_result(Revision::v2025_11_25, representation))["tools"];
+}
+
+/// Everything that a client reads before it calls a tool names only the selected ones.
+void check_texts(const tools::ToolSelection& selection, Limited&& client) {
+  const json greeting = {{"protocolVersion", "2025-11-25"}, {"capabilities", json::object()}};
+  const json stateless = {{"_meta", {{mcp::k_meta_version, "2026-07-28"}, {mcp::k_meta_capabilities, json::object()}}}};
+  std::vector<json> read = {
+      client.ask("initialize", greeting),           client.ask("server/discover", stateless),
+      client.ask("tools/list", json::object()),     client.ask("prompts/list", json::object()),
+      client.ask("resources/list", json::object()), client.ask("resources/templates/list", json::object()),
+      client.ask("skills/list", stateless)};
+  for (const json& tool : read.at(2)["tools"]) {
+    CHECK(selection.contains(tool["name"].get<std::string>()));
+    CHECK_FALSE(tool["description"].get<std::string>().empty());
+  }
+  CHECK_FALSE(read.at(2)["tools"].empty());
+  for (const char* prompt : {"diagnose_build", "set_up_project", "review_processes"}) {
+    read.push_back(client.send("prompts/get", {{"name", prompt}}));
+  }
+  for (const char* uri :
+       {"dockbridge://process/proc_1_abc/stdout", "dockbridge://file/etc/nothing", "dockbridge://other"}) {
+    read.push_back(client.send("resources/read", {{"uri", uri}}));
+  }
+  for (const json& text : read) {
+    CAPTURE(text.dump());
+    for (const std::string_view name : tools::k_tool_names) {
+      CAPTURE(name);
+      CHECK((selection.contains(name) || text.dump().find(name) == std::string::npos));
+    }
+  }
 }
 
 }  // namespace
@@ -52,23 +84,54 @@ TEST_CASE("tool list: Claude Code is asked to load the main tools without a sear
   CHECK(loaded == std::set<std::string>{"execute_command", "check_process", "file_read", "file_edit", "file_grep"});
 }
 
-TEST_CASE("tool list: a selection hides tools, and no description names a hidden one") {
-  for (const char* list : {"minimal", "execute_command", "send_input", "file_*", "file_write"}) {
+TEST_CASE("tool list: a selection hides tools, and nothing that a client reads names a hidden one") {
+  for (const char* list : {"minimal", "execute_command", "check_process", "send_input", "file_*", "file_write",
+                           "execute_command,check_process"}) {
     CAPTURE(list);
+    const tools::ToolSelection selection = *tools::ToolSelection::parse(list);
     tools::Settings settings;
-    settings.selection = *tools::ToolSelection::parse(list);
-    const json shown = tools_of(server_with(settings));
-    CHECK_FALSE(shown.empty());
-    for (const json& tool : shown) {
-      CHECK(settings.selection.contains(tool["name"].get<std::string>()));
-      CHECK_FALSE(tool["description"].get<std::string>().empty());
-      const std::string text = tool.dump();
-      for (const std::string_view name : tools::k_tool_names) {
-        CAPTURE(name);
-        CHECK((settings.selection.contains(name) || text.find(name) == std::string::npos));
+    settings.selection = selection;
+    check_texts(selection, Limited(std::nullopt, settings));
+    std::set<std::string> of_token;
+    for (const std::string_view tool : tools::k_tool_names) {
+      if (selection.contains(tool)) {
+        of_token.emplace(tool);
       }
     }
+    check_texts(selection, Limited(of_token));
   }
+}
+
+TEST_CASE("tool list: a prompt is hidden from clients that may not use its tools") {
+  Limited all(std::nullopt);
+  CHECK(all.listed("prompts/list", "prompts", "name").size() == 3);
+  Limited processes(std::set<std::string>{"check_process"});
+  CHECK(processes.listed("prompts/list", "prompts", "name") == std::set<std::string>{"review_processes"});
+  CHECK(processes.send("prompts/get", {{"name", "review_processes"}}).contains("result"));
+  CHECK(processes.send("prompts/get", {{"name", "diagnose_build"}})["error"]["message"] ==
+        "Prompt not found: diagnose_build");
+}
+
+TEST_CASE("tool list: a resource is hidden if the server does not have its tool") {
+  tools::Settings settings;
+  settings.selection = *tools::ToolSelection::parse("execute_command");
+  Limited client(std::nullopt, settings);
+  CHECK(client.listed("resources/list", "resources", "name") == std::set<std::string>{"container"});
+  CHECK(client.listed("resources/templates/list", "resourceTemplates", "name").empty());
+  CHECK(client.send("resources/read", {{"uri", "dockbridge://processes"}})["error"]["message"] ==
+        "Resource not found: dockbridge://processes. Use a URI from resources/list or of a resource template");
+}
+
+TEST_CASE("tool list: instructions have no sentence about a tool that is hidden") {
+  const auto instructions = [](const char* list) {
+    return tools::ToolSelection::parse(list)->keep_sentences(tools::k_instructions);
+  };
+  CHECK(instructions("file_*").find("background") == std::string::npos);
+  CHECK(instructions("minimal").find("und") == instructions("minimal").find("under"));
+  CHECK(instructions("execute_command") ==
+        "You work in a persistent Docker container. Files and processes stay between calls. execute_command runs a "
+        "shell command; if it falls silent, it continues in the background under a process id. Start servers by "
+        "execute_command with background: true.");
 }
 
 TEST_CASE("tool list: the rationale is required by default and optional on request") {
