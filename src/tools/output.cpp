@@ -18,6 +18,14 @@ using sandbox::Stream;
 using wire::StreamState;
 
 constexpr std::size_t k_room_for_marks = 100;
+/// Bytes and lines of the remarks within the output.
+constexpr std::size_t k_room_for_remarks = 200;
+constexpr std::size_t k_remark_lines = 8;
+constexpr int k_max_attempts = 6;
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 /// How the bytes of one stream are got, whether they came along or lie in the container.
 class StreamSource {
@@ -176,8 +184,7 @@ Result<ShownStream> whole_or_excerpt(const StreamSource& source, std::uint64_t b
   shown.not_kept = shown.left_out = from - begin;
   std::size_t replaced = 0;
   const std::string text = presentable(*bytes, request.raw, replaced);
-  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  if (request.max_lines > 0 && lines > request.max_lines && state.total - begin > excerpt_bytes) {
+  if (request.max_lines > 0 && lines_of(text) > request.max_lines && state.total - begin > excerpt_bytes) {
     return excerpt(source, begin, excerpt_bytes);
   }
   shown.parts = {{from, std::move(*bytes), from > begin ? not_kept_note(source, begin, from) : ""}};
@@ -305,7 +312,10 @@ std::string both_streams(const ShownStream& out, const ShownStream& err, wire::W
   std::size_t replaced = 0;  // counted in the streams
   const auto render = [&](std::string_view bytes) { return presentable(bytes, request.raw, replaced); };
   std::string text = interleaved_text(out.parts, err.parts, order, render);
-  while (text.size() > most && !order.empty()) {
+  const auto too_long = [&] {
+    return text.size() > most || (request.max_lines > 0 && lines_of(text) > request.max_lines);
+  };
+  while (too_long() && !order.empty()) {
     for (std::size_t i = 0; i < order.size() / 2; ++i) {
       order[i] = order[2 * i + 1];
     }
@@ -335,8 +345,37 @@ std::optional<Cursor> Cursor::parse(const std::string& text) {
   return is_cursor ? std::optional(cursor) : std::nullopt;
 }
 
-Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request,
-                                   const CallLimit& limit) {
+std::size_t ShownOutput::bytes() const {
+  std::size_t sum = 0;
+  for (const ShownStream* stream : {&out, &err}) {
+    for (const StreamPart& part : stream->parts) {
+      sum += part.bytes.size();
+    }
+  }
+  return sum;
+}
+
+std::optional<OutputRequest> request_less(const OutputRequest& request, const std::string& text, std::size_t bytes) {
+  const auto part = [](std::size_t most, std::size_t has) {
+    return has > most ? static_cast<double>(most) / static_cast<double>(has) : 1.0;
+  };
+  const bool bounds_lines = request.max_lines > 0 && !request.tail_lines;
+  const double fits = std::min(part(request.max_bytes + k_room_for_remarks, text.size()),
+                               bounds_lines ? part(request.max_lines + k_remark_lines, lines_of(text)) : 1.0);
+  if (fits >= 1.0 || bytes == 0) {
+    return std::nullopt;
+  }
+  constexpr double k_slack = 0.9;  // what is left may be denser
+  OutputRequest less = request;
+  less.max_bytes = static_cast<std::size_t>(static_cast<double>(std::min(bytes, request.max_bytes)) * fits * k_slack);
+  return less;
+}
+
+namespace {
+
+/// `request.max_bytes` bounds the bytes of the process here, not the text.
+Result<ShownOutput> collect_bytes(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request,
+                                  const CallLimit& limit) {
   const Cursor begin = request.since.value_or(request.shown);
   const std::uint64_t out_wanted = snapshot.state.out.total - std::min(begin.out, snapshot.state.out.total);
   const std::uint64_t err_wanted = snapshot.state.err.total - std::min(begin.err, snapshot.state.err.total);
@@ -360,6 +399,21 @@ Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, c
   }
   std::string text = err->text.empty() ? out->text : both_streams(*out, *err, snapshot.order, request);
   return ShownOutput{std::move(*out), std::move(*err), std::move(text)};
+}
+
+}  // namespace
+
+Result<ShownOutput> collect_output(Sandbox& sandbox, const Snapshot& snapshot, const OutputRequest& request,
+                                   const CallLimit& limit) {
+  auto output = collect_bytes(sandbox, snapshot, request, limit);
+  for (int attempt = 1; attempt < k_max_attempts && output; ++attempt) {
+    const auto less = request_less(request, output->text, output->bytes());
+    if (!less) {
+      break;
+    }
+    output = collect_bytes(sandbox, snapshot, *less, limit);
+  }
+  return output;
 }
 
 }  // namespace dockbridge::tools

@@ -31,8 +31,8 @@ struct Cursor {
 };
 
 struct OutputRequest {
-  std::size_t max_bytes = k_default_max_output;  ///< of both streams together
-  std::size_t max_lines = k_default_max_lines;   ///< of each stream; 0 means no limit
+  std::size_t max_bytes = k_default_max_output;  ///< of the text of both streams, without remarks
+  std::size_t max_lines = k_default_max_lines;   ///< of both streams together; 0 means no limit
   std::size_t excerpt = k_default_excerpt;       ///< bytes shown of output that exceeds one of the two
   bool raw = false;                              ///< keep escape sequences, carriage returns and repeated lines
   std::optional<Cursor> since;                   ///< from there on; none: head and tail of everything
@@ -58,12 +58,19 @@ struct ShownOutput {
   ShownStream err;
   std::string text{};  ///< both in the order of writing, with marks where the stream changes
   [[nodiscard]] Cursor cursor() const { return {out.next, err.next}; }
+  /// Bytes of the process that are shown.
+  [[nodiscard]] std::size_t bytes() const;
   /// Where what did not fit begins; nullopt if everything asked for is shown.
   [[nodiscard]] std::optional<Cursor> rest() const {
     return out.rest || err.rest ? std::optional(Cursor{out.rest.value_or(out.next), err.rest.value_or(err.next)})
                                 : std::nullopt;
   }
 };
+
+/// Rendering can lengthen output: U+FFFD has three bytes, and a terminal fills lines with spaces. If `text`, the
+/// rendered form of `bytes` bytes, exceeds what `request` allows, returns a request for fewer bytes; nullopt if it
+/// fits.
+std::optional<OutputRequest> request_less(const OutputRequest& request, const std::string& text, std::size_t bytes);
 
 /// Gets what `request` asks for, from the snapshot if that holds everything, else from the spool.
 Result<ShownOutput> collect_output(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot,

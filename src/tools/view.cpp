@@ -17,6 +17,8 @@ using mcp::ordered_json;
 
 /// How much output before what is shown is drawn to find the line that it continues.
 constexpr std::uint64_t k_max_context_bytes = 4096;
+/// To render output so that its text fits into a reply.
+constexpr int k_max_attempts = 6;
 /// If the size is not known any more.
 constexpr wire::TerminalSize k_usual_terminal{120, 40};
 
@@ -115,13 +117,52 @@ void note_range(View& view, const wire::ProcessState& state, const OutputRequest
   view.before = {std::min(shown.out, state.out.total), std::min(shown.err, state.err.total)};
 }
 
-View screen_view(sandbox::Screen screen, const wire::ProcessState& state, const Cursor& next) {
+/// Keeps the rows around the cursor that fit into `most` bytes, with a remark in place of the others.
+std::string shorten_screen(const std::string& text, std::size_t cursor_row, std::size_t most) {
+  if (text.size() <= most) {
+    return text;
+  }
+  std::vector<std::string_view> rows;
+  for (std::string_view rest = text; !rest.empty();) {
+    rows.push_back(rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1));
+    rest.remove_prefix(rows.back().size());
+  }
+  std::size_t first = std::min(cursor_row, rows.size() - 1);
+  std::size_t end = first + 1;
+  std::size_t bytes = rows[first].size();
+  for (bool grew = true; grew;) {
+    grew = false;
+    if (end < rows.size() && bytes + rows[end].size() <= most) {
+      bytes += rows[end++].size();
+      grew = true;
+    }
+    if (first > 0 && bytes + rows[first - 1].size() <= most) {
+      bytes += rows[--first].size();
+      grew = true;
+    }
+  }
+  const auto remark = [&](std::size_t from, std::size_t to) {
+    return from == to ? std::string()
+                      : fmt::format("[lines {}-{} left out; maxOutput: {} shows them]\n", from + 1, to, text.size());
+  };
+  std::string kept = remark(0, first);
+  for (std::size_t row = first; row < end; ++row) {
+    kept += rows[row];
+  }
+  if (end < rows.size() && !kept.ends_with('\n')) {
+    kept.push_back('\n');
+  }
+  return kept + remark(end, rows.size());
+}
+
+View screen_view(sandbox::Screen screen, const wire::ProcessState& state, const Cursor& next, std::size_t most) {
   View view;
   view.output.out.next = next.out;
   view.output.err.next = next.err;
   view.output.out.total = state.out.total;
   view.output.err.total = state.err.total;
-  screen.text = plain_terminal_text(valid_text(screen.text, view.output.out.replaced));
+  screen.text =
+      shorten_screen(plain_terminal_text(valid_text(screen.text, view.output.out.replaced)), screen.cursor_row, most);
   view.screen = std::move(screen);
   return view;
 }
@@ -130,13 +171,14 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
                               const sandbox::CallLimit& limit) {
   const wire::ProcessState& state = snapshot.state;
   const Cursor begin = request.output.since.value_or(request.output.shown);
+  const std::size_t most_bytes = request.output.max_bytes;
   auto screen = sandbox.screen(state.id, limit);
   if (request.screen.value_or(false)) {
     // Who asks for the screen has read nothing of the output.
-    return screen ? Result<View>(screen_view(std::move(*screen), state, begin)) : fail(screen.error());
+    return screen ? Result<View>(screen_view(std::move(*screen), state, begin, most_bytes)) : fail(screen.error());
   }
   const auto in_place_of_lines = [&] {
-    View view = screen_view(std::move(*screen), state, {state.out.total, state.err.total});
+    View view = screen_view(std::move(*screen), state, {state.out.total, state.err.total}, most_bytes);
     view.from = begin;
     return view;
   };
@@ -146,13 +188,16 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
   }
   OutputRequest raw = request.output;
   raw.raw = true;
-  auto output = collect_output(sandbox, snapshot, raw, limit);
-  if (!output) {
-    return fail(output.error());
-  }
   View view;
-  view.output = std::move(*output);
-  if (!request.output.raw) {
+  for (int attempt = 1;; ++attempt) {
+    auto output = collect_output(sandbox, snapshot, raw, limit);
+    if (!output) {
+      return fail(output.error());
+    }
+    view.output = std::move(*output);
+    if (request.output.raw) {
+      break;
+    }
     const Context context = context_before(sandbox, snapshot, begin.out, limit);
     const bool is_all = render_lines(view.output, context, request.typed, screen ? screen->size : k_usual_terminal);
     // Of output that is too long, the end may be missing that shows whether the program still uses the screen.
@@ -160,6 +205,11 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
     if (may_show && (!is_all || may_draw)) {
       return in_place_of_lines();
     }
+    const auto less = request_less(request.output, view.output.text, view.output.bytes());
+    if (!less || attempt == k_max_attempts) {
+      break;
+    }
+    raw.max_bytes = less->max_bytes;
   }
   note_range(view, state, request.output);
   return view;

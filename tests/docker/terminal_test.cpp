@@ -266,3 +266,34 @@ TEST_CASE("what scrolled off the screen can be read from the cursor") {
   const json stream = fields_of(check(c.server, person.id(), {{"since", shown["cursor"]}}));
   CHECK(stream["stdout"].get<std::string>().starts_with("1\n2\n3\n"));
 }
+
+TEST_CASE("terminal: a large screen is shortened to the lines around the cursor") {
+  Connected c;
+  const std::string id = start_in_background(
+      c.server, "printf '\\033[?1049h\\033[H'; seq -s ' ' 100000 | head -c 99000; printf '\\033[199;1HHERE'; read x",
+      {{"tty", {{"cols", 500}, {"rows", 200}}}});
+  eventually("it is drawn", [&] {
+    return text_of(check(c.server, id, {{"screen", true}})).find("HERE") != std::string::npos;
+  });
+  const std::string usual = text_of(check(c.server, id));
+  CAPTURE(usual);
+  CHECK(usual.size() <= 10'000);
+  CHECK(usual.find("HERE") != std::string::npos);
+  const std::size_t remark = usual.find("[lines 1-");
+  REQUIRE(remark != std::string::npos);
+  const std::size_t wanted = usual.find("maxOutput: ", remark);
+  REQUIRE(wanted != std::string::npos);
+  const int bytes = std::stoi(usual.substr(wanted + std::string("maxOutput: ").size()));
+  const std::string whole = text_of(check(c.server, id, {{"maxOutput", bytes}}));
+  CHECK(whole.find("left out") == std::string::npos);
+  CHECK(whole.find("1 2 3 4 5 ") != std::string::npos);
+  (void)control(c.server, id, "kill");
+}
+
+TEST_CASE("terminal: lines that a program fills by moving the cursor do not exceed the limits") {
+  Connected c;
+  const json result =
+      c.server.execute("for i in $(seq 900); do printf '\\033[110Cx%d\\r\\n' $i; done", {{"tty", true}});
+  CHECK(text_of(result).size() <= 10'000);
+  CHECK(text_of(result).find("x900") != std::string::npos);
+}

@@ -600,3 +600,53 @@ TEST_CASE("output: what was not kept is told to a client that was shown the begi
   request.shown = {6400, 0};
   CHECK(spool.collect(request).text == std::string(600, 't'));
 }
+
+TEST_CASE("output: the bounds hold for the text, whatever the bytes are") {
+  const auto lines = [](const ShownOutput& shown) { return std::count(shown.text.begin(), shown.text.end(), '\n'); };
+  const std::string invalid(9'400, '\xff');  // each is shown as U+FFFD, which has 3 bytes
+  SUBCASE("bytes that are not UTF-8") {
+    const ShownOutput shown = collect(carried(invalid), {});
+    CHECK(shown.text.size() <= 9'700);
+    CHECK(shown.out.left_out > 0);
+    CHECK(shown.rest());
+  }
+  SUBCASE("bytes that are not UTF-8, read on from a cursor, lose nothing") {
+    OutputRequest request;
+    std::size_t bytes = 0;
+    for (request.since = Cursor{}; request.since->out < invalid.size();) {
+      const ShownOutput shown = collect(carried(invalid), request);
+      REQUIRE(shown.out.next > request.since->out);
+      CHECK(shown.text.size() <= 9'700);
+      bytes += shown.bytes();
+      request.since = shown.cursor();
+    }
+    CHECK(bytes == invalid.size());
+  }
+  SUBCASE("lines of both streams together") {
+    const ShownOutput shown = collect(carried(numbered_lines(1400), numbered_lines(1400)), {});
+    CHECK(lines(shown) <= 1'508);
+    CHECK(shown.rest());
+  }
+  SUBCASE("lines of both streams, read on from a cursor") {
+    OutputRequest request;
+    request.since = Cursor{};
+    const ShownOutput shown = collect(carried(numbered_lines(1400), numbered_lines(1400)), request);
+    CHECK(lines(shown) <= 1'508);
+    CHECK(lines(shown) > 500);
+  }
+  SUBCASE("marks between the streams") {
+    Snapshot snapshot = carried(numbered_lines(700), numbered_lines(700));
+    std::uint64_t at = 0;
+    for (int i = 1; i <= 700; ++i) {
+      at += std::to_string(i).size() + 1;
+      snapshot.order.push_back({at, at});
+    }
+    const ShownOutput shown = collect(snapshot, {});
+    CHECK(lines(shown) <= 1'508);
+    CHECK_FALSE(shown.rest());  // fewer marks suffice
+  }
+  SUBCASE("a larger maxOutput is a bound too") {
+    CHECK(collect(carried(std::string(50'000, '\xff')), at_most(50'000)).text.size() <= 50'200);
+    CHECK(collect(carried(std::string(50'000, '\xff')), at_most(200'000)).text.size() == 150'000);
+  }
+}
