@@ -83,6 +83,17 @@ TEST_CASE("background: a port that another process holds is reported with its na
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK_FALSE(has(second, "is open"));
   }
+  SUBCASE("the command goes on and prints, and the client follows its progress") {
+    const auto began = Clock::now();
+    const int call = c.server.start_call(
+        "execute_command",
+        {{"command", "while :; do echo x$((i += 1)); sleep 0.1; done"}, {"waitFor", {{"port", 8123}}}, {"timeout", 60}},
+        {{"progressToken", 1}});
+    const json second = c.server.receive_answer(call)["result"];
+    CAPTURE(second.dump());
+    CHECK(has(second, "Port 8123 is held by p1 (pid "));
+    CHECK(Clock::now() - began < seconds(30));
+  }
   SUBCASE("it is none of ours") {
     control(c.server, "p1", "kill");
     run_ok({"docker", "exec", "-d", c.container.name(), "sh", "-c", k_server});
@@ -92,6 +103,15 @@ TEST_CASE("background: a port that another process holds is reported with its na
     CHECK(has(second, "Port 8123 is held by pid "));
     CHECK(has(second, "http.server"));
   }
+}
+
+TEST_CASE("background: a server that another user runs is seen as the listener") {
+  Connected c;
+  const json started = c.server.execute(std::string("cd /; ") + k_server,
+                                        {{"user", "nobody"}, {"background", true}, {"waitFor", {{"port", 8123}}}});
+  CAPTURE(started.dump());
+  CHECK(has(started, "Port 8123 is open"));
+  CHECK_FALSE(has(started, "cannot be determined"));
 }
 
 TEST_CASE("background: a listener that cannot be determined is reported as such") {
@@ -185,7 +205,7 @@ TEST_CASE("several: check_process waits for any of them") {
   const json error = c.server.call("check_process", {{"processIds", {"p1", "p9"}}});
   CHECK(error_of(error)["code"] == "no_such_process");
   const json late =
-      c.server.call("check_process", {{"processIds", {"p1"}}, {"waitFor", {{"port", 9}}}, {"timeout", 0.5}});
+      c.server.call("check_process", {{"processIds", {"p1", "p3"}}, {"waitFor", {{"port", 9}}}, {"timeout", 0.5}});
   CHECK(fields_of(late)["happened"] == "timeout");
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/fsuid.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/as_user_of.hpp"
 #include "agent/keeper/own_channel.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
@@ -290,33 +290,6 @@ bool has_own_call_numbers(pid_t pid) {
   return program && ::read(program.get(), identity.data(), identity.size()) == EI_NIDENT &&
          identity[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
-
-/// While it lives, files are accessed as the user and group that a process has, if this is root and that is another.
-/// A container's root may not look into the processes of others, but a parent may look into its child as the child's
-/// user.
-class AsUserOf {
- public:
-  explicit AsUserOf(pid_t pid) {
-    struct stat owner {};
-    m_is_other = ::geteuid() == 0 && ::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
-                 (owner.st_uid != 0 || owner.st_gid != ::getegid());
-    if (m_is_other) {
-      ::setfsgid(owner.st_gid);
-      ::setfsuid(owner.st_uid);
-    }
-  }
-  ~AsUserOf() {
-    if (m_is_other) {
-      ::setfsuid(::geteuid());
-      ::setfsgid(::getegid());
-    }
-  }
-  AsUserOf(const AsUserOf&) = delete;
-  AsUserOf& operator=(const AsUserOf&) = delete;
-
- private:
-  bool m_is_other = false;
-};
 
 /// A thread that reads the input beside others that work does not hold them up.
 Sight look_at_process(const ProcessEntry& process, const InputSource& source) {

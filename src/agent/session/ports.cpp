@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "agent/as_user_of.hpp"
 #include "agent/keeper/process_tree.hpp"
 #include "agent/record.hpp"
 #include "agent/session/survivors.hpp"
@@ -49,6 +50,7 @@ std::set<std::string> listening_sockets(std::uint16_t port) {
 }
 
 bool has_one_open(pid_t pid, const std::set<std::string>& files) {
+  const AsUserOf identity(pid);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(fmt::format("/proc/{}/fd", pid).c_str()), ::closedir);
   while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
     std::array<char, 64> target{};

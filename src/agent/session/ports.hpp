@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 
 /// A process that listens on a TCP port of the container.
 struct Listener {
-  pid_t pid = 0;        ///< 0: it cannot be determined, as for another user's process or one of another container
+  pid_t pid = 0;        ///< 0: it cannot be determined, as for a process of another container
   std::string command;  ///< its command line, cut
   std::string process;  ///< the id of the process that it belongs to; empty if none
 };

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "agent/as_user_of.hpp"
 #include "agent/keeper/process_tree.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
@@ -23,12 +24,16 @@ constexpr std::size_t k_most_environment = 4 * 1024 * 1024;
 /// Descriptors at a time, of the thousand or so that a process may have.
 constexpr std::size_t k_most_handles = 256;
 
+/// A NUL, then the entries, each with a NUL behind it.
+std::string environment_of(pid_t pid) {
+  const AsUserOf identity(pid);
+  const auto entries = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
+  return std::string(1, '\0') + entries.value_or("");
+}
+
 bool belongs_to(pid_t pid, const std::string& process) {
-  const auto environment = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
   const std::string entry = fmt::format("{}={}", k_process_variable, process);
-  // Each entry ends with a NUL, and all but the first follow one.
-  return environment &&
-         (std::string(1, '\0') + *environment).find(std::string(1, '\0') + entry + '\0') != std::string::npos;
+  return environment_of(pid).find(std::string(1, '\0') + entry + '\0') != std::string::npos;
 }
 
 /// Those that have the variable, then everything below them, which may have thrown its environment away: each behind
@@ -56,8 +61,7 @@ std::vector<pid_t> survivors_of(const std::string& process) {
 
 /// The process id in the environment of `pid`; empty if there is none.
 std::string process_in_environment(pid_t pid) {
-  const auto environment = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
-  const std::string text = std::string(1, '\0') + environment.value_or("");
+  const std::string text = environment_of(pid);
   const std::string mark = std::string(1, '\0') + k_process_variable + "=";
   const std::size_t at = text.find(mark);
   if (at == std::string::npos) {
