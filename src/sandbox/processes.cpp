@@ -358,7 +358,12 @@ std::uint64_t Sandbox::watch_end(const std::string& process, bool closed,
 Result<Snapshot> Sandbox::find(const std::string& process, const std::string& owner, const CallLimit& limit) {
   const auto number = wire::process_number_in(process);
   if (!number) {
-    auto snapshot = wait(process, milliseconds{0}, {}, limit);
+    // With the owner, so that another owner's expired process is reported like an unknown one.
+    auto answer = call_process(
+        process,
+        {{"op", "wait"}, {"owner", owner}, {"timeoutMs", 0}, {"carry", k_carry_bytes}, {"until", json::object()}}, {},
+        k_answer_patience, limit);
+    auto snapshot = answer ? checked_snapshot(std::move(*answer), process) : fail(answer.error());
     return !snapshot || snapshot->state.owner == owner ? std::move(snapshot) : fail(unknown_process(process, limit));
   }
   const json head = {{"op", "wait"},   {"owner", owner},         {"number", *number},

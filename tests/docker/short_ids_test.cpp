@@ -149,6 +149,27 @@ TEST_CASE("short ids: retention frees none for another process") {
   CHECK(fields_of(check(c.server, next))["status"] == "running");
 }
 
+TEST_CASE("ids: another owner's expired process is reported exactly like an unknown one") {
+  const Served served;
+  const std::vector<std::string> options = {"-c", served.container.name(), "--retention-count", "1"};
+  std::string id;
+  eventually("a process of the local owner expires", [&] {
+    Server local(options);  // a new session tidies up when it starts
+    local.initialize();
+    const json result = local.execute("true");
+    id = id.empty() ? fields_of(result)["processId"].get<std::string>() : id;
+    const json found = check(local, id);
+    return found["isError"] == true && error_of(found)["code"] == "process_expired";
+  });
+  std::string unknown = id;
+  unknown.back() = unknown.back() == 'a' ? 'b' : 'a';
+  const auto reply = [&](const std::string& process) {
+    std::string text = text_of(served.call(k_bob, "check_process", {{"processId", process}}));
+    return text.replace(text.find(process), process.size(), "ID");
+  };
+  CHECK(reply(id) == reply(unknown));
+}
+
 TEST_CASE("short ids: another owner's is reported exactly like an unknown one") {
   const Served served;
   const auto start = [&](const std::string& token) {

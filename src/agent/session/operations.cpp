@@ -53,8 +53,7 @@ Result<std::string> Session::numbered_process_of(const json& head) {
     return fail(ErrorCode::process_expired, fmt::format("Process expired: p{}", number),
                 "Run the command again. The option --retention-age keeps processes longer");
   }
-  return fail(ErrorCode::no_such_process, fmt::format("Process not found: p{}", number),
-              "check_process without a processId lists the processes");
+  return fail(no_such_process(fmt::format("p{}", number)));
 }
 
 Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {

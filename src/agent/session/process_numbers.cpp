@@ -99,6 +99,34 @@ std::vector<std::string> ProcessNumbers::candidates(const std::string& owner, st
   return found;
 }
 
+bool ProcessNumbers::has(const std::string& owner, const std::string& process) {
+  const int index = index_of(owner, false);
+  struct stat info {};
+  if (index < 0 || ::fstat(index, &info) != 0) {
+    return false;
+  }
+  const std::string wanted = process + "\n";
+  // Slots may be shifted, so text is searched. Chunks overlap by one slot, which is longer than any id.
+  constexpr std::size_t k_chunk_bytes = 1024 * k_slot_bytes;
+  constexpr auto k_kept_bytes = static_cast<off_t>((k_kept_slots + k_free_interval) * k_slot_bytes);
+  std::vector<char> chunk(k_chunk_bytes + k_slot_bytes);
+  const off_t freed = std::max<off_t>(info.st_size - k_kept_bytes, 0);
+  for (off_t at = freed; at < info.st_size; at += static_cast<off_t>(k_chunk_bytes)) {
+    const ssize_t got = ::pread(index, chunk.data(), chunk.size(), at);
+    if (got <= 0) {
+      return false;
+    }
+    const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
+    for (std::size_t found = text.find(wanted); found != std::string_view::npos; found = text.find(wanted, found + 1)) {
+      const bool is_whole = found == 0 ? at == 0 : text[found - 1] == '\n' || text[found - 1] == '\0';
+      if (is_whole) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::uint64_t ProcessNumbers::highest(const std::string& owner) {
   const int index = index_of(owner, false);
   struct stat info {};

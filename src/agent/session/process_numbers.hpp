@@ -25,6 +25,8 @@ class ProcessNumbers {
   std::uint64_t assign(const std::string& owner, const std::string& process, std::uint64_t above = 0);
   /// The ids of processes that may have this number.
   std::vector<std::string> candidates(const std::string& owner, std::uint64_t number);
+  /// Whether the process is in the owner's index, also after it has expired. Reads the whole index.
+  bool has(const std::string& owner, const std::string& process);
   /// The highest number given so far; 0 if none.
   std::uint64_t highest(const std::string& owner);
 

@@ -233,12 +233,16 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
   return wire::is_process_id(expired) ? std::optional(std::move(expired)) : std::nullopt;
 }
 
+Error no_such_process(const std::string& process) {
+  return {ErrorCode::no_such_process, "Process not found: " + process,
+          "check_process without a processId lists the processes"};
+}
+
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
     return is_expired(process) ? fail(ErrorCode::process_expired, "Process expired: " + process,
                                       "Run the command again. The option --retention-age keeps processes longer")
-                               : fail(ErrorCode::no_such_process, "Process not found: " + process,
-                                      "check_process without a processId lists the processes");
+                               : fail(no_such_process(process));
   }
   return read_regular_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {
     return find_record(journal, process);

@@ -14,6 +14,9 @@
 
 namespace dockbridge::agent {
 
+/// The error for a process that this owner does not have.
+Error no_such_process(const std::string& process);
+
 /// The directory in the container that outlives sessions. Each session has a journal in it. A process's id is one more
 /// name for the journal that tells of it; what else belongs to a process has that name and a suffix. A journal is gone
 /// with the last of its processes.

@@ -68,7 +68,12 @@ Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
   }
   const auto id = frame.head.contains("number") ? numbered_process_of(frame.head) : process_id_of(frame.head);
   auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
-  return waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
+  auto waits = waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
+  if (!waits && waits.error().code == ErrorCode::process_expired && id && frame.head.contains("owner") &&
+      !m_numbers.has(frame.head.at("owner").get<std::string>(), *id)) {
+    return fail(no_such_process(*id));  // it was another owner's
+  }
+  return waits;
 }
 
 Result<void> Session::wait_for_any(std::uint64_t request, const json& head) {

@@ -206,3 +206,21 @@ TEST_CASE("process numbers: a host that knows of higher ones gets a higher one")
   CHECK(numbers.highest("local") == 43);
   CHECK(numbers.assign("local", "proc_1_d", std::numeric_limits<std::uint64_t>::max()) == 44);
 }
+
+TEST_CASE("process numbers: an index knows the processes of its owner, and no others") {
+  const Directory directory;
+  ProcessNumbers numbers = directory.open();
+  for (int i = 0; i < 3000; ++i) {
+    numbers.assign("alice", fmt::format("proc_1_{:04}", i));
+  }
+  numbers.assign("bob", "proc_1_bob");
+  for (const char* own : {"proc_1_0000", "proc_1_1023", "proc_1_1024", "proc_1_2999"}) {
+    CHECK(numbers.has("alice", own));
+    CHECK_FALSE(numbers.has("bob", own));
+  }
+  CHECK(numbers.has("bob", "proc_1_bob"));
+  CHECK_FALSE(numbers.has("alice", "proc_1_bob"));
+  CHECK_FALSE(numbers.has("alice", "proc_1_3000"));
+  CHECK_FALSE(numbers.has("alice", "roc_1_0000"));
+  CHECK_FALSE(numbers.has("carol", "proc_1_0000"));
+}
