@@ -175,7 +175,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> acc
     const std::string known = folded(candidate);
     const bool contained = wanted.size() >= 4 && (known.find(wanted) != std::string::npos ||
                                                   (known.size() >= 4 && wanted.find(known) != std::string::npos));
-    const std::size_t distance = contained ? 1 : edit_distance(wanted, known);
+    const std::size_t distance = known == wanted ? 0 : contained ? 1 : edit_distance(wanted, known);
     if (distance < least) {
       least = distance;
       nearest = candidate;

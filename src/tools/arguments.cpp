@@ -67,7 +67,12 @@ const std::string* Arguments::find_text(const std::string& name) {
 
 std::optional<std::string> Arguments::text_or_number(const std::string& name) {
   const json* value = find(name);
-  return value != nullptr && value->is_number() ? std::optional(value->dump()) : text(name);
+  if (value == nullptr || !value->is_number()) {
+    return text(name);
+  }
+  const double number = value->get<double>();
+  const bool is_whole = value->is_number_float() && number >= 0 && number < 0x1p53 && number == std::floor(number);
+  return is_whole ? std::to_string(static_cast<std::uint64_t>(number)) : value->dump();
 }
 
 std::optional<std::string> Arguments::text(const std::string& name) {
@@ -178,6 +183,10 @@ std::vector<std::string> Arguments::texts(const std::string& name) {
     return {};
   }
   return values;
+}
+
+void Arguments::keep_unlisted(const std::string& name) {
+  std::erase(m_accepted, name);
 }
 
 std::optional<Arguments> Arguments::object(const std::string& name) {

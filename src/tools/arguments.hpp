@@ -45,6 +45,8 @@ class Arguments {
   /// Likewise of an array of objects.
   std::vector<Arguments> objects(const std::string& name);
   void adopt(const Arguments& nested);
+  /// The argument is accepted, but errors do not suggest it.
+  void keep_unlisted(const std::string& name);
   [[nodiscard]] bool has(const std::string& name);
   [[nodiscard]] bool is_object(const std::string& name);
 

@@ -90,7 +90,7 @@ Question read_question(const ToolCall& call) {
   question.processes = read_process_ids(arguments);
   const bool waits = read_wait_for(arguments, question.until) || question.processes.size() > 1;
   const auto timeout = read_timeout(arguments);
-  question.timeout = timeout ? timeout->value : waits ? k_usual_timeout : milliseconds{0};
+  question.timeout = timeout ? *timeout : waits ? k_usual_timeout : milliseconds{0};
   question.view = read_view_arguments(arguments);
   question.view.grep = read_grep(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {

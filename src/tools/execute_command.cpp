@@ -23,7 +23,6 @@ using mcp::ToolResult;
 using sandbox::Snapshot;
 using wire::Happened;
 
-constexpr double k_max_wait_seconds = 3600;
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
 constexpr std::int64_t k_max_nice = 19;
 constexpr std::int64_t k_max_columns = 500;
@@ -122,7 +121,7 @@ Order read_order(const ToolCall& call) {
   order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
-  order.timeout = read_timeout(arguments);
+  order.timeout = read_command_timeout(arguments);
   order.background = arguments.flag("background", false);
   if (sandbox::Until until; read_wait_for(arguments, until)) {
     order.event = std::move(until);

@@ -82,7 +82,7 @@ Order read_order(const ToolCall& call) {
   const bool has_wait_for = read_wait_for(arguments, order.until);
   order.until.answer = !has_wait_for;
   const auto timeout = read_timeout(arguments);
-  order.patience = std::min(longest_wait(call), timeout        ? timeout->value
+  order.patience = std::min(longest_wait(call), timeout        ? *timeout
                                                 : has_wait_for ? k_wait_for_patience
                                                                : k_answer_patience);
   // Closing the input, or a key, is often all that is wanted; an empty line before it is not.

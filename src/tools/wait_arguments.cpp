@@ -10,13 +10,26 @@ constexpr double k_max_timeout_ms = 24.0 * 3600 * 1000;
 constexpr double k_max_idle_seconds = 3600;
 constexpr std::int64_t k_max_port = 65535;
 
+/// `timeoutMs`, which is what other tools call it.
+std::optional<milliseconds> read_milliseconds(Arguments& arguments) {
+  const auto ms = arguments.number("timeoutMs", 0, k_max_timeout_ms);
+  arguments.keep_unlisted("timeoutMs");
+  return ms ? std::optional(milliseconds(static_cast<std::int64_t>(*ms))) : std::nullopt;
+}
+
 }  // namespace
 
-std::optional<Timeout> read_timeout(Arguments& arguments) {
-  if (const auto ms = arguments.number("timeoutMs", 0, k_max_timeout_ms)) {
-    return Timeout{milliseconds(static_cast<std::int64_t>(*ms)), false};
-  }
+std::optional<milliseconds> read_timeout(Arguments& arguments) {
+  const auto given = arguments.duration("timeout", 0, k_max_wait_seconds);
+  const auto ms = read_milliseconds(arguments);
+  return ms ? ms : given;
+}
+
+std::optional<Timeout> read_command_timeout(Arguments& arguments) {
   const auto given = arguments.number("timeout", 0, k_max_timeout_ms);
+  if (const auto ms = read_milliseconds(arguments)) {
+    return Timeout{*ms, false};
+  }
   if (!given) {
     return std::nullopt;
   }

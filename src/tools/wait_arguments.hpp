@@ -11,16 +11,20 @@ namespace dockbridge::tools {
 
 // Arguments that say what a call waits for, and how long.
 
-/// Longest time in seconds. A larger number is read as milliseconds, as other clients' tools take it.
+/// Longest timeout of a command in seconds. A larger number is read as milliseconds, as other clients' tools take it.
 inline constexpr double k_max_timeout_seconds = 600;
+/// Longest wait in seconds that a call may ask for. The server and the client may bound it further.
+inline constexpr double k_max_wait_seconds = 3600;
 
 struct Timeout {
   milliseconds value{0};
   bool was_milliseconds = false;  ///< reported to the model, so that it does not repeat the mistake
 };
 
-/// Reads `timeout`; nullopt if it is absent.
-std::optional<Timeout> read_timeout(Arguments& arguments);
+/// Reads `timeout`, in seconds; nullopt if it is absent.
+std::optional<milliseconds> read_timeout(Arguments& arguments);
+/// The same for a command, where a large number means milliseconds.
+std::optional<Timeout> read_command_timeout(Arguments& arguments);
 
 /// The schema of `waitFor`.
 mcp::ordered_json wait_for_schema();

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tools/wait_arguments.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -161,6 +163,7 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
     arguments.required_text("command");
     arguments.text("cwd");
     arguments.duration("maxWaitTime", 0, 10);
+    (void)tools::read_command_timeout(arguments);
     REQUIRE(arguments.error());
     CHECK(arguments.error()->message.starts_with("Unknown argument: "));
     return arguments.error()->next_step;
@@ -169,7 +172,10 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
   CHECK(step({{"comand", "typo"}}) == "Did you mean command?");  // rather than that command is missing
   CHECK(step({{"command", "make"}, {"max_wait_time", 3}}) == "Did you mean maxWaitTime?");
   CHECK(step({{"command", "make"}, {"maxWait", 3}}) == "Did you mean maxWaitTime?");
-  CHECK(step({{"command", "make"}, {"zzzzzz", nullptr}}) == "Accepted: command, cwd, maxWaitTime");
+  CHECK(step({{"command", "make"}, {"time_out", 3}}) == "Did you mean timeout?");
+  CHECK(step({{"command", "make"}, {"timeOut", 3}}) == "Did you mean timeout?");
+  CHECK(step({{"command", "make"}, {"timeoutMS", 3}}) == "Did you mean timeout?");
+  CHECK(step({{"command", "make"}, {"zzzzzz", nullptr}}) == "Accepted: command, cwd, maxWaitTime, timeout");
 }
 
 TEST_CASE("arguments: names of other tools are accepted, and own names win") {
@@ -194,4 +200,29 @@ TEST_CASE("arguments: an unknown argument of a nested object is reported with it
   REQUIRE(arguments.error());
   CHECK(arguments.error()->message == "Unknown argument: edits[0].newStrng");
   CHECK(arguments.error()->next_step == "Did you mean newString?");
+}
+
+TEST_CASE("arguments: only the timeout of a command may be in milliseconds") {
+  const json values = {{"timeout", 90'000}};
+  Arguments command(values);
+  const auto timeout = tools::read_command_timeout(command);
+  REQUIRE(timeout);
+  CHECK(timeout->value == seconds(90));
+  CHECK(timeout->was_milliseconds);
+  Arguments check(values);
+  CHECK_FALSE(tools::read_timeout(check));
+  REQUIRE(check.error());
+  CHECK(check.error()->message == "Invalid argument timeout: must be a number of seconds from 0 to 3600, got 90000");
+  const json long_wait = {{"timeout", 900}};
+  Arguments longer(long_wait);
+  CHECK(tools::read_timeout(longer) == seconds(900));
+}
+
+TEST_CASE("arguments: a whole number is a text of digits, however it is written") {
+  const json values = {{"a", 1000.0}, {"b", 1000}, {"c", "12:3"}, {"d", 0.5}};
+  Arguments arguments(values);
+  CHECK(arguments.text_or_number("a") == "1000");
+  CHECK(arguments.text_or_number("b") == "1000");
+  CHECK(arguments.text_or_number("c") == "12:3");
+  CHECK(arguments.text_or_number("d") == "0.5");
 }

@@ -147,3 +147,24 @@ TEST_CASE("tool list: the rationale is required by default and optional on reque
     CHECK(tool["inputSchema"]["properties"].contains("rationale"));
   }
 }
+
+TEST_CASE("tool list: errors suggest only arguments that a schema has") {
+  Limited client(std::nullopt);
+  for (const json& tool : client.ask("tools/list", json::object())["tools"]) {
+    const std::string text =
+        client.send("tools/call", {{"name", tool["name"]}, {"arguments", {{"zzqqxxzz", 1}}}}).dump();
+    CAPTURE(text);
+    const std::string_view mark = "Accepted: ";
+    const std::size_t at = text.find(mark);
+    REQUIRE(at != std::string::npos);
+    std::size_t begin = at + mark.size();
+    for (bool more = true; more;) {
+      const std::size_t end = text.find_first_of(",\"", begin);
+      const std::string name = text.substr(begin, end - begin);
+      CAPTURE(name);
+      CHECK(tool["inputSchema"]["properties"].contains(name));
+      more = text[end] == ',';
+      begin = end + 2;
+    }
+  }
+}
