@@ -145,7 +145,11 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   /// The task that a request names; null if this process has none such for the caller.
   [[nodiscard]] std::shared_ptr<Task> known_task(const Request& request) const;
   [[nodiscard]] json task_result(const TaskState& state, Revision revision) const;
-  using LostTaskAnswer = std::function<tl::expected<json, ProtocolError>(TaskState state, const std::string& handle,
+  struct LostWork {
+    std::string handle;
+    bool runs = false;
+  };
+  using LostTaskAnswer = std::function<tl::expected<json, ProtocolError>(TaskState state, const LostWork& work,
                                                                          const CallContext& context)>;
   std::shared_ptr<Call> find_lost_task(Request& request, const Peer& peer, Reply reply, milliseconds patience,
                                        LostTaskAnswer answer);

@@ -82,7 +82,7 @@ std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer&
         } else if (state.status == TaskStatus::cancelled) {
           state.error = cancelled_task_error();
         }
-        return answer(std::move(state), handle, context);
+        return answer(std::move(state), {handle, (*found)->runs}, context);
       });
 }
 
@@ -95,8 +95,9 @@ std::shared_ptr<Call> Conversation::get_task(Request& request, const Peer& peer,
     return nullptr;
   }
   return find_lost_task(request, peer, std::move(reply), milliseconds{0},
-                        [this, revision = peer.revision](const TaskState& state, const std::string&,
-                                                         const CallContext&) { return task_result(state, revision); });
+                        [this, revision = peer.revision](const TaskState& state, const LostWork&, const CallContext&) {
+                          return task_result(state, revision);
+                        });
 }
 
 std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& peer, Reply reply) {
@@ -112,7 +113,7 @@ std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& pe
     return nullptr;
   }
   return find_lost_task(request, peer, std::move(reply), milliseconds{0},
-                        [this, revision = peer.revision](const TaskState&, const std::string&, const CallContext&) {
+                        [this, revision = peer.revision](const TaskState&, const LostWork&, const CallContext&) {
                           return m_server.finished(json::object(), revision);
                         });
 }
@@ -133,13 +134,14 @@ std::shared_ptr<Call> Conversation::cancel_task(Request& request, const Peer& pe
   }
   return find_lost_task(
       request, peer, std::move(reply), milliseconds{0},
-      [this, stateless, revision = peer.revision](TaskState state, const std::string& handle,
+      [this, stateless, revision = peer.revision](TaskState state, const LostWork& work,
                                                   const CallContext& context) -> tl::expected<json, ProtocolError> {
-        if (state.ended()) {
+        // The task of a silent command counts as completed while the command runs.
+        if (state.ended() && !work.runs) {
           return stateless ? tl::expected<json, ProtocolError>(m_server.finished(json::object(), revision))
                            : tl::unexpected<ProtocolError>(already_ended());
         }
-        if (const auto cancelled = m_server.lost_tasks()->cancel(handle, context); !cancelled) {
+        if (const auto cancelled = m_server.lost_tasks()->cancel(work.handle, context); !cancelled) {
           return tl::unexpected<ProtocolError>({k_internal_error, cancelled.error().sentence(), nullptr});
         }
         state.status = TaskStatus::cancelled;
@@ -168,7 +170,7 @@ std::shared_ptr<Call> Conversation::await_task(Request& request, const Peer& pee
   if (!task) {
     return find_lost_task(
         request, peer, std::move(reply), k_task_patience,
-        [](TaskState state, const std::string&, const CallContext&) -> tl::expected<json, ProtocolError> {
+        [](TaskState state, const LostWork&, const CallContext&) -> tl::expected<json, ProtocolError> {
           return state.ended() ? end_of(std::move(state)) : tl::unexpected<ProtocolError>(k_still_runs);
         });
   }

@@ -52,6 +52,7 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   const wire::ProcessState& state = found->state;
   LostTask task;
   task.created_ms = state.started_at_ms;
+  task.runs = state.running();
   task.updated_ms =
       state.running() ? unix_milliseconds_now() - static_cast<std::int64_t>(state.idle_ms) : state.ended_at_ms;
   if (wait_left(state) > milliseconds{0}) {

@@ -57,16 +57,18 @@ class OneLostTask : public LostTasks {
     if (handle != k_lost_handle || context.owner != "alice") {
       return std::nullopt;
     }
-    return LostTask{status, 1000, 2000, {"what it printed", nullptr}};
+    return LostTask{status, 1000, 2000, {"what it printed", nullptr}, runs};
   }
   Result<void> cancel(const std::string& handle, const CallContext& context) override {
     CHECK(handle == k_lost_handle);
     CHECK(context.owner == "alice");
     status = TaskStatus::cancelled;
+    runs = false;
     return {};
   }
 
   TaskStatus status = TaskStatus::working;
+  bool runs = true;
   milliseconds asked_patience{-1};
 };
 
@@ -267,12 +269,17 @@ TEST_CASE("tasks: what an earlier run of the server began is found by the task's
 }
 
 TEST_CASE("tasks: what an earlier run of the server began can be cancelled, in both forms") {
-  for (const bool stateless : {true, false}) {
+  for (const auto& [stateless, status] : {std::pair(true, TaskStatus::working),
+                                          {false, TaskStatus::working},
+                                          // of a silent command that runs
+                                          {true, TaskStatus::completed},
+                                          {false, TaskStatus::completed}}) {
     CAPTURE(stateless);
     House house;
+    house.lost_tasks.status = status;
     House::Client client(house, "alice");
     client.initialize();
-    const auto ask = [&](const char* method) {
+    const auto ask = [&client, stateless = stateless](const char* method) {
       return stateless ? client.stateless(method, {{"taskId", k_lost_task}}, k_follows_tasks)
                        : client.ask(method, {{"taskId", k_lost_task}});
     };
