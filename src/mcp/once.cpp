@@ -77,6 +77,7 @@ Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock:
 void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point now) {
   ToolResult stored = result;
   stored.on_delivered = nullptr;
+  stored.notices.clear();
   const auto kept = std::make_shared<const ToolResult>(std::move(stored));
   {
     const std::lock_guard lock(m_mutex);

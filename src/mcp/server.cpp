@@ -333,6 +333,9 @@ json Server::call_result(ToolResult result, Revision revision, Representation re
     return finished(std::move(message), revision, "input_required");
   }
   json message = {{"isError", result.is_error}};
+  for (const std::string& notice : result.notices) {
+    result.text += (result.text.empty() ? "Note: " : "\nNote: ") + notice;
+  }
   json& content = message["content"] = json::array();
   if (!result.text.empty() || result.more_content.empty()) {
     json& text = content.emplace_back(json::object());

@@ -87,6 +87,8 @@ struct ToolResult {
   bool outcome_unknown = false;
   /// Reported to a repetition after the rest of the result was dropped. At most 58 bytes, such as "revision 3f2a".
   std::string outcome{};
+  /// Lines after the text that belong to this reply only. Not stored for an idempotency key.
+  std::vector<std::string> notices{};
   /// Called once when the client has the result: after it was written to the transport, or with a task, when the task
   /// has it. Not called if The call was cancelled or The client closed the connection. Not stored for an idempotency
   /// key. Any thread may call it, also after the tool's call; it must not throw, and owns what it uses.

@@ -332,9 +332,11 @@ std::uint64_t Sandbox::watch_end(const std::string& process, bool closed,
                                  std::function<void(const wire::ProcessState& state)> on_end) {
   std::shared_ptr<Connection> connection;
   std::uint64_t number = 0;
+  std::uint32_t generation = 0;
   {
     const std::lock_guard lock(m_mutex);
     connection = m_session ? m_session->connection : nullptr;
+    generation = m_session ? m_session->run.generation() : 0;
     number = m_connections;
   }
   if (!connection) {
@@ -345,10 +347,11 @@ std::uint64_t Sandbox::watch_end(const std::string& process, bool closed,
                      {"timeoutMs", k_watch_time.count()},
                      {"carry", 0},
                      {"until", to_json(Until{.closed = closed})}};
-  connection->post(head, [process, on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
+  connection->post(head, [process, generation, on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
     // A malformed reply is like none: a watch is no promise.
-    const auto snapshot = reply ? snapshot_of(*reply) : fail(reply.error());
+    auto snapshot = reply ? snapshot_of(*reply) : fail(reply.error());
     if (snapshot && snapshot->state.id == process && snapshot->happened == wire::Happened::ended) {
+      explain_loss(snapshot->state, generation);
       on_end(snapshot->state);
     }
   });

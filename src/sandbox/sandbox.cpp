@@ -180,7 +180,13 @@ tl::unexpected<Error> Sandbox::drop_session(Error error) {
 
 void Sandbox::explain_loss(wire::ProcessState& state) {
   const std::lock_guard lock(m_mutex);
-  if (state.phase == wire::Phase::lost && m_session && m_session->run.generation() != generation_of(state.id)) {
+  if (m_session) {
+    explain_loss(state, m_session->run.generation());
+  }
+}
+
+void Sandbox::explain_loss(wire::ProcessState& state, std::uint32_t generation) {
+  if (state.phase == wire::Phase::lost && generation_of(state.id) != generation) {
     state.cause = wire::Cause::container;
   }
 }

@@ -232,6 +232,7 @@ class Sandbox {
   void forget(const std::shared_ptr<Connection>& connection);
   /// Of a process that was lost: whether its container's run is over.
   void explain_loss(wire::ProcessState& state);
+  static void explain_loss(wire::ProcessState& state, std::uint32_t generation);
   /// Of this process; of a start with a key also of one with the same key from another run of the container.
   Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
   Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,

@@ -156,11 +156,13 @@ ToolResult check_any(const ToolCall& call, Question question) {
   const bool is_over = first->happened != wire::Happened::nothing;
   std::string lines;
   auto processes = mcp::json::array();
+  std::vector<std::pair<std::string, std::string>> words;
   for (const std::string& id : ids) {
     const auto now = find_own(call.sandbox, id, call.context.owner, limit);
     if (now && !(is_over && id == first->state.id)) {
       call.show(now->state);
       lines += "\n" + list_line(now->state);
+      words.emplace_back(process_name(now->state), process_facts(now->state)["status"].get<std::string>());
       processes.push_back(process_fields(now->state));
     }
   }
@@ -178,6 +180,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   } else {
     result.text = happened_text(*first, question.until, question.timeout).substr(1) + lines;
     result.structured = {{"happened", happened_word(first->happened)}};
+    result.facts = facts_of_several(words);
   }
   result.structured["processes"] = std::move(processes);
   return result;

@@ -215,6 +215,13 @@ ToolResult control_one(const ToolCall& call, const Order& order, const sandbox::
   return result;
 }
 
+/// The error of one process among several, with its name and the next step.
+std::string error_line(const ToolCall& call, const std::string& process, const Error& error) {
+  const bool names_it = error.message.find(process) != std::string::npos;
+  const std::string step = call.hint(error.step());
+  return (names_it ? "" : process + ": ") + error.message + (step.empty() ? "" : ". " + step);
+}
+
 /// Takes the action on all before it waits for the effect on any. One line each.
 ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
   std::vector<Result<wire::ProcessState>> acted;
@@ -224,14 +231,19 @@ ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::
   ToolResult result;
   result.structured = {{"processes", mcp::json::array()}};
   result.is_error = true;  // unless the action was taken on one of them
+  std::vector<std::pair<std::string, std::string>> words;
   for (std::size_t i = 0; i < acted.size(); ++i) {
     const auto after = acted[i] ? see_effect(call, order, *acted[i], limit) : fail(acted[i].error());
     result.is_error = result.is_error && !after;
-    result.text += (i == 0 ? "" : "\n") + (after ? status_sentence(after->state) : after.error().message);
+    result.text += (i == 0 ? "" : "\n") +
+                   (after ? status_sentence(after->state) : error_line(call, order.processes[i], after.error()));
+    words.emplace_back(order.processes[i], after ? process_facts(after->state)["status"].get<std::string>()
+                                                 : std::string(name_of(after.error().code)));
     result.structured["processes"].push_back(
         after ? process_fields(after->state)
               : mcp::json{{"processId", order.processes[i]}, {"error", {{"code", name_of(after.error().code)}}}});
   }
+  result.facts = facts_of_several(words);
   return result;
 }
 

@@ -213,11 +213,12 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
                                 static_cast<double>(order.timeout->value.count()) / 1000));
   }
   std::string text = view_text_with_rest(call, state, view);
-  std::string status = state.running() ? running_text(call, snapshot, order) : end_text(state);
+  std::string status =
+      state.running() ? running_text(call, snapshot, order) : end_text(state) + (text.empty() ? " (no output)" : "");
   if (order.event) {
     status += happened_text(snapshot, *order.event, time_to_wait(call, order));
   }
-  text += text.empty() ? status + (state.running() ? "" : " (no output)") : "\n\n" + status;
+  text += (text.empty() ? "" : "\n\n") + status;
   ToolResult result;
   result.text = with_notes(std::move(text), notes);
   result.facts = view_facts(state, view);
@@ -237,6 +238,7 @@ ToolResult tell_lost_sight(const Error& error, const std::string& process, std::
   const std::string check = fmt::format("check_process {} shows whether it ran and what it printed", process);
   ToolResult result = mcp::error_result(error.with_effect(fmt::format("{} as process {}", effect, process), check));
   result.structured["processId"] = process;
+  result.facts["processId"] = process;
   return result;
 }
 

@@ -30,7 +30,8 @@ std::string short_end(const wire::ProcessState& state) {
 
 std::string status_of(const wire::ProcessState& state) {
   if (state.phase == Phase::exited) {
-    return fmt::format("running (command exited {})", state.end_code);
+    return state.end == EndKind::exit ? fmt::format("running (command exited {})", state.end_code)
+                                      : fmt::format("running (command: {})", end_text(state));
   }
   const std::string ran = state.ran_ms ? seconds_text(static_cast<std::uint64_t>(*state.ran_ms)) : "";
   if (!state.running()) {

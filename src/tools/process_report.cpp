@@ -96,6 +96,19 @@ json process_facts(const wire::ProcessState& state) {
   return facts;
 }
 
+json facts_of_several(const std::vector<std::pair<std::string, std::string>>& words) {
+  constexpr std::size_t k_max_bytes = 450;
+  json facts = {{"processes", json::object()}};
+  std::size_t bytes = 0;
+  for (const auto& [name, word] : words) {
+    bytes += name.size() + word.size() + std::string_view("\"\":\"\",").size();
+    if (bytes <= k_max_bytes) {
+      facts["processes"][name] = word;
+    }
+  }
+  return facts;
+}
+
 std::string end_text(const wire::ProcessState& state) {
   switch (state.end) {
     case EndKind::none:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mcp/tool.hpp"
@@ -19,6 +20,8 @@ std::string end_text(const wire::ProcessState& state);
 std::string status_sentence(const wire::ProcessState& state);
 /// For `ToolResult::facts`.
 mcp::json process_facts(const wire::ProcessState& state);
+/// Facts of a reply about several processes: the word for each by its name, as many as have room.
+mcp::json facts_of_several(const std::vector<std::pair<std::string, std::string>>& words);
 /// Status, exit code or signal, and what else is known of a process.
 mcp::json process_fields(const wire::ProcessState& state);
 /// Its schema.

@@ -286,7 +286,9 @@ std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& 
   }
   const std::uint64_t left_out = output.out.left_out + output.err.left_out;
   std::string line = state.running() ? "" : end_text(state) + ". ";
-  const std::uint64_t asked_for = output.out.total - view.before.out + (output.err.total - view.before.err);
+  const Cursor from = view.from.value_or(view.before);
+  const std::uint64_t asked_for =
+      output.out.total - std::min(from.out, output.out.total) + output.err.total - std::min(from.err, output.err.total);
   line += fmt::format("{} of {} bytes left out.", left_out, asked_for);
   if (left_out > output.out.not_kept + output.err.not_kept) {
     const std::string hint =

@@ -131,6 +131,16 @@ TEST_CASE("short ids: they continue after a restart that lost the state director
   CHECK(check(c.server, "p2")["isError"] == true);
 }
 
+TEST_CASE("short ids: they continue after their index was deleted") {
+  Connected c;
+  CHECK(start_sleep(c.server) == "p1");
+  CHECK(start_sleep(c.server) == "p2");
+  c.container.sh("find / -xdev -name 'numbers_*' -path '*dockbridge*' -delete");
+  Server later(c.with_name({}));
+  later.initialize();
+  CHECK(start_sleep(later) == "p3");
+}
+
 TEST_CASE("short ids: retention frees none for another process") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "1"});
   for (int i = 0; i < 5; ++i) {

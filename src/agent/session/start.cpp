@@ -148,6 +148,15 @@ Result<void> store_files(StartOrder& order, const std::string& shell, int direct
   return {};
 }
 
+/// The highest number among the processes of an owner that are recorded.
+std::uint64_t highest_recorded(const StateDirectory& state, const std::string& owner) {
+  std::uint64_t highest = 0;
+  state.visit([&](const std::string&, const Result<Record>& record) {
+    highest = record && record->meta.owner == owner ? std::max(highest, record->meta.number) : highest;
+  });
+  return highest;
+}
+
 }  // namespace
 
 Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
@@ -179,7 +188,11 @@ Result<void> Session::start(std::uint64_t request, const wire::Frame& frame) {
     }
     order->assignment.terminal = *size;
   }
-  order->meta.number = m_numbers.assign(order->meta.owner, *id, frame.head.value("above", std::uint64_t{0}));
+  auto above = frame.head.value("above", std::uint64_t{0});
+  if (m_numbers.highest(order->meta.owner) == 0) {
+    above = std::max(above, highest_recorded(m_state, order->meta.owner));  // the index may have been deleted
+  }
+  order->meta.number = m_numbers.assign(order->meta.owner, *id, above);
   auto journal = m_state.create(*id, order->meta);
   if (!journal && keyed && journal.error().code == ErrorCode::process_exists) {
     return join(request, *id, frame.head);  // another session was faster

@@ -296,3 +296,16 @@ TEST_CASE("call: a question to the client does not use up the key") {
   CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
   CHECK(desk.edits == 2);
 }
+
+TEST_CASE("once: notices belong to the first reply only") {
+  Once once;
+  auto entered = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
+  REQUIRE(entered.state == State::first);
+  ToolResult result = result_of(10);
+  result.notices = {"p1 ended"};
+  once.finish(*entered.attempt, result, k_start);
+  const auto again = once.enter("alice", once_mark("alice", "k", "edit"), k_start);
+  REQUIRE(again.state == State::finished);
+  CHECK(again.result->text == std::string(10, 'x'));
+  CHECK(again.result->notices.empty());
+}

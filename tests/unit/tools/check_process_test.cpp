@@ -89,3 +89,11 @@ TEST_CASE("check_process: the last lines and a later part do not count as shown"
   CHECK(process.delivered({{"since", "4:0"}}) == "two\nthree");
   CHECK(process.delivered() == "one\ntwo\nthree");
 }
+
+TEST_CASE("check_process: what is left out is counted from since on") {
+  Checked process;
+  process.out.assign(30'000, 'x');
+  const std::string shown = process.delivered({{"since", 10'000}});
+  CAPTURE(shown);
+  CHECK(shown.starts_with("[10500 of 20000 bytes left out."));
+}

@@ -50,6 +50,9 @@ TEST_CASE("list: one short line for each process") {
   wire::ProcessState left = finished(EndKind::exit, 0);
   left.phase = Phase::exited;
   CHECK(list_line(left) == "p3 running (command exited 0): npm run dev");
+  wire::ProcessState killed = finished(EndKind::signal, 9);
+  killed.phase = Phase::exited;
+  CHECK(list_line(killed) == "p3 running (command: Killed by signal 9 (SIGKILL)): npm run dev");
   wire::ProcessState paused = running();
   paused.paused = true;
   paused.command = "a\nb";
@@ -97,4 +100,13 @@ TEST_CASE("process ids: one, several, or both, each once and not too many") {
   tools::Arguments arguments(many);
   (void)tools::read_process_ids(arguments);
   CHECK(arguments.error());
+}
+
+TEST_CASE("list: the facts about several processes stay below 500 bytes") {
+  std::vector<std::pair<std::string, std::string>> words = {{"p1", "running"}, {"p2", "no_such_process"}};
+  CHECK(tools::facts_of_several(words) == mcp::json{{"processes", {{"p1", "running"}, {"p2", "no_such_process"}}}});
+  for (int i = 3; i <= 32; ++i) {
+    words.emplace_back("p" + std::to_string(i), "no_such_process");
+  }
+  CHECK(tools::facts_of_several(words).dump().size() <= 500);
 }
