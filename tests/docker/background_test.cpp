@@ -204,9 +204,12 @@ TEST_CASE("several: check_process waits for any of them") {
   CHECK(has(result, "p1 running"));
   const json error = c.server.call("check_process", {{"processIds", {"p1", "p9"}}});
   CHECK(error_of(error)["code"] == "no_such_process");
+  c.server.execute("sleep 601", {{"background", true}, {"timeout", 0}});
   const json late =
       c.server.call("check_process", {{"processIds", {"p1", "p3"}}, {"waitFor", {{"port", 9}}}, {"timeout", 0.5}});
   CHECK(fields_of(late)["happened"] == "timeout");
+  CHECK(has(late, "p1 running"));
+  CHECK(has(late, "p3 running"));
 }
 
 TEST_CASE("several: control_process ends them all, one line each") {

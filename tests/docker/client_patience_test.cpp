@@ -21,6 +21,17 @@ void cancel(Server& server, int id, const std::string& reason) {
       {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}, {"reason", reason}}}});
 }
 
+/// Longer than the grace with which a cancelled command is ended.
+bool stops_within(seconds time, const std::function<bool()>& is_gone) {
+  for (const auto deadline = Deadline::after(time); !deadline.passed();) {
+    if (is_gone()) {
+      return true;
+    }
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("client patience: a call returns with the process id before the client's limit") {
@@ -54,9 +65,14 @@ TEST_CASE("client patience: the client's own timeout leaves the command running"
     cancel(client.server, id, reason);
     // opencode cancels a second time, with another reason.
     cancel(client.server, id, "AbortError: The operation was aborted.");
+    // The note is made at the end of the cancelled call, so an end of the command would have been ordered before.
+    eventually("the call is over", [&] {
+      return text_of(client.server.execute("true")).find("was left running when its call timed out") !=
+             std::string::npos;
+    });
+    CHECK_FALSE(stops_within(seconds(3), [&] { return container.pids_of("sleep 7660").empty(); }));
     const json list = client.server.call("check_process", json::object());
     CHECK(text_of(list).find("sleep 7660") != std::string::npos);
-    CHECK_FALSE(container.pids_of("sleep 7660").empty());
     for (const json& message : client.server.seen) {
       CHECK(message.value("id", json(nullptr)) != id);
     }
