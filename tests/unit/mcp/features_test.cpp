@@ -151,7 +151,7 @@ class House {
         tool("fail",
              [this](const json& arguments, const CallContext&) {
                ++failed;
-               ToolResult result = error_result({"it_failed", "it failed"});
+               ToolResult result = error_result({ErrorCode::host_file, "it failed"});
                result.may_be_repeated = arguments.value("mayBeRepeated", false);
                return result;
              }),
