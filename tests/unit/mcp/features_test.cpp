@@ -470,7 +470,7 @@ TEST_CASE("a client of the handshake era can be asked, and its answer or refusal
   CHECK(text_of(client.next()["result"]) == R"({"q":{"roots":[]}})");
   question = client.ask("tools/call", {{"name", "ask"}});
   client.send(error_message(question["id"], -1, "not here"));
-  CHECK(text_of(client.next()["result"]) == "not here");
+  CHECK(text_of(client.next()["result"]) == "The client refused: not here");
 }
 
 TEST_CASE("who listens is told what it asked for, under the id of its request, until it stops") {
