@@ -18,7 +18,8 @@ using nlohmann::json;
 using Taker = std::function<std::optional<std::string>(Options& options, const std::string& value)>;
 
 struct Setting {
-  std::string name;  ///< "container-name": flag --container-name, variable DOCKBRIDGE_CONTAINER_NAME, config key
+  const char* group;  ///< heading in the help
+  std::string name;   ///< "container-name": flag --container-name, variable DOCKBRIDGE_CONTAINER_NAME, config key
   std::string short_flag;
   std::string placeholder;  ///< empty for a switch
   std::string help;
@@ -202,97 +203,128 @@ std::optional<std::string> take_tools(Options& options, const std::string& value
   return std::nullopt;
 }
 
+/// Width of the column of options in the help.
+constexpr std::size_t k_help_column = 33;
+
+constexpr const char* k_container_group = "Container";
+constexpr const char* k_engine_group = "Engine";
+constexpr const char* k_commands_group = "Commands";
+constexpr const char* k_files_group = "Files";
+constexpr const char* k_tools_group = "Tools and replies";
+constexpr const char* k_http_group = "HTTP";
+constexpr const char* k_general_group = "General";
+
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> all = {
-      {"container-name", "-c", "NAME", "the container to work in (mcp-container)",
+      {k_container_group, "container-name", "-c", "NAME", "Container to work in [default: mcp-container]",
        container_text(&docker::ContainerPolicy::name, "a container's name or id")},
-      {"via", "", "engine|exec", "reach it by the Engine API or by the docker command (engine)",
-       choice<Via>({{"engine", Via::engine}, {"exec", Via::exec}}, [](Options& o, Via v) { o.via = v; })},
-      {"docker-host", "", "URL", "the engine's address (DOCKER_HOST, docker context, usual sockets)",
-       text(&Options::docker_host, "an address like unix:///var/run/docker.sock or tcp://127.0.0.1:2375")},
-      {"docker-command", "", "PROGRAM", "the program for --via exec (docker)",
-       text(&Options::docker_command, "a program such as docker or podman")},
-      {"workdir", "", "DIR", "where commands run in the container (/app)",
+      {k_container_group, "workdir", "", "DIR", "Directory of the container in which commands run [default: /app]",
        container_text(&docker::ContainerPolicy::workdir, "an absolute path in the container", true)},
-      {"root", "", "DIR", "keep the file tools beneath this directory of the container (no limit)",
-       absolute_path(&Options::file_root)},
-      {"allow-host-path", "", "DIR",
-       "let file_upload and file_download use this directory of the host; may be repeated (none)",
-       host_directories(&Options::host_directories), true},
-      {"image", "", "IMAGE", "what to create a missing container from (dockbridge-sandbox:latest)",
+      {k_container_group, "image", "", "IMAGE",
+       "Image for a container that dockbridge creates [default: dockbridge-sandbox:latest]",
        container_text(&docker::ContainerPolicy::image, "an image's name")},
-      {"workspace", "", "DIR", "host directory to mount at the workdir of a container that is created",
+      {k_container_group, "workspace", "", "DIR",
+       "Directory of the host to mount at the workdir of a new container [default: none]",
        container_text(&docker::ContainerPolicy::workspace, "an absolute path on the host", true)},
-      {"no-start", "", "", "never start a stopped container", switch_off(&docker::ContainerPolicy::may_start)},
-      {"no-create", "", "", "never create a missing container", switch_off(&docker::ContainerPolicy::may_create)},
-      {"no-direct-line", "", "", "talk to the container through the engine even where they share a directory",
+      {k_container_group, "no-start", "", "", "Do not start a stopped container",
+       switch_off(&docker::ContainerPolicy::may_start)},
+      {k_container_group, "no-create", "", "", "Do not create a missing container",
+       switch_off(&docker::ContainerPolicy::may_create)},
+      {k_engine_group, "via", "", "engine|exec", "Use the Engine API or the docker command [default: engine]",
+       choice<Via>({{"engine", Via::engine}, {"exec", Via::exec}}, [](Options& o, Via v) { o.via = v; })},
+      {k_engine_group, "docker-host", "", "URL",
+       "Address of the engine [default: DOCKER_HOST, the docker context, the usual sockets]",
+       text(&Options::docker_host, "an address like unix:///var/run/docker.sock or tcp://127.0.0.1:2375")},
+      {k_engine_group, "docker-command", "", "PROGRAM", "Program for --via exec, such as podman [default: docker]",
+       text(&Options::docker_command, "a program such as docker or podman")},
+      {k_engine_group, "no-direct-line", "", "",
+       "Always communicate through the engine, even if a shared directory allows a socket",
        switch_off(&docker::ContainerPolicy::may_go_direct)},
-      {"inactivity-timeout", "", "SECONDS", "silence after which a command is left in the background (20)",
+      {k_commands_group, "inactivity-timeout", "", "SECONDS",
+       "Time without output after which a command continues in the background [default: 20]",
        duration(&tools::Settings::inactivity_timeout, 0.1, 3600)},
-      {"load-stretch", "", "FACTOR", "how many times that, at most, for a command that has no CPU to run on (1)",
+      {k_commands_group, "load-stretch", "", "FACTOR",
+       "Multiply that time by up to FACTOR for a command that waits for a CPU [default: 1]",
        number("", 1, 100, [](Options& o, double given) { o.tools.load_stretch = given; })},
-      {"max-wait", "", "SECONDS", "the longest a call waits (600)", duration(&tools::Settings::max_wait, 1, 86400)},
-      {"client-timeout", "", "SECONDS", "the longest a call waits for a client without progress (50)",
+      {k_commands_group, "max-wait", "", "SECONDS", "Longest wait of a call [default: 600]",
+       duration(&tools::Settings::max_wait, 1, 86400)},
+      {k_commands_group, "client-timeout", "", "SECONDS",
+       "Longest wait of a call without a progress token [default: 50]",
        duration(&tools::Settings::client_timeout, 1, 86400)},
-      {"client-wait", "", "NAME=SECONDS", "the longest a call waits for clients of this name; NAME* for a prefix",
-       take_client_waits, true},
-      {"max-runtime", "", "SECONDS", "the longest a command may run, 0 for ever (0)",
+      {k_commands_group, "client-wait", "", "NAME=SECONDS",
+       "Longest wait of a call for clients of this name; NAME* is a prefix; repeatable", take_client_waits, true},
+      {k_commands_group, "max-runtime", "", "SECONDS", "Longest run time of a command; 0 means no limit [default: 0]",
        duration(&tools::Settings::max_runtime, 0, 30.0 * 86400)},
-      {"retention-age", "", "SECONDS", "how long finished processes stay readable (3600)",
+      {k_commands_group, "retention-age", "", "SECONDS",
+       "Time for which finished processes stay readable [default: 3600]",
        whole_number(1, 30L * 86400,
                     [](Options& o, std::int64_t number) { o.retention.age = std::chrono::seconds(number); })},
-      {"retention-count", "", "N", "how many of them (1000)",
+      {k_commands_group, "retention-count", "", "N", "Number of finished processes that stay readable [default: 1000]",
        whole_number(1, 100'000,
                     [](Options& o, std::int64_t number) { o.retention.count = static_cast<std::uint64_t>(number); })},
-      {"retention-size", "", "MIB", "how much output of them (2048)",
+      {k_commands_group, "retention-size", "", "MIB", "Stored output of all processes, in MiB [default: 2048]",
        whole_number(1, 1024L * 1024,
                     [](Options& o, std::int64_t number) {
                       o.retention.bytes = static_cast<std::uint64_t>(number) * 1024 * 1024;
                     })},
-      {"rationale", "", "required|optional", "whether every call has to say why (required)",
+      {k_files_group, "root", "", "DIR",
+       "Restrict the file tools to this directory of the container [default: no limit]",
+       absolute_path(&Options::file_root)},
+      {k_files_group, "allow-host-path", "", "DIR",
+       "Directory of the host for file_upload and file_download; repeatable [default: none]",
+       host_directories(&Options::host_directories), true},
+      {k_files_group, "edit-guard", "", "read|match",
+       "file_edit requires a prior read, or an exact and unique oldString [default: read]",
+       choice<bool>({{"read", false}, {"match", true}}, [](Options& o, bool match) { o.tools.match_is_read = match; })},
+      {k_tools_group, "tools", "", "GLOB,...", "Tools that clients can see: names, globs, or minimal [default: all]",
+       take_tools},
+      {k_tools_group, "rationale", "", "required|optional",
+       "Whether every call must state its reason [default: required]",
        choice<bool>({{"required", true}, {"optional", false}},
                     [](Options& o, bool required) { o.tools.rationale_required = required; })},
-      {"edit-guard", "", "read|match", "what file_edit demands: a prior read, or a unique oldString (read)",
-       choice<bool>({{"read", false}, {"match", true}}, [](Options& o, bool match) { o.tools.match_is_read = match; })},
-      {"tools", "", "GLOB,...", "tools that clients can see: names, globs, or minimal (all)", take_tools},
-      {"structured", "", "on|off", "add structuredContent and output schemas, for programs (off)",
+      {k_tools_group, "structured", "", "on|off",
+       "Send structuredContent and output schemas, for programs [default: off]",
        choice<mcp::Representation>(
            {{"on", mcp::Representation::structured}, {"off", mcp::Representation::text}},
            [](Options& o, mcp::Representation representation) { o.representation = representation; })},
-      {"http", "", "HOST:PORT", "serve MCP over HTTP at /mcp instead of stdio (host 127.0.0.1)", take_endpoint},
-      {"stdio", "", "", "with --http: serve stdio too", http_switch(&HttpOptions::stdio_too)},
-      {"token-file", "", "FILE", "tokens for HTTP, mode 0600; made if it is missing (~/.config/dockbridge/token)",
-       http_text(&HttpOptions::token_file, "a file's path")},
-      {"no-token", "", "", "serve HTTP on this machine without a token", http_switch(&HttpOptions::no_token)},
-      {"allow-host", "", "HOST,...", "names that HTTP clients may call this server by, beside the local ones",
-       http_list(&HttpOptions::hosts)},
-      {"allow-origin", "", "ORIGIN,...", "web pages that may call this server, beside local ones",
-       http_list(&HttpOptions::origins)},
-      {"tls-cert", "", "FILE", "certificate for HTTPS, PEM",
-       http_text(&HttpOptions::tls_certificate, "a PEM file's path")},
-      {"tls-key", "", "FILE", "its private key, PEM", http_text(&HttpOptions::tls_key, "a PEM file's path")},
-      {"max-sessions", "", "N", "HTTP sessions of handshake clients, for each token (100)",
-       whole_number(1, 10'000,
-                    [](Options& o, std::int64_t number) { o.http.max_sessions = static_cast<std::size_t>(number); })},
-      {"session-idle", "", "SECONDS", "how long one is kept without use (3600)",
-       whole_number(1, 30L * 86400,
-                    [](Options& o, std::int64_t number) { o.http.session_idle = std::chrono::seconds(number); })},
-      {"max-rate", "", "N", "HTTP requests a second for each token (10000)",
-       whole_number(1, 1'000'000, [](Options& o, std::int64_t number) { o.http.rate = static_cast<double>(number); })},
-      {"max-message", "", "MIB", "the longest message that a client may send (160; 16 over HTTP)",
+      {k_tools_group, "max-message", "", "MIB", "Longest message of a client, in MiB [default: 160; over HTTP 16]",
        whole_number(1, 256,
                     [](Options& o, std::int64_t number) {
                       o.max_message_bytes = static_cast<std::size_t>(number) * 1024 * 1024;
                       o.http.max_message_bytes = o.max_message_bytes;
                     })},
-      {"log-level", "", "LEVEL", "debug, info, warn, error or off (info)",
+      {k_http_group, "http", "", "HOST:PORT",
+       "Serve MCP over HTTP at /mcp instead of stdio; the default host is 127.0.0.1", take_endpoint},
+      {k_http_group, "stdio", "", "", "With --http: also serve stdio", http_switch(&HttpOptions::stdio_too)},
+      {k_http_group, "token-file", "", "FILE",
+       "Tokens, mode 0600; created if missing [default: ~/.config/dockbridge/token]",
+       http_text(&HttpOptions::token_file, "a file's path")},
+      {k_http_group, "no-token", "", "", "Accept clients of this machine without a token",
+       http_switch(&HttpOptions::no_token)},
+      {k_http_group, "allow-host", "", "HOST,...", "Accepted values of Host in addition to local names [default: none]",
+       http_list(&HttpOptions::hosts)},
+      {k_http_group, "allow-origin", "", "ORIGIN,...",
+       "Accepted values of Origin in addition to local pages [default: none]", http_list(&HttpOptions::origins)},
+      {k_http_group, "tls-cert", "", "FILE", "Certificate for HTTPS, PEM",
+       http_text(&HttpOptions::tls_certificate, "a PEM file's path")},
+      {k_http_group, "tls-key", "", "FILE", "Private key of the certificate, PEM",
+       http_text(&HttpOptions::tls_key, "a PEM file's path")},
+      {k_http_group, "max-sessions", "", "N", "Sessions per token [default: 100]",
+       whole_number(1, 10'000,
+                    [](Options& o, std::int64_t number) { o.http.max_sessions = static_cast<std::size_t>(number); })},
+      {k_http_group, "session-idle", "", "SECONDS", "Time after which an unused session ends [default: 3600]",
+       whole_number(1, 30L * 86400,
+                    [](Options& o, std::int64_t number) { o.http.session_idle = std::chrono::seconds(number); })},
+      {k_http_group, "max-rate", "", "N", "Requests per second per token [default: 10000]",
+       whole_number(1, 1'000'000, [](Options& o, std::int64_t number) { o.http.rate = static_cast<double>(number); })},
+      {k_general_group, "log-level", "", "LEVEL", "debug, info, warn, error or off [default: info]",
        choice<LogLevel>({{"debug", LogLevel::debug},
                          {"info", LogLevel::info},
                          {"warn", LogLevel::warn},
                          {"error", LogLevel::error},
                          {"off", LogLevel::off}},
                         [](Options& o, LogLevel level) { o.log_level = level; })},
-      {"log-format", "", "text|json", "how log lines on stderr look (text)",
+      {k_general_group, "log-format", "", "text|json", "Format of the log on stderr [default: text]",
        choice<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
                          [](Options& o, LogFormat format) { o.log_format = format; })},
   };
@@ -376,44 +408,48 @@ Result<void> read_config(const std::string& flag, const Surroundings& surroundin
 }  // namespace
 
 Result<Invocation> parse_command_line(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
-  CLI::App app{"dockbridge: an MCP server that gives an AI agent a Docker container to work in", "dockbridge"};
+  CLI::App app{"MCP server that gives an AI agent a Docker container to work in", "dockbridge"};
   app.footer(
-      "Each option is also an environment variable (--log-level: DOCKBRIDGE_LOG_LEVEL) and a key in the config\n"
-      "file (\"log-level\"). Without a command, dockbridge serves MCP on stdio. A token for HTTP\n"
-      "can also come from DOCKBRIDGE_TOKEN.\n\n"
+      "Without a subcommand, dockbridge serves MCP on stdio. Each option is also an environment variable\n"
+      "(--log-level is DOCKBRIDGE_LOG_LEVEL) and a key of the config file (\"log-level\"). Options override\n"
+      "variables, and variables override the file. DOCKBRIDGE_TOKEN sets the token for HTTP.\n\n"
       "Examples:\n"
       "  dockbridge -c my-container\n"
       "  dockbridge --http 127.0.0.1:7332\n"
       "  dockbridge call execute_command '{\"command\": \"uname -a\"}'\n"
       "  dockbridge doctor");
-  app.set_help_flag("-h,--help", "show this and exit");
-  bool version = false;
-  app.add_flag("--version", version, "show the version and exit");
-  std::string config;
-  app.add_option("--config", config, "config file (~/.config/dockbridge/config.json)")->option_text("FILE");
   std::map<std::string, std::vector<std::string>> flags;
   std::map<std::string, bool> switches;
   for (const Setting& setting : settings()) {
     const std::string names = (setting.short_flag.empty() ? "" : setting.short_flag + ",") + "--" + setting.name;
     if (setting.placeholder.empty()) {
-      app.add_flag(names, switches[setting.name], setting.help);
+      app.add_flag(names, switches[setting.name], setting.help)->group(setting.group);
     } else {
       app.add_option(names, flags[setting.name], setting.help)
           ->option_text(setting.placeholder)
+          ->group(setting.group)
           ->expected(1)
           ->allow_extra_args(false)  // what follows the value is a positional of the subcommand
           ->multi_option_policy(setting.repeatable ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::Throw);
     }
   }
+  std::string config;
+  app.add_option("--config", config, "Config file, JSON [default: ~/.config/dockbridge/config.json]")
+      ->option_text("FILE")
+      ->group(k_general_group);
+  bool version = false;
+  app.add_flag("--version", version, "Print the version and exit")->group(k_general_group);
+  app.set_help_flag("-h,--help", "Print this help and exit")->group(k_general_group);
+  app.get_formatter()->column_width(k_help_column);
   Invocation invocation;
   app.fallthrough();
   app.require_subcommand(0, 1);
-  app.add_subcommand("serve", "serve MCP on stdio or HTTP (the default)");
-  auto* call = app.add_subcommand("call", "make one tool call and print its result");
-  call->add_option("TOOL", invocation.call.tool, "the tool's name")->required();
-  call->add_option("JSON", invocation.call.arguments, "its arguments")->required();
-  call->add_flag("--raw", invocation.call.raw, "print control characters unescaped, also on a terminal");
-  auto* doctor = app.add_subcommand("doctor", "check engine, container and agent, and say how to mend what is wrong");
+  app.add_subcommand("serve", "Serve MCP on stdio or HTTP (the default)");
+  auto* call = app.add_subcommand("call", "Call one tool and print its result");
+  call->add_option("TOOL", invocation.call.tool, "Name of the tool")->required();
+  call->add_option("JSON", invocation.call.arguments, "Arguments of the tool, a JSON object")->required();
+  call->add_flag("--raw", invocation.call.raw, "Print control characters unchanged, also on a terminal");
+  auto* doctor = app.add_subcommand("doctor", "Check the engine, the container and the agent, and suggest fixes");
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

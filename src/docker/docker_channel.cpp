@@ -143,7 +143,7 @@ Result<json> DockerChannel::inspect_or_create(Deadline deadline) {
   spec.image = m_policy.image;
   spec.workdir = m_policy.workdir;
   spec.workspace = m_policy.workspace;
-  m_log.info("Cannot create the container", {{"container", spec.name}, {"image", spec.image}});
+  m_log.info("creating the container", {{"container", spec.name}, {"image", spec.image}});
   const auto created = m_engine.create(spec, deadline);
   // The engine may refuse because another server has created the container in the meantime. The error code may vary.
   container = m_engine.inspect(m_policy.name, deadline);
@@ -193,7 +193,7 @@ Result<void> DockerChannel::start(const std::string& id, Deadline deadline) {
     return fail(ErrorCode::container_stopped, fmt::format("Container is not running: {}", m_policy.name),
                 "docker start " + m_policy.name);
   }
-  m_log.info("Cannot start the container", {{"container", m_policy.name}});
+  m_log.info("starting the container", {{"container", m_policy.name}});
   return m_engine.start(id, deadline);
 }
 

@@ -51,8 +51,7 @@ const json* Arguments::find(const std::string& name) {
 
 void Arguments::reject(const std::string& name, const std::string& problem) {
   if (!m_error) {
-    m_error = Error{ErrorCode::bad_arguments, fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem),
-                    "Correct it and call again"};
+    m_error = Error{ErrorCode::bad_arguments, fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem)};
   }
 }
 
@@ -156,7 +155,7 @@ std::vector<std::pair<std::string, std::string>> Arguments::environment(const st
     if (bad_name) {
       reject(name, fmt::format("variable name '{}' is empty or contains '=' or NUL", printable_line(variable, 80)));
     } else if (!content.is_string()) {
-      reject(name, fmt::format("value of '{}' must be a string", printable_line(variable, 80)));
+      reject(name, fmt::format("value of '{}' must be a string, such as \"1\"", printable_line(variable, 80)));
     } else if (content.get_ref<const std::string&>().find('\0') != std::string::npos) {
       reject(name, fmt::format("value of '{}' contains a NUL byte", printable_line(variable, 80)));
     } else {

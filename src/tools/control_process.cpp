@@ -86,11 +86,11 @@ Order read_order(const ToolCall& call) {
   const auto known = std::find(k_actions.begin(), k_actions.end(), action);
   if (known == k_actions.end()) {
     arguments.reject("action",
-                     fmt::format("must be one of {}; got {}", fmt::join(k_actions, ", "), printable_line(action, 40)));
+                     fmt::format("must be one of {}, got {}", fmt::join(k_actions, ", "), printable_line(action, 40)));
   } else {
     order.action = static_cast<Action>(known - k_actions.begin());
   }
-  const auto signal = arguments.text("signal");
+  const auto signal = arguments.text_or_number("signal");
   const auto grace = arguments.duration("grace", 0, k_max_grace_seconds);
   const auto columns = arguments.integer("cols", 1, k_max_side);
   const auto rows = arguments.integer("rows", 1, k_max_side);
@@ -98,7 +98,8 @@ Order read_order(const ToolCall& call) {
   if (order.action == Action::signal) {
     const auto number = signal ? signal_number(*signal) : std::nullopt;
     if (!number) {
-      arguments.reject("signal", "must be a signal such as SIGHUP or 1");
+      arguments.reject("signal", fmt::format("must be a signal such as SIGHUP or 1, got {}",
+                                             signal ? printable_line(*signal, 40) : "none"));
     }
     order.signal = number.value_or(0);
   }

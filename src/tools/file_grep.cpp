@@ -102,7 +102,7 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.max = static_cast<std::size_t>(arguments.integer("maxResults", 1, k_largest_max).value_or(k_usual_max));
   if (request.output != "content" && request.output != "files" && request.output != "count") {
     arguments.reject("output",
-                     fmt::format("must be content, files or count; got {}", printable_line(request.output, 40)));
+                     fmt::format("must be content, files or count, got {}", printable_line(request.output, 40)));
   }
   if (request.pattern.empty()) {
     arguments.reject("pattern", "must not be empty");

@@ -135,7 +135,7 @@ ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
   if (file.size == 0) {
     result.text = "(the file is empty)\n";
   } else if (file.lines == 0) {
-    result.text = file.total_lines ? fmt::format("(no such lines: File is too large: {})\n", *file.total_lines)
+    result.text = file.total_lines ? fmt::format("(no such lines: the file has {} lines)\n", *file.total_lines)
                                    : std::string("(no such lines: the file ends before them)\n");
   } else {
     facts = position(file);

@@ -60,7 +60,8 @@ sandbox::ChangeRequest read_change_request(const ToolCall& call) {
 std::optional<std::string> read_revision(Arguments& arguments) {
   auto revision = arguments.text("expectedRevision");
   if (revision && !revision->empty() && !wire::is_revision_start(*revision)) {
-    arguments.reject("expectedRevision", "must be 8 to 32 hexadecimal digits, as replies show them");
+    arguments.reject("expectedRevision", fmt::format("must be 8 to 32 hexadecimal digits, as replies show them, got {}",
+                                                     printable_line(*revision, 40)));
   }
   return revision;
 }

@@ -8,6 +8,7 @@
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
 #include "util/encoding.hpp"
+#include "util/text.hpp"
 
 namespace dockbridge::tools {
 
@@ -42,7 +43,8 @@ std::optional<unsigned> read_mode(Arguments& arguments) {
   const char* end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, mode, 8);
   if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_largest_mode) {
-    arguments.reject("mode", "must be octal permissions such as \"0644\"");
+    arguments.reject("mode",
+                     fmt::format("must be octal permissions such as \"0644\", got {}", printable_line(*text, 40)));
     return std::nullopt;
   }
   return mode;
@@ -67,13 +69,14 @@ ToolResult write(const ToolCall& call) {
   content.encoding = arguments.text("encoding").value_or("");
   if (!content.encoding.empty() &&
       std::find(k_encodings.begin(), k_encodings.end(), content.encoding) == k_encodings.end()) {
-    arguments.reject("encoding", fmt::format("must be one of {}", fmt::join(k_encodings, ", ")));
+    arguments.reject("encoding", fmt::format("must be one of {}, got {}", fmt::join(k_encodings, ", "),
+                                             printable_line(content.encoding, 40)));
   }
   std::optional<std::string> decoded;
   if (content.encoding == "base64") {
     decoded = decode_base64(given);
     if (!decoded) {
-      arguments.reject("content", "must be base64");
+      arguments.reject("content", "is not valid base64");
     }
     content.is_text = false;
     content.encoding.clear();

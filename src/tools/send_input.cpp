@@ -156,12 +156,11 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
 /// Why the process cannot be given this, if so.
 std::optional<Error> obstacle(const wire::ProcessState& state, const Order& order) {
   if (!state.running()) {
-    return Error{ErrorCode::process_ended, "The process has ended and accepts no input: " + end_text(state),
-                 "check_process shows what it printed"};
+    return Error{ErrorCode::process_ended,
+                 fmt::format("{} has ended and accepts no input. {}", process_name(state), end_text(state))};
   }
   if ((!order.input.empty() || order.eof) && !state.stdin_open) {
-    return Error{ErrorCode::stdin_closed, "The standard input of the process is closed",
-                 "Start the command again without stdin, and send no eof before the last input"};
+    return Error{ErrorCode::stdin_closed, fmt::format("The standard input of {} is closed", process_name(state))};
   }
   return std::nullopt;
 }

@@ -56,32 +56,28 @@ Error file_error(const std::string& path, int number) {
   const std::string name = shown(path);
   switch (number) {
     case ENOENT:
-      return {ErrorCode::no_such_file, "No such file or directory: " + name,
-              "Check the path with file_ls or file_glob"};
+      return {ErrorCode::no_such_file, "No such file or directory: " + name};
     case EACCES:
     case EPERM:
       return {ErrorCode::no_permission, "Permission denied: " + name,
               "The agent runs as the container's user; execute_command with user: root may help"};
     case ENOTDIR:
-      return {ErrorCode::not_a_directory, "Not a directory: " + name, "Check the path with file_ls"};
+      return {ErrorCode::not_a_directory, "Not a directory: " + name};
     case EISDIR:
-      return {ErrorCode::is_a_directory, "Is a directory: " + name, "Use file_ls for directories"};
+      return {ErrorCode::is_a_directory, "Is a directory: " + name};
     case ELOOP:
-      return {ErrorCode::symlink_loop, "Too many levels of symbolic links: " + name,
-              "Check with file_ls where they lead"};
+      return {ErrorCode::symlink_loop, "Too many levels of symbolic links: " + name};
     case ENAMETOOLONG:
-      return {ErrorCode::path_too_long, "File name too long", "Names have at most 255 bytes, paths 4095"};
+      return {ErrorCode::path_too_long, "File name too long"};
     case ENOSPC:
     case EDQUOT:
-      return {ErrorCode::disk_full, "No space left on device, the file is unchanged: " + name,
-              "Free some space in the container; `df -h` shows where"};
+      return {ErrorCode::disk_full, "No space left on device, the file is unchanged: " + name};
     case EROFS:
-      return {ErrorCode::read_only, "Read-only file system: " + name, "Write to another place"};
+      return {ErrorCode::read_only, "Read-only file system: " + name};
     case EXDEV:
-      return {ErrorCode::outside_root, "Path leads out of the directory of --root: " + name, "Use a path beneath it"};
+      return {ErrorCode::outside_root, "Path leads out of the directory of --root: " + name};
     default:
-      return {ErrorCode::io_error, fmt::format("{}: {}", std::strerror(number), name),
-              "Look at it with a command, for example stat"};
+      return {ErrorCode::io_error, fmt::format("{}: {}", std::strerror(number), name)};
   }
 }
 
@@ -119,9 +115,7 @@ Result<void> expect_regular(const ResolvedFile& file) {
   if (file.is_directory()) {
     return fail(file_error(file.path, EISDIR));
   }
-  return file.is_regular()
-             ? Result<void>()
-             : fail(ErrorCode::not_a_file, "Not a regular file: " + shown(file.path), "Use execute_command for it");
+  return file.is_regular() ? Result<void>() : fail(ErrorCode::not_a_file, "Not a regular file: " + shown(file.path));
 }
 
 Result<void> expect_writable(const ResolvedFile& file) {

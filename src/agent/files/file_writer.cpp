@@ -22,7 +22,7 @@ constexpr const char* k_mounted = "the file is mounted by itself";
 /// Why a file may not be replaced by another: it would not be the same one under all its names.
 std::optional<std::string> reason_to_stay(const CurrentFile& current) {
   const nlink_t names = current.file ? current.file->info.st_nlink : 1;
-  return names > 1 ? std::optional(fmt::format("File is too large: {} names (hard links), which stay one file", names))
+  return names > 1 ? std::optional(fmt::format("the file has {} names (hard links), which stay one file", names))
                    : std::nullopt;
 }
 

@@ -88,7 +88,7 @@ Matcher::~Matcher() = default;
 Result<Matcher> Matcher::compile(const std::string& pattern, const Options& options) {
   if (!options.multi_line && pattern.find('\n') != std::string::npos) {
     return fail(ErrorCode::bad_pattern, "The pattern has a line break, but lines are searched one by one",
-                "Set multiLine, or search for one line at a time");
+                "Set multiLine: true, or search for one line at a time");
   }
   Matcher matcher;
   matcher.m_multi_line = options.multi_line;
@@ -112,7 +112,7 @@ Result<Matcher> Matcher::compile(const std::string& pattern, const Options& opti
   if (const re2::RE2 as_given(pattern, settings); !options.literal && !as_given.ok()) {
     return fail(ErrorCode::bad_pattern, "Not a regular expression: " + as_given.error(),
                 "Use RE2 syntax: no look-around and no back-references; escape ( [ { . * + ? with a backslash, or "
-                "search for it literally");
+                "set literal: true");
   }
   matcher.m_line_by_line = !options.multi_line && sees_beyond_line(regex);
   std::string full = with_carriage_returns(regex);

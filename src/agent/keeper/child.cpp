@@ -65,17 +65,16 @@ Error start_error(const ChildSpec& spec, Stage stage, int error) {
   const std::string reason = std::strerror(error);
   switch (stage) {
     case Stage::identity:
-      return {ErrorCode::cannot_switch_user, fmt::format("Cannot run as uid {}: {}", spec.identity->uid, reason),
-              "Only an agent that runs as root can change the user"};
+      return {ErrorCode::cannot_switch_user, fmt::format("Cannot run as uid {}: {}", spec.identity->uid, reason)};
     case Stage::cwd:
       return {ErrorCode::bad_cwd, fmt::format("Cannot use working directory {}: {}", spec.cwd, reason),
-              "Create the directory first, or pass another cwd"};
+              error == ENOENT ? "" : "Pass another cwd"};
     case Stage::exec:
     case Stage::none:
       break;
   }
   return {ErrorCode::cannot_execute, fmt::format("Cannot execute {}: {}", spec.argv.front(), reason),
-          error == E2BIG ? "The command and its environment are too large; put the data into a file first" : ""};
+          error == E2BIG ? "The command and its environment are too large. Write the data to a file first" : ""};
 }
 
 }  // namespace
@@ -93,9 +92,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   if (pid < 0) {
     const int number = errno;
     return fail(ErrorCode::cannot_fork, fmt::format("Cannot start a process: {}", std::strerror(number)),
-                number == EAGAIN
-                    ? "The container's process limit is reached: end some processes, or raise its pids limit"
-                    : "");
+                number == EAGAIN ? "" : "Check the memory of the container");
   }
   if (stage != Stage::none) {
     ::waitpid(pid, nullptr, 0);

@@ -113,7 +113,7 @@ TEST_CASE("an address of a kind that is not spoken is refused with the way aroun
     CHECK(error.code == ErrorCode::unsupported_docker_host);
     CHECK(error.message.find(url) != std::string::npos);
     CHECK(error.message.find("DOCKER_HOST") != std::string::npos);
-    CHECK(error.next_step.find("--via exec") != std::string::npos);
+    CHECK(error.step().find("--via exec") != std::string::npos);
   }
 }
 
@@ -123,8 +123,8 @@ TEST_CASE("what is no address is refused with its value, its source and what one
     CAPTURE(url);
     const Error error = refusal_of(url);
     CHECK(error.code == ErrorCode::bad_docker_host);
-    CHECK(error.message == "'" + url + "' (from DOCKER_HOST) is not an engine address");
-    CHECK(error.next_step.find("unix:///var/run/docker.sock") != std::string::npos);
+    CHECK(error.message == "Not an engine address: '" + url + "' (from DOCKER_HOST)");
+    CHECK(error.step().find("unix:///var/run/docker.sock") != std::string::npos);
   }
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a bad address is an error and not a reason to look elsewhere") {
   s.put_context("aaa", "remote", "tcp://context:1");
   s.use_context("remote");
   s.environment["DOCKER_HOST"] = "nonsense";
-  CHECK(s.not_found().message == "'nonsense' (from DOCKER_HOST) is not an engine address");
+  CHECK(s.not_found().message == "Not an engine address: 'nonsense' (from DOCKER_HOST)");
   s.environment["DOCKER_HOST"] = "tcp://variable:1";
   s.option = "ssh://far";
   CHECK(s.not_found().code == ErrorCode::unsupported_docker_host);
@@ -283,7 +283,7 @@ TEST_CASE("address: a TCP engine is refused if a variable asks for TLS") {
       CHECK(error.message.find(url) != std::string::npos);
       CHECK(error.message.find("TLS") != std::string::npos);
       CHECK(error.message.find(name) != std::string::npos);
-      CHECK(error.next_step.find("--via exec") != std::string::npos);
+      CHECK(error.step().find("--via exec") != std::string::npos);
     };
     check_refusal("tcp://context:2376");
     s.environment["DOCKER_HOST"] = "tcp://variable:2376";

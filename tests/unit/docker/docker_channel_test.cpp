@@ -103,7 +103,7 @@ TEST_CASE("a container that may not be started is an error with the command that
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   const Error error = world.refused();
   CHECK(error.code == ErrorCode::container_stopped);
-  CHECK(error.message == "container 'box' is not running");
+  CHECK(error.message == "Container is not running: box");
   CHECK(error.next_step == "docker start box");
   CHECK_FALSE(world.engine.was_asked("start abc"));
 }
@@ -232,7 +232,7 @@ TEST_CASE("channel: a removal that does not end is an error with the docker rm c
   const auto run = DockerChannel(world.engine, world.policy, world.log).prepare(Deadline::after(milliseconds(300)));
   REQUIRE_FALSE(run);
   CHECK(run.error().code == ErrorCode::container_stopped);
-  CHECK(run.error().message == "container 'box' is marked for removal");
+  CHECK(run.error().message == "Container is marked for removal: box");
   CHECK(run.error().next_step == "docker rm --force box, then call again");
   CHECK_FALSE(world.engine.was_asked("start old"));
 }
@@ -289,7 +289,6 @@ TEST_CASE("a container that may not be created is an error, and no image is look
   world.policy.may_create = false;
   const Error error = world.refused();
   CHECK(error.code == ErrorCode::no_such_container);
-  CHECK_FALSE(error.next_step.empty());
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 

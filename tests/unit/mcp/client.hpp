@@ -107,7 +107,7 @@ class Client {
             tool("throw", [](const json&, const CallContext&) -> ToolResult { throw std::runtime_error("a secret"); }),
             tool("refuse",
                  [](const json&, const CallContext&) {
-                   return error_result({"no_luck", "it did not work", "Try again"});
+                   return error_result({ErrorCode::io_error, "it did not work", "Try again"});
                  }),
             tool("progress", [](const json& arguments, const CallContext& context) {
               for (int i = 0; context.report_progress && i < arguments.value("steps", 0); ++i) {

@@ -245,7 +245,7 @@ TEST_CASE("a tool that could not do it says so in a result, with the next step")
   const json answer = client.inbox.next();
   CHECK(answer["result"]["isError"] == true);
   CHECK(text_of(answer) == "Error: it did not work\nTry again");
-  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "no_luck");
+  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "io_error");
   CHECK(answer["result"]["structuredContent"]["error"]["nextStep"] == "Try again");
 }
 

@@ -153,7 +153,7 @@ class House {
         tool("fail",
              [this](const json& arguments, const CallContext&) {
                ++failed;
-               ToolResult result = error_result({"it_failed", "it failed"});
+               ToolResult result = error_result({ErrorCode::host_file, "it failed"});
                result.may_be_repeated = arguments.value("mayBeRepeated", false);
                return result;
              }),
@@ -477,7 +477,7 @@ TEST_CASE("a client of the handshake era can be asked, and its answer or refusal
   CHECK(text_of(client.next()["result"]) == R"({"q":{"roots":[]}})");
   question = client.ask("tools/call", {{"name", "ask"}});
   client.send(error_message(question["id"], -1, "not here"));
-  CHECK(text_of(client.next()["result"]) == "not here");
+  CHECK(text_of(client.next()["result"]) == "The client refused: not here");
 }
 
 TEST_CASE("who listens is told what it asked for, under the id of its request, until it stops") {

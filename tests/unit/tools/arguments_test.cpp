@@ -22,7 +22,6 @@ std::string problem(const json& values, const std::function<void(Arguments&)>& r
     return "";
   }
   CHECK(arguments.error()->code == ErrorCode::bad_arguments);
-  CHECK_FALSE(arguments.error()->next_step.empty());
   return arguments.error()->message;
 }
 

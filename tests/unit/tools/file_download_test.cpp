@@ -128,7 +128,7 @@ TEST_CASE("file_download: an agent that violates the protocol leaves no file on 
 TEST_CASE("file_download: a size beyond the file system's limit is an error") {
   Copying copying(agent_of(0x7FFFFFFFFFFFFFFF, {piece(0, "x"), piece(0, "x")}));
   const std::string code = code_of(copying.download());
-  CHECK((code == ErrorCode::host_file || code == ErrorCode::protocol_violation));  // some file systems accept any size
+  CHECK((code == "host_file" || code == "protocol_violation"));  // some file systems accept any size
   CHECK(fs::is_empty(copying.host.path()));
 }
 

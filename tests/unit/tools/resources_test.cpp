@@ -67,10 +67,10 @@ TEST_CASE("resources: with the matching tool a completion asks the container") {
 
 TEST_CASE("resources: lists show only readable resources") {
   using Names = std::set<std::string>;
-  Limited files({"file_read"});
+  Limited files(std::set<std::string>{"file_read"});
   CHECK(files.listed("resources/list", "resources", "name") == Names{"container"});
   CHECK(files.listed("resources/templates/list", "resourceTemplates", "name") == Names{"file"});
-  Limited processes({"check_process"});
+  Limited processes(std::set<std::string>{"check_process"});
   CHECK(processes.listed("resources/list", "resources", "name") == Names{"container", "processes"});
   CHECK(processes.listed("resources/templates/list", "resourceTemplates", "name") == Names{"stdout", "stderr"});
 }

@@ -65,7 +65,7 @@ TEST_CASE("edits that make no sense are refused") {
 TEST_CASE("of several edits the one that fails is named") {
   const Error error = refused("one two", {{"one", "1"}, {"three", "3"}, {"two", "2"}});
   CHECK(error.code == ErrorCode::no_match);
-  CHECK(error.message.starts_with("edit 2 of 3: "));
+  CHECK(error.message.starts_with("Edit 2 of 3: "));
   CHECK(!says(error, "It was there"));
   CHECK(refused("one", {{"two", "2"}}).message.starts_with("oldString"));
   CHECK(says(refused("one two", {{"one two", "1"}, {"two", "2"}}), "It was there before the edits ahead of it"));

@@ -83,7 +83,7 @@ TEST_CASE("a file that is not the one the host has made is not touched") {
     std::filesystem::create_symlink("line", listening.directory / "link");
     invitation["path"] = (listening.directory / "link").string();
   }
-  CHECK(refusal_of(invitation).find("not the file that the host has made") != std::string::npos);
+  CHECK(refusal_of(invitation).find("not the socket of the host") != std::string::npos);
   CHECK(listening.heard().empty());
 }
 
