@@ -50,6 +50,7 @@ Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::s
   if (const auto port = until.find("port"); port != until.end()) {
     waiter.port = port->get<std::uint16_t>();
     waiter.next_port_check = now;
+    waiter.earliest_foreign_port = now + k_foreign_port_delay;
   }
   if (const auto idle = until.find("idleMs"); idle != until.end()) {
     const auto usual = idle->get<std::uint32_t>();
@@ -106,8 +107,8 @@ Result<void> Session::wait_for(Waiter waiter) {
   }
   if (waiter.port) {
     // From the start of the process on, because a call that shows progress waits in many slices.
-    const milliseconds left = k_foreign_port_delay - age((*process)->record.meta.started, agent::now());
-    waiter.earliest_foreign_port = Clock::now() + std::clamp(left, milliseconds(0), k_foreign_port_delay);
+    const milliseconds ran = age((*process)->record.meta.started, agent::now());
+    waiter.earliest_foreign_port -= std::clamp(ran, milliseconds(0), k_foreign_port_delay);
   }
   const std::string id = waiter.process;
   m_waiters.push_back(std::move(waiter));
