@@ -83,6 +83,7 @@ add_executable(dockbridge-agent
   src/util/text.cpp
   ${agent_files_sources}
   src/agent/files/binary_kind.cpp
+  src/agent/files/confinement.cpp
   src/agent/files/content_pack.cpp
   src/agent/files/content_store.cpp
   src/agent/files/current_file.cpp

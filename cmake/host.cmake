@@ -83,6 +83,7 @@ add_library(dockbridge_core STATIC
   src/tools/file_ls.cpp
   src/tools/file_read.cpp
   src/tools/file_report.cpp
+  src/tools/search_start.cpp
   src/tools/file_transfer.cpp
   src/tools/file_undo.cpp
   src/tools/file_write.cpp

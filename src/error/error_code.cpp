@@ -87,7 +87,8 @@ constexpr std::array k_table = {
     ErrorDescription{cannot_execute, process, "cannot_execute", "The kernel cannot execute the program.",
                      "Check the program file and its permissions"},
     ErrorDescription{cannot_start, process, "cannot_start",
-                     "The container has no file descriptors or memory for another process.",
+                     "The container has no file descriptors or memory for another process, or the image decoder "
+                     "cannot be confined.",
                      "End some processes, or raise the limits of the container"},
     ErrorDescription{cannot_fork, process, "cannot_fork", "The process limit of the container is reached.",
                      "End some processes, or raise the pids limit of the container"},

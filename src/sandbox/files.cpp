@@ -342,7 +342,7 @@ Result<std::vector<ChangedFile>> Files::edit_all(const EditSet& set, const CallL
   if (!changed && !set.preview && (changed.error().outcome_unknown || changed.error().code == ErrorCode::worker_gone)) {
     Error error = changed.error();
     error.outcome_unknown = true;
-    return fail(error.with_effect("all files may have been changed, or none", "Read one of the files to check"));
+    return fail(error.with_effect("all files may have been changed, or none", "Read all of the files to check"));
   }
   return changed;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -35,23 +36,39 @@ double number_in(const json& value) {
 
 }  // namespace
 
-const json* Arguments::find(const std::string& name) {
+std::vector<Arguments::Given> Arguments::find_all(const std::string& name) {
   if (m_read.insert(name).second) {
     m_accepted.push_back(name);
   }
-  auto found = m_values.find(name);
+  std::vector<Given> all;
+  const auto look_up = [&](const std::string& given_name) {
+    m_read.insert(given_name);
+    if (const auto found = m_values.find(given_name); found != m_values.end() && !found->is_null()) {
+      all.push_back({given_name, &*found});
+    }
+  };
+  look_up(name);
   for (const ArgumentAlias& other : m_aliases) {
     if (other.name == name) {
-      const auto alias = m_read.emplace(other.alias).first;
-      found = found == m_values.end() ? m_values.find(*alias) : found;
+      look_up(std::string(other.alias));
     }
   }
-  return found == m_values.end() || found->is_null() ? nullptr : &*found;
+  if (!all.empty()) {
+    m_given_as[name] = all.front().name;
+  }
+  return all;
+}
+
+const json* Arguments::find(const std::string& name) {
+  const auto all = find_all(name);
+  return all.empty() ? nullptr : all.front().value;
 }
 
 void Arguments::reject(const std::string& name, const std::string& problem) {
   if (!m_error) {
-    m_error = Error{ErrorCode::bad_arguments, fmt::format("Invalid argument {}{}: {}", m_prefix, name, problem)};
+    const auto given = m_given_as.find(name);
+    m_error = Error{ErrorCode::bad_arguments, fmt::format("Invalid argument {}{}: {}", m_prefix,
+                                                          given == m_given_as.end() ? name : given->second, problem)};
   }
 }
 
@@ -109,16 +126,18 @@ bool Arguments::flag(const std::string& name, bool otherwise) {
 }
 
 std::optional<std::int64_t> Arguments::integer(const std::string& name, std::int64_t least, std::int64_t most) {
-  const json* value = find(name);
-  if (value == nullptr) {
-    return std::nullopt;
+  std::optional<std::int64_t> largest;
+  for (const auto& [given_name, value] : find_all(name)) {
+    const double number = number_in(*value);
+    if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) ||
+        number != std::floor(number)) {
+      m_given_as[name] = given_name;
+      reject(name, fmt::format("must be a whole number from {} to {}, got {}", least, most, shown(*value)));
+      return std::nullopt;
+    }
+    largest = std::max(largest, std::optional(static_cast<std::int64_t>(number)));
   }
-  const double number = number_in(*value);
-  if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::floor(number)) {
-    reject(name, fmt::format("must be a whole number from {} to {}, got {}", least, most, shown(*value)));
-    return std::nullopt;
-  }
-  return static_cast<std::int64_t>(number);
+  return largest;
 }
 
 std::optional<double> Arguments::number(const std::string& name, double least, double most, std::string_view unit) {

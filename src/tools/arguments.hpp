@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -31,6 +32,7 @@ class Arguments {
   /// A text, or a number as it is written.
   std::optional<std::string> text_or_number(const std::string& name);
   bool flag(const std::string& name, bool otherwise);
+  /// The largest number, if the argument is given under several names.
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
   std::optional<double> number(const std::string& name, double least, double most, std::string_view unit = "");
   /// Seconds, fractions allowed.
@@ -55,6 +57,14 @@ class Arguments {
   [[nodiscard]] std::optional<Error> error() const;
 
  private:
+  /// A value and the name or alias that it was given under.
+  struct Given {
+    std::string name;
+    const mcp::json* value;
+  };
+  /// Values under the name and its aliases, in this order.
+  std::vector<Given> find_all(const std::string& name);
+  /// The first of them, or nullptr.
   const mcp::json* find(const std::string& name);
   /// nullptr if it is absent, or not a string, which is rejected.
   const std::string* find_text(const std::string& name);
@@ -63,7 +73,8 @@ class Arguments {
   const mcp::json& m_values;
   std::span<const ArgumentAlias> m_aliases;
   std::string m_prefix;
-  std::set<std::string> m_read;  // names and aliases
+  std::set<std::string> m_read;                   // names and aliases
+  std::map<std::string, std::string> m_given_as;  // by name: the alias that was given instead
   std::vector<std::string> m_accepted;
   std::optional<Error> m_nested_unknown;
   std::optional<Error> m_error;

@@ -4,6 +4,7 @@
 
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
+#include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
 #include "util/text.hpp"
@@ -20,6 +21,8 @@ using sandbox::FileEdits;
 using sandbox::TextEdit;
 
 constexpr std::size_t k_max_edits = 1000;
+constexpr std::size_t k_max_named_files = 5;
+constexpr std::string_view k_replacement_character = "\xEF\xBF\xBD";
 
 constexpr const char* k_description =
     "Replace text in files. oldString must be there exactly once, unless replaceAll is true. edits makes several "
@@ -45,6 +48,12 @@ ordered_json input_schema(const Settings& settings) {
 TextEdit read_edit(Arguments& arguments) {
   return {arguments.required_text("oldString"), arguments.required_text("newString"),
           arguments.flag("replaceAll", false)};
+}
+
+/// An empty revision, which means "no file yet" to file_write, is the same as none.
+std::optional<std::string> read_edit_revision(Arguments& arguments) {
+  const auto revision = read_revision(arguments);
+  return revision && revision->empty() ? std::nullopt : revision;
 }
 
 /// Adds an edit to those of its file.
@@ -83,25 +92,6 @@ std::vector<FileEdits> read_edits(const ToolCall& call) {
   return files;
 }
 
-/// The glob relative to the directory that relative paths start at.
-std::string read_glob(const ToolCall& call) {
-  Arguments& arguments = call.arguments;
-  std::string glob = arguments.required_text("glob");
-  const std::string start = call.sandbox.files().base() + "/";
-  for (const std::string& prefix : {start, std::string("./")}) {
-    if (glob.starts_with(prefix)) {
-      glob.erase(0, prefix.size());
-    }
-  }
-  if (glob.empty() || glob.starts_with('/') || glob.starts_with("../")) {
-    arguments.reject("glob", "must be relative to the workdir");
-  }
-  if (arguments.has("filePath") || arguments.has("edits")) {
-    arguments.reject("glob", "must not be combined with filePath or edits");
-  }
-  return glob;
-}
-
 std::string_view longest_line(std::string_view text) {
   std::string_view longest;
   while (!text.empty()) {
@@ -113,13 +103,21 @@ std::string_view longest_line(std::string_view text) {
   return longest;
 }
 
-/// The files that a replacement is about: those that match the glob and have the longest line of its text.
-Result<std::vector<FileEdits>> find_files(const ToolCall& call, const std::string& glob, const TextEdit& edit) {
+/// The files of a replacement.
+struct FoundFiles {
+  std::vector<FileEdits> edits;
+  std::vector<std::string> remarks;  ///< lines about what was passed over
+};
+
+/// Files that match the glob and have the longest line of the text. A name that is not UTF-8 cannot be sent back: the
+/// agent has put U+FFFD into it.
+Result<FoundFiles> find_files(const ToolCall& call, const SearchStart& start, std::vector<std::string> globs,
+                              const TextEdit& edit) {
   sandbox::FileGrepRequest request;
-  request.path = call.sandbox.files().base();
+  request.path = start.path;
   request.pattern = std::string(longest_line(edit.old_text));
   request.literal = true;
-  request.include = {glob};
+  request.include = std::move(globs);
   request.output = "files";
   request.max = wire::k_max_set_files;
   const Heartbeat heartbeat(call.context, "searching");
@@ -127,47 +125,70 @@ Result<std::vector<FileEdits>> find_files(const ToolCall& call, const std::strin
   if (!found) {
     return fail(found.error());
   }
-  if (found->totals.total > wire::k_max_set_files) {
+  if (found->totals.total > wire::k_max_set_files || found->totals.more) {
     return fail(ErrorCode::too_many_files,
-                fmt::format("Too many files: {} of at most {}", found->totals.total, wire::k_max_set_files),
+                found->totals.total > wire::k_max_set_files
+                    ? fmt::format("Too many files: {} of at most {}", found->totals.total, wire::k_max_set_files)
+                    : "The names of the files are too long for one replacement",
                 "Use a narrower glob");
   }
-  std::vector<FileEdits> files;
+  const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
+  FoundFiles files{{}, passed_over(found->totals, paths, found->binary_skipped)};
+  std::size_t unnamed = 0;
   for (const sandbox::FoundInFile& file : found->files) {
-    files.push_back({request.path + "/" + file.path, {{edit.old_text, edit.new_text, true}}});
+    if (file.path.find(k_replacement_character) == std::string::npos) {
+      files.edits.push_back({joined_path(request.path, file.path), {{edit.old_text, edit.new_text, true}}});
+    } else if (++unnamed <= k_max_named_files) {
+      files.remarks.push_back("[left out, the name is not UTF-8: " + printable_line(paths.of(file.path), 200) + "]");
+    }
+  }
+  if (unnamed > k_max_named_files) {
+    files.remarks.push_back(fmt::format("[{} more such names left out]", unnamed - k_max_named_files));
   }
   return files;
 }
 
-Error no_file_matches(const std::string& glob) {
-  return {ErrorCode::no_match, "No file that matches " + printable_line(glob, 200) + " contains oldString",
+Error no_file_matches(const std::string& glob, const std::vector<std::string>& remarks) {
+  std::string message = "No file that matches " + printable_line(glob, 200) + " contains oldString";
+  for (const std::string& remark : remarks) {
+    message += "\n" + remark;
+  }
+  return {ErrorCode::no_match, std::move(message),
           "Files that .gitignore ignores, hidden and binary files are not searched"};
 }
 
 ToolResult replace(const ToolCall& call, EditSet set) {
-  const std::string glob = read_glob(call);
+  const std::string glob = call.arguments.required_text("glob");
+  std::vector<std::string> globs = {glob};
+  const SearchStart start = search_start(call, std::nullopt, "glob", globs);
+  if (glob.empty() || !is_at_or_below(start.path, call.sandbox.files().base())) {
+    call.arguments.reject("glob", "must be beneath the workdir");
+  }
+  if (call.arguments.has("filePath") || call.arguments.has("edits")) {
+    call.arguments.reject("glob", "must not be combined with filePath or edits");
+  }
   const TextEdit edit = read_edit(call.arguments);
   if (longest_line(edit.old_text).empty()) {
     call.arguments.reject("oldString", "must have a line that is not empty");
   }
-  if (call.arguments.has("expectedRevision")) {
+  if (read_edit_revision(call.arguments)) {
     call.arguments.reject("expectedRevision", "must not be combined with glob");
   }
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
   set.is_replacement = true;
-  auto files = find_files(call, glob, edit);
+  auto files = find_files(call, start, std::move(globs), edit);
   if (!files) {
     return mcp::error_result(files.error());
   }
-  set.files = std::move(*files);
-  const auto edited =
-      set.files.empty() ? fail(no_file_matches(glob)) : call.sandbox.files().edit_all(set, call.limit());
+  set.files = std::move(files->edits);
+  const Error nothing = no_file_matches(glob, files->remarks);
+  const auto edited = set.files.empty() ? fail(nothing) : call.sandbox.files().edit_all(set, call.limit());
   if (!edited || edited->empty()) {
-    return mcp::error_result(edited ? no_file_matches(glob) : edited.error());
+    return mcp::error_result(edited ? nothing : edited.error());
   }
-  return tell_changes(call, *edited, set.preview, k_usual_reply_bytes - k_reply_reserve);
+  return tell_changes(call, *edited, set.preview, files->remarks);
 }
 
 ToolResult edit(const ToolCall& call) {
@@ -181,7 +202,7 @@ ToolResult edit(const ToolCall& call) {
     return replace(call, std::move(set));
   }
   set.files = read_edits(call);
-  const auto expected = read_revision(arguments);
+  const auto expected = read_edit_revision(arguments);
   if (expected && set.files.size() > 1) {
     arguments.reject("expectedRevision", "must not be combined with edits of several files");
   }
@@ -194,8 +215,7 @@ ToolResult edit(const ToolCall& call) {
   set.files.front().expected_revision = expected;
   if (set.files.size() > 1 || set.preview) {
     const auto edited = call.sandbox.files().edit_all(set, call.limit());
-    return edited ? tell_changes(call, *edited, set.preview, k_usual_reply_bytes - k_reply_reserve)
-                  : mcp::error_result(edited.error());
+    return edited ? tell_changes(call, *edited, set.preview) : mcp::error_result(edited.error());
   }
   const FileEdits& file = set.files.front();
   const auto edited =

@@ -2,6 +2,7 @@
 
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
+#include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
 #include "util/text.hpp"
@@ -13,8 +14,8 @@ namespace {
 using mcp::ordered_json;
 using mcp::ToolResult;
 
-constexpr std::int64_t k_usual_max = 100;
-constexpr std::int64_t k_largest_max = 5000;
+constexpr std::size_t k_usual_max = 100;
+constexpr std::size_t k_largest_max = 5000;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;
 
 constexpr const char* k_description =
@@ -44,15 +45,16 @@ ToolResult find(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::GlobRequest request;
-  request.pattern = arguments.required_text("pattern");
-  request.path = read_optional_path(call, "path");
+  std::vector<std::string> patterns = {arguments.required_text("pattern")};
+  const SearchStart start = search_start(call, arguments.text("path"), "pattern", patterns);
+  request.path = start.path;
+  request.pattern = std::move(patterns.front());
   request.newest_first = arguments.flag("newestFirst", false);
   request.hidden = arguments.flag("hidden", false);
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  const auto max = arguments.integer("maxResults", 1, k_largest_max);
-  request.max = static_cast<std::size_t>(max.value_or(k_usual_max));
-  const std::string given = arguments.text("path").value_or("");
+  const auto max = read_max_results(arguments, k_largest_max);
+  request.max = max.value_or(k_usual_max);
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -61,7 +63,7 @@ ToolResult find(const ToolCall& call) {
   if (!found) {
     return mcp::error_result(found.error());
   }
-  const ShownPaths paths(given, call.sandbox.files().base(), found->path);
+  const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
   ToolResult result;
   ShownPart part{request.offset, found->shown, found->totals.more && !max};
   result.structured = {{"path", found->path}, {"files", mcp::json::array()}};
@@ -79,7 +81,7 @@ ToolResult find(const ToolCall& call) {
     result.structured["files"].push_back(entry_fields(entry, path, true));
   }
   result.text.pop_back();
-  add_totals(found->totals, part, "files", result);
+  add_totals(found->totals, part, "files", paths, result);
   return result;
 }
 

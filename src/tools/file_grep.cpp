@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
+#include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/toolbox.hpp"
 #include "util/text.hpp"
@@ -20,10 +23,12 @@ using sandbox::FileGrepResult;
 using sandbox::FoundInFile;
 using sandbox::FoundLine;
 
-constexpr std::int64_t k_usual_max = 100;
-constexpr std::int64_t k_largest_max = 2000;
+constexpr std::size_t k_usual_max = 100;
+constexpr std::size_t k_largest_max = 2000;
 constexpr std::int64_t k_largest_context = 50;
 constexpr std::int64_t k_largest_offset = 1'000'000'000;
+/// Bytes of a shown line besides its text: the number, a colon and a newline.
+constexpr std::size_t k_line_overhead = 12;
 
 constexpr const char* k_description =
     "Search file contents by regex (RE2: no look-around or back-references). Ignored, hidden and binary files are left "
@@ -87,7 +92,6 @@ FileGrepRequest read_request(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
   request.pattern = arguments.required_text("pattern");
-  request.path = read_optional_path(call, "path");
   request.literal = arguments.flag("literal", false);
   request.ignore_case = arguments.flag("caseInsensitive", false);
   request.whole_word = arguments.flag("wholeWord", false);
@@ -99,7 +103,7 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_largest_context).value_or(0));
   request.output = read_output_mode(arguments);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  request.max = static_cast<std::size_t>(arguments.integer("maxResults", 1, k_largest_max).value_or(k_usual_max));
+  request.max = read_max_results(arguments, k_largest_max).value_or(k_usual_max);
   if (request.output != "content" && request.output != "files" && request.output != "count") {
     arguments.reject("output",
                      fmt::format("must be content, files or count, got {}", printable_line(request.output, 40)));
@@ -141,7 +145,9 @@ class Report {
       m_result.structured["files"].push_back(std::move(fields));
     }
   }
+  /// Whether something did not fit: the next matches, or context alone.
   [[nodiscard]] bool is_full() const { return m_full; }
+  [[nodiscard]] bool is_context_cut() const { return m_context_cut; }
   /// Matching lines, or files.
   [[nodiscard]] std::uint64_t shown() const { return m_shown; }
   ToolResult take() { return std::move(m_result); }
@@ -153,15 +159,34 @@ class Report {
     return !m_full;
   }
 
+  /// The first line to show of a file: as much context before its first match as behind it, as far as there is room.
+  [[nodiscard]] static std::size_t first_line(const std::vector<FoundLine>& lines, std::size_t room) {
+    const auto match = static_cast<std::size_t>(
+        std::find_if(lines.begin(), lines.end(), [](const FoundLine& line) { return line.matches; }) - lines.begin());
+    const auto cost = [&](std::size_t at) {
+      return at < lines.size() ? shown_text(lines[at]).size() + k_line_overhead : 0;
+    };
+    std::size_t bytes = cost(match);
+    std::size_t reach = 0;
+    while (reach < match && (bytes += cost(match - reach - 1) + cost(match + reach + 1)) <= room) {
+      ++reach;
+    }
+    return match - reach;
+  }
+
   void add_lines(const FoundInFile& file, const std::string& name, json& fields) {
     fields["matches"] = file.matches;
     const bool has_context = !file.lines.empty() && !file.lines.front().matches;
     std::uint64_t last = 0;
-    for (const FoundLine& line : file.lines) {
+    const std::size_t room = m_max_bytes - std::min(m_max_bytes, m_result.text.size());
+    const std::size_t first = m_shown == 0 && has_context ? first_line(file.lines, room) : 0;
+    m_context_cut = m_context_cut || first > 0;
+    for (const FoundLine& line : std::span(file.lines).subspan(first)) {
       const std::string start = last == 0 ? (m_result.text.empty() ? "" : "\n") + name + "\n"
                                 : line.number > last + 1 && has_context ? "--\n"
                                                                         : "";
       if (!append(fmt::format("{}{}{} {}\n", start, line.number, line.matches ? ":" : "-", shown_text(line)))) {
+        m_context_cut = true;
         break;
       }
       last = line.number;
@@ -183,6 +208,7 @@ class Report {
   ToolResult m_result;
   std::uint64_t m_shown = 0;
   bool m_full = false;
+  bool m_context_cut = false;
 };
 
 /// "[12 matching lines in 3 of 40 files]", or that there are none.
@@ -190,10 +216,10 @@ std::string summary(const FileGrepResult& found, bool is_by_line) {
   const std::string binary =
       found.binary_skipped > 0 ? fmt::format(", {} binary passed over", found.binary_skipped) : "";
   if (found.totals.total == 0) {
-    return fmt::format("No matches in {} files{}", found.files_searched, binary);
+    return fmt::format("No matches in {}{}", counted(found.files_searched, "file"), binary);
   }
-  return fmt::format("[{}{} of {} files{}]", is_by_line ? fmt::format("{} matching lines in ", found.totals.total) : "",
-                     found.files_with_matches, found.files_searched, binary);
+  return fmt::format("[{}{} of {}{}]", is_by_line ? counted(found.totals.total, "matching line") + " in " : "",
+                     found.files_with_matches, counted(found.files_searched, "file"), binary);
 }
 
 /// `is_raised`: the client has said how much it wants.
@@ -203,13 +229,17 @@ ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, con
     report.add(file);
   }
   const bool is_by_line = request.output == "content";
+  const bool lacks_matches = report.is_full() && report.shown() < found.shown;
   ToolResult result = report.take();
   result.structured["path"] = found.path;
   result.text += summary(found, is_by_line);
   add_totals(found.totals,
-             {request.offset, report.is_full() ? report.shown() : found.shown,
-              report.is_full() || (found.totals.more && !is_raised)},
-             is_by_line ? "matches" : "files", result);
+             {request.offset, lacks_matches ? report.shown() : found.shown,
+              lacks_matches || (found.totals.more && !is_raised)},
+             is_by_line ? "matches" : "files", paths, result);
+  if (is_by_line && report.is_context_cut() && !lacks_matches) {
+    result.text += "\n[context was shortened to fit]";
+  }
   result.text = with_notes(std::move(result.text), found.notes);
   result.structured["filesWithMatches"] = found.files_with_matches;
   result.structured["filesSearched"] = found.files_searched;
@@ -219,7 +249,12 @@ ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, con
 
 ToolResult grep(const ToolCall& call) {
   read_rationale(call.arguments, call.settings);
-  const FileGrepRequest request = read_request(call);
+  FileGrepRequest request = read_request(call);
+  const SearchStart start = search_start(call, call.arguments.text("path"), "include", request.include);
+  request.path = start.path;
+  for (std::string& glob : request.exclude) {
+    glob.erase(0, glob.starts_with(start.path + "/") ? start.path.size() : 0);
+  }
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
@@ -229,7 +264,7 @@ ToolResult grep(const ToolCall& call) {
     return mcp::error_result(found.error());
   }
   const bool is_raised = call.arguments.has("maxResults");
-  const ShownPaths paths(call.arguments.text("path").value_or(""), call.sandbox.files().base(), found->path);
+  const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
   return tell(*found, request, paths, is_raised);
 }
 

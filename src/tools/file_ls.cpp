@@ -107,7 +107,7 @@ ToolResult list(const ToolCall& call) {
         fmt::format("{} in {}\n", listing->totals.total == 0 ? "No entries" : "No more entries", paths.of(""));
   }
   result.text.pop_back();
-  add_totals(listing->totals, part, "entries", result);
+  add_totals(listing->totals, part, "entries", paths, result);
   return result;
 }
 

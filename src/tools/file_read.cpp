@@ -29,7 +29,7 @@ constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
 
 constexpr const char* k_description =
     "Read a text file with line numbers, or an image. Relative paths start at the workdir. Files must be read before "
-    "they are changed.";
+    "they are ";
 
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema({{"filePath", path_schema()},
@@ -135,8 +135,9 @@ ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
   if (file.size == 0) {
     result.text = "(the file is empty)\n";
   } else if (file.lines == 0) {
-    result.text = file.total_lines ? fmt::format("(no such lines: the file has {} lines)\n", *file.total_lines)
-                                   : std::string("(no such lines: the file ends before them)\n");
+    result.text = file.total_lines
+                      ? fmt::format("(no such lines: the file has {})\n", counted(*file.total_lines, "line"))
+                      : std::string("(no such lines: the file ends before them)\n");
   } else {
     facts = position(file);
     result.text = (is_shortened && !facts.empty() ? "[" + facts + "]\n" : "") + numbered(file);
@@ -208,14 +209,17 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
   const auto add = [&](const std::string& bytes, const std::string& type) {
     result.more_content.push_back({{"type", "image"}, {"data", to_base64(bytes)}, {"mimeType", type}});
   };
-  if (scale && std::max(file.width, file.height) > k_largest_image_side) {
+  const bool is_large = std::max(file.width, file.height) > k_largest_image_side;
+  const bool is_scalable = file.width > 0 && (file.type == "image/png" || file.type == "image/jpeg");
+  if (scale && is_scalable && (is_large || file.size > k_largest_image_bytes)) {
     const auto scaled = call.sandbox.files().scaled_image(path, call.context.owner, k_largest_image_side, call.limit());
     if (scaled && scaled->revision != file.revision && !file.revision.empty()) {
       return fail(changed_meanwhile(path));
     }
     if (scaled) {
       result.text +=
-          fmt::format(", scaled from {}x{} to {}x{}", file.width, file.height, scaled->width, scaled->height);
+          is_large ? fmt::format(", scaled from {}x{} to {}x{}", file.width, file.height, scaled->width, scaled->height)
+                   : fmt::format(", shown as {} of {}", scaled->type, human_bytes(scaled->bytes.size()));
       add(scaled->bytes, scaled->type);
       return {};
     }
@@ -235,6 +239,9 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
   }
   if (whole->revision != file.revision) {
     return fail(changed_meanwhile(path));
+  }
+  if (scale && is_large) {
+    result.text += fmt::format(", {}x{}\nIt was not scaled: only PNG and JPEG images are.", file.width, file.height);
   }
   add(whole->bytes, file.type);
   return {};
@@ -281,7 +288,7 @@ ToolPlan file_read(const Settings& settings) {
   mcp::Tool tool;
   tool.name = "file_read";
   tool.title = "Read a file";
-  tool.description = k_description;
+  tool.description = std::string(k_description) + (settings.match_is_read ? "overwritten." : "changed.");
   tool.input_schema = input_schema(settings);
   tool.output_schema = output_schema();
   tool.meta = client_meta(/*always_load=*/true, k_max_result_chars);

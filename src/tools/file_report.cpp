@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 #include <numeric>
 
 #include "tools/tool_shape.hpp"
@@ -64,6 +65,18 @@ std::optional<std::string> read_revision(Arguments& arguments) {
                                                      printable_line(*revision, 40)));
   }
   return revision;
+}
+
+std::optional<std::size_t> read_max_results(Arguments& arguments, std::size_t largest) {
+  const auto given = arguments.integer("maxResults", 0, std::numeric_limits<std::int32_t>::max());
+  if (!given) {
+    return std::nullopt;
+  }
+  return *given == 0 ? largest : std::min(static_cast<std::size_t>(*given), largest);
+}
+
+std::string counted(std::uint64_t count, std::string_view unit) {
+  return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
 }
 
 ordered_json path_schema() {
@@ -183,50 +196,68 @@ ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, c
   return result;
 }
 
+std::string list_changes(std::span<const ListedChange> changes, std::size_t max_bytes) {
+  std::string interleaved;
+  for (const ListedChange& change : changes) {
+    interleaved += "\n" + change.name + change.diff;
+  }
+  const bool has_all_diffs =
+      std::none_of(changes.begin(), changes.end(), [](const ListedChange& change) { return change.diff.empty(); });
+  if (has_all_diffs && interleaved.size() <= max_bytes) {
+    return interleaved;
+  }
+  // All names first, then the diffs for which there is room.
+  std::string names;
+  std::string diffs;
+  std::size_t names_left_out = 0;
+  std::size_t diffs_left_out = 0;
+  for (const ListedChange& change : changes) {
+    const bool fits = names_left_out == 0 && names.size() + change.name.size() < max_bytes;
+    names += fits ? "\n" + change.name : "";
+    names_left_out += fits ? 0 : 1;
+  }
+  for (const ListedChange& change : changes) {
+    const std::string diff = fmt::format("\n\n{}{}", change.path, change.diff);
+    const bool fits = !change.diff.empty() && names.size() + diffs.size() + diff.size() <= max_bytes;
+    diffs += fits ? diff : "";
+    diffs_left_out += fits ? 0 : 1;
+  }
+  return fmt::format("\n[{}{} left out]", counted(diffs_left_out, "diff"),
+                     names_left_out > 0 ? " and " + counted(names_left_out, "name") : "") +
+         names + diffs;
+}
+
 ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
-                        std::size_t max_bytes) {
+                        const std::vector<std::string>& remarks) {
   ToolResult result;
   result.structured = {{"files", json::array()}};
   std::uint64_t replacements = 0;
-  std::size_t diffs_left_out = 0;
-  std::size_t names_left_out = 0;
-  std::string list;
+  std::vector<ListedChange> changes;
   for (const sandbox::ChangedFile& file : files) {
     replacements += replacements_in(file);
     result.structured["files"].push_back(change_fields(file));
-    const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
-    const std::string facts = preview ? fmt::format("{} replacements", replacements_in(file))
+    const std::string path = ShownPaths(file.path, call.sandbox.files().base(), file.path).of("");
+    const std::string facts = preview ? counted(replacements_in(file), "replacement")
                                       : fmt::format("revision {}{}", short_revision(file.revision),
                                                     file.change.empty() || !call.listed.contains("file_undo")
                                                         ? ""
                                                         : "; change " + short_change(file.change));
-    const std::string name = with_notes(fmt::format("\n{} [{}]", paths.of(""), facts), notes_of(file));
-    const std::string diff = "\n" + to_valid_utf8(without_names(file.diff)).text;
-    if (list.size() + name.size() > max_bytes) {
-      ++names_left_out;
-      continue;
-    }
-    list += name;
-    if (diff.size() == 1 || list.size() + diff.size() > max_bytes) {
-      ++diffs_left_out;
-    } else {
-      list += diff;
-    }
+    changes.push_back({path, with_notes(fmt::format("{} [{}]", path, facts), notes_of(file)),
+                       file.diff.empty() ? "" : "\n" + to_valid_utf8(without_names(file.diff)).text});
   }
-  result.text =
-      preview
-          ? fmt::format(
-                "Preview: {} replacements in {} files. Nothing was changed; call without preview "
-                "to change them.",
-                replacements, files.size())
-          : call.hint(fmt::format("Edited {} files. file_undo with filePath and change takes one back.", files.size()));
-  if (diffs_left_out + names_left_out > 0) {
-    result.text += fmt::format("\n[{} diffs{} left out]", diffs_left_out + names_left_out,
-                               names_left_out > 0 ? fmt::format(" and {} names", names_left_out) : "");
+  result.text = preview ? fmt::format("Preview: {} in {}. Nothing was changed; call without preview to change {}.",
+                                      counted(replacements, "replacement"), counted(files.size(), "file"),
+                                      files.size() == 1 ? "it" : "them")
+                        : call.hint(fmt::format("Edited {}. file_undo with filePath and change takes one back.",
+                                                counted(files.size(), "file")));
+  std::string end;
+  for (const std::string& remark : remarks) {
+    end += "\n" + remark;
   }
-  result.text += list;
+  const std::size_t most = k_usual_reply_bytes - k_reply_reserve;
+  result.text += list_changes(changes, most - std::min(most, end.size())) + end;
   result.effect_complete = !preview;
-  result.outcome = preview ? "" : fmt::format("{} files edited", files.size());
+  result.outcome = preview ? "" : counted(files.size(), "file") + " edited";
   return result;
 }
 
@@ -248,28 +279,38 @@ ordered_json change_schema() {
           {"notes", {{"type", "array"}, {"items", text}}}};
 }
 
-void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, ToolResult& result) {
+std::vector<std::string> passed_over(const sandbox::SearchTotals& totals, const ShownPaths& paths,
+                                     std::uint64_t binary) {
+  std::vector<std::string> counts;
+  const auto add = [&](std::uint64_t count, const char* kind) {
+    if (count > 0) {
+      counts.push_back(fmt::format("{} {}", count, kind));
+    }
+  };
+  add(totals.ignored, "by .gitignore");
+  add(totals.hidden, "hidden");
+  add(binary, "binary");
+  add(totals.unreadable, "unreadable");
+  std::vector<std::string> lines;
+  if (!counts.empty()) {
+    lines.push_back(fmt::format("[passed over: {}]", fmt::join(counts, ", ")));
+  }
+  for (const std::string& path : totals.unreadable_paths) {
+    lines.push_back("[could not read " + paths.of(path) + "]");
+  }
+  return lines;
+}
+
+void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, const ShownPaths& paths,
+                ToolResult& result) {
   const bool more = totals.more || part.is_shortened;
   if (more) {
     const std::string note = fmt::format("[{} {}-{} of {}; offset: {} reads on]", unit, part.offset + 1,
                                          part.offset + part.count, totals.total, part.offset + part.count);
     result.text = (part.is_shortened ? note + "\n" : "") + result.text + "\n" + note;
   }
-  std::vector<std::string> passed_over;
-  if (totals.ignored > 0) {
-    passed_over.push_back(fmt::format("{} by .gitignore", totals.ignored));
-  }
-  if (totals.hidden > 0) {
-    passed_over.push_back(fmt::format("{} hidden", totals.hidden));
-  }
-  if (totals.unreadable > 0) {
-    passed_over.push_back(fmt::format("{} unreadable", totals.unreadable));
-  }
-  if (!passed_over.empty()) {
-    result.text += fmt::format("\n[passed over: {}]", fmt::join(passed_over, ", "));
-  }
-  for (const std::string& path : totals.unreadable_paths) {
-    result.text += "\n[could not read " + printable_line(path, 300) + "]";
+  for (const std::string& line : passed_over(totals, paths)) {
+    result.text += "\n" + line;
   }
   result.structured["total"] = totals.total;
   result.structured["more"] = more;

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +28,8 @@ std::string read_optional_path(const ToolCall& call, const std::string& name);
 /// Whose change it is, and `expectedRevision`.
 sandbox::ChangeRequest read_change_request(const ToolCall& call);
 std::optional<std::string> read_revision(Arguments& arguments);
+/// `maxResults`, up to `largest`; 0 means as many as possible. nullopt if it is absent.
+std::optional<std::size_t> read_max_results(Arguments& arguments, std::size_t largest);
 /// The schema of `filePath`.
 mcp::ordered_json path_schema();
 mcp::ordered_json revision_schema();
@@ -50,15 +53,27 @@ class ShownPaths {
   std::string m_start;  ///< empty for the workdir
 };
 
+/// "1 file", "2 files"
+std::string counted(std::uint64_t count, std::string_view unit);
+
 /// The first digits of a revision or change id, which is all that a client has to give.
 std::string short_revision(const std::string& revision);
 std::string short_change(const std::string& change);
 
 /// How a change went: `done` ("Wrote", "Edited") begins the first line.
 mcp::ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done);
-/// The same for several files, or for a preview of changes to them. At most `max_bytes` of text.
+/// A changed file in a reply about several.
+struct ListedChange {
+  std::string path;
+  std::string name;  ///< the path with facts and notes
+  std::string diff;  ///< starts with a newline; empty if it is not known
+};
+/// Each name with its diff behind it. If that exceeds `max_bytes`: the names, then as many diffs as fit.
+std::string list_changes(std::span<const ListedChange> changes, std::size_t max_bytes);
+/// The same as `tell_change` for several files, or for a preview of changes to them.
+/// `remarks` are lines for its end.
 mcp::ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
-                             std::size_t max_bytes);
+                             const std::vector<std::string>& remarks = {});
 mcp::ordered_json change_schema();
 
 /// The part of a search that a reply shows.
@@ -70,7 +85,11 @@ struct ShownPart {
 
 /// Adds how a search that was shown in part continues, and what it passed over. A shortened reply says so at its start
 /// as well.
-void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, mcp::ToolResult& result);
+void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, const ShownPaths& paths,
+                mcp::ToolResult& result);
+/// Lines that say what a search passed over; `binary` files are counted too.
+std::vector<std::string> passed_over(const sandbox::SearchTotals& totals, const ShownPaths& paths,
+                                     std::uint64_t binary = 0);
 void add_totals_schema(mcp::ordered_json& properties);
 
 /// An entry of a directory for programs; size, mode and time are details.

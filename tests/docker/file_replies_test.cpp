@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <csignal>
+#include <random>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -82,8 +82,7 @@ TEST_CASE("paths: what a reply names can be read as it stands, whatever the path
   CHECK(text_of(files.tools.ls("src")) == "src/deep/\nsrc/one.ts");
   CHECK(text_of(files.tools.ls("/app/src/deep")) == "src/deep/two.ts");
   CHECK(text_of(files.tools.ls("/srv/other")) == "/srv/other/four.ts");
-  CHECK(text_of(files.tools.grep("needle", "src/one.ts")) ==
-        "src/one.ts\n1: needle\n[1 matching lines in 1 of 1 files]");
+  CHECK(text_of(files.tools.grep("needle", "src/one.ts")) == "src/one.ts\n1: needle\n[1 matching line in 1 of 1 file]");
   CHECK(text_of(files.tools.grep("absent", "src")) == "No matches in 2 files");
   CHECK(text_of(files.tools.grep("needle", "src", {{"output", "count"}})) ==
         "src/deep/two.ts: 1\nsrc/one.ts: 1\n[2 of 2 files]");
@@ -352,43 +351,6 @@ TEST_CASE("edit: a replacement in too many files, and a preview of very many, ar
   CHECK(error_code(files.server.call("file_edit", arguments, seconds(120))) == "too_many_files");
 }
 
-TEST_CASE("edit: a worker that is killed during a set leaves all files old or all new") {
-  Files files;
-  constexpr int k_count = 30;
-  (void)files.sh(
-      fmt::format("mkdir /app/set && cd /app/set && for i in $(seq 1 {}); do echo 'value 0' > $i; done", k_count));
-  int value = 0;
-  int rolled_back = 0;
-  for (int round = 0; round < 40; ++round) {
-    json edits = json::array();
-    for (int i = 1; i <= k_count; ++i) {
-      const std::string path = fmt::format("set/{}", i);
-      if (round == 0) {
-        REQUIRE(done(files.tools.read(path)));
-      }
-      edits.push_back(edit_of(path, fmt::format("value {}", value), fmt::format("value {}", value + 1)));
-    }
-    const int call = files.server.start_call("file_edit", {{"edits", edits}});
-    eventually("the first file is new",
-               [&] { return files.sh("cat /app/set/1") == fmt::format("value {}", value + 1); });
-    for (const int pid : files.container.pids_of(k_file_worker)) {
-      ::kill(pid, SIGKILL);
-    }
-    const json answer = files.server.receive_answer(call)["result"];
-    // An idle worker that was killed too may cost a call.
-    eventually("a file can be read", [&] { return !files.tools.read("set/1").value("isError", false); });
-    const std::string contents = files.sh("cat /app/set/* | sort -u");
-    const std::string before = fmt::format("value {}", value);
-    const std::string after = fmt::format("value {}", value + 1);
-    REQUIRE((contents == before || contents == after));
-    CHECK((contents == after || answer.value("isError", false)));
-    rolled_back += contents == before ? 1 : 0;
-    value += contents == after ? 1 : 0;
-  }
-  MESSAGE("rolled back ", rolled_back, " of 40");
-  CHECK(files.sh("find /app -name '.dockbridge-*'").empty());
-}
-
 TEST_CASE("images: large ones are scaled down, with the sizes in the reply") {
   Files files;
   const std::string large = to_base64(plain_png(2000, 100));
@@ -411,10 +373,45 @@ TEST_CASE("images: large ones are scaled down, with the sizes in the reply") {
   CHECK(files.tools.read("fits.png")["content"][1]["data"] == fits);
 }
 
+TEST_CASE("images: large files of few pixels are shown smaller, and a long header is found") {
+  Files files;
+  std::mt19937 random(1);
+  const std::string noise = png(1200, 1000, [&](int, int) {
+    return Colour{static_cast<unsigned char>(random()), static_cast<unsigned char>(random()),
+                  static_cast<unsigned char>(random())};
+  });
+  REQUIRE(noise.size() > 3'500'000);
+  REQUIRE(done(files.tools.write("noise.png", to_base64(noise), {{"encoding", "base64"}})));
+  const json shown = files.tools.read("noise.png");
+  REQUIRE(done(shown));
+  CHECK(says(shown, ", shown as image/jpeg of "));
+  REQUIRE(shown["content"].size() == 2);
+  const auto jpeg = from_base64(shown["content"][1]["data"].get<std::string>());
+  REQUIRE(jpeg);
+  // A comment before the size, and 17 MB behind the image.
+  const std::string comment = "\xFF\xFE" + big_endian(60'002, 2) + std::string(60'000, 'c');
+  REQUIRE(done(files.tools.write("photo.jpg", to_base64(jpeg->substr(0, 2) + comment + jpeg->substr(2)),
+                                 {{"encoding", "base64"}})));
+  (void)files.sh("head -c 17000000 /dev/zero >> /app/photo.jpg");
+  const json photo = files.tools.read("photo.jpg");
+  REQUIRE(done(photo));
+  CHECK(says(photo, ", shown as image/jpeg of "));
+  CHECK(photo["content"].size() == 2);
+  const std::string gif = std::string("GIF89a\x40\x06\x03\x00", 10) + "rest";
+  REQUIRE(done(files.tools.write("wide.gif", to_base64(gif), {{"encoding", "base64"}})));
+  const json wide = files.tools.read("wide.gif");
+  CHECK(says(wide, "1600x3\nIt was not scaled: only PNG and JPEG images are."));
+  CHECK(wide["content"][1]["data"] == to_base64(gif));
+}
+
 TEST_CASE("images: bombs and damaged files cost nothing but their own reply") {
   Files files;
   const std::string bomb = png_start(30'000, 30'000) + png_chunk("IDAT", zlib_stored("x")) + png_chunk("IEND", "");
   const std::string damaged = plain_png(2000, 50).substr(0, 5000);
+  const std::string deep =
+      png_start(6000, 6000, 16, 6) + png_chunk("IDAT", zlib_zeros(6000ULL * (1 + 6000 * 8))) + png_chunk("IEND", "");
+  REQUIRE(done(files.tools.write("deep.png", to_base64(deep), {{"encoding", "base64"}})));
+  CHECK(error_code(files.tools.read("deep.png")) == "out_of_memory");
   REQUIRE(done(files.tools.write("bomb.png", to_base64(bomb), {{"encoding", "base64"}})));
   REQUIRE(done(files.tools.write("damaged.png", to_base64(damaged), {{"encoding", "base64"}})));
   const json refused = files.tools.read("bomb.png");

@@ -53,6 +53,39 @@ inline std::string zlib_stored(const std::string& bytes) {
   return out + big_endian(b << 16U | a);
 }
 
+/// `count` zeros in the format of zlib, compressed about a thousandfold: a literal, then matches of length 258 at
+/// distance 1, in one block of fixed codes.
+inline std::string zlib_zeros(std::uint64_t count) {
+  std::string out = "\x78\x01";
+  unsigned pending = 0;
+  unsigned bits = 0;
+  const auto put = [&](unsigned value, unsigned length) {
+    for (unsigned bit = 0; bit < length; ++bit) {
+      pending |= (value >> bit & 1U) << bits;
+      if (++bits == 8) {
+        out.push_back(static_cast<char>(pending));
+        pending = bits = 0;
+      }
+    }
+  };
+  constexpr std::uint64_t k_match = 258;
+  put(0b011, 3);  // the last block, with fixed codes
+  for (std::uint64_t left = count; left > 0;) {
+    if (left > k_match && left < count) {
+      put(0b10100011, 8);  // symbol 285, 11000101 with its first bit sent first
+      put(0, 5);           // distance 1
+      left -= k_match;
+    } else {
+      put(0b00001100, 8);  // literal 0, 00110000
+      --left;
+    }
+  }
+  put(0, 7);  // the end
+  put(0, (8 - bits) % 8);
+  const auto b = static_cast<std::uint32_t>(count % 65521);
+  return out + big_endian(b << 16U | 1U);
+}
+
 inline std::string png_start(std::uint32_t width, std::uint32_t height, char depth = 8, char colours = 2) {
   return std::string("\x89PNG\r\n\x1A\n", 8) +
          png_chunk("IHDR", big_endian(width) + big_endian(height) + depth + colours + std::string(3, '\0'));

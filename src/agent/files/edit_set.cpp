@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <numeric>
@@ -21,6 +22,11 @@ constexpr std::size_t k_max_named_errors = 5;
 
 std::string shown(const std::string& path) {
   return printable_line(path, 300);
+}
+
+/// The error with the path in its message.
+Error naming(const Error& error, const std::string& path) {
+  return error.message.find(shown(path)) != std::string::npos ? error : error.within(shown(path));
 }
 
 /// Several files cannot be edited: what is wrong with each of the first ones.
@@ -53,7 +59,7 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
   std::vector<std::optional<PreparedEdit>> found(files.size());
   std::vector<Error> errors;
   std::size_t bytes = 0;
-  std::set<std::string> paths;
+  std::set<std::pair<dev_t, ino_t>> identities;
   for (const std::size_t i : order) {
     const FileEdits& file = files[i];
     auto prepared = prepare_edit(space, file.request, file.edits, mode, &locked);
@@ -61,11 +67,15 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
       continue;
     }
     if (!prepared) {
-      const bool names_file = prepared.error().message.find(shown(file.request.path)) != std::string::npos;
-      errors.push_back(names_file ? prepared.error() : prepared.error().within(shown(file.request.path)));
+      errors.push_back(naming(prepared.error(), file.request.path));
       continue;
     }
-    if (!paths.insert(prepared->current.place.path).second) {
+    const struct stat& info = prepared->current.file->info;
+    const bool is_first = identities.emplace(info.st_dev, info.st_ino).second;
+    if (!is_first && mode.is_replacement) {
+      continue;  // it is replaced under its other name
+    }
+    if (!is_first) {
       return fail(ErrorCode::same_file, "Two paths name the same file: " + shown(prepared->current.place.path),
                   "Use one path for all edits of a file");
     }
@@ -120,18 +130,28 @@ Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::sp
       answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
       continue;
     }
-    Error error = notes.error().within(shown(current.place.path));
+    Error error = naming(notes.error(), current.place.path);
+    // The old files have no name any more, and no blocks either once they are closed.
+    for (PreparedEdit& edit : prepared) {
+      edit.current.file.reset();
+    }
+    m_writer.spare().drop();
+    std::vector<Error> unrestored;
     for (std::size_t done = i; done-- > 0;) {
       if (auto back = WriteJournal::put_back(entries[done], m_writer.store()); !back) {
-        journal->leave();
-        return fail(ErrorCode::half_written,
-                    fmt::format("{}; and {} could not be restored: {}", error.message, shown(entries[done].path),
-                                back.error().message),
-                    "The next session restores the files; check them with file_read");
+        unrestored.push_back(naming(back.error(), entries[done].path));
       }
     }
+    if (!unrestored.empty()) {
+      journal->leave();
+      return fail(ErrorCode::half_written,
+                  fmt::format("{}; and {} of {} changed files could not be restored: {}", error.message,
+                              unrestored.size(), i, unrestored.front().message),
+                  "That is retried at once and by the next session. Read all of the files to see what they contain");
+    }
     journal->done();
-    error.message += "; no file was changed";
+    error.message +=
+        error.code == ErrorCode::half_written ? "; the other files are unchanged" : "; no file was changed";
     return fail(std::move(error));
   }
   journal->done();
@@ -150,7 +170,7 @@ Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, 
   const std::string& owner = files.empty() ? std::string() : files.front().request.owner;
   if (mode.preview) {
     for (PreparedEdit& edit : *prepared) {
-      m_history.note_seen(previewer(owner), edit.current.place.path, edit.current.content.revision);
+      m_history.note_seen(previewer(owner, mode), edit.current.place.path, edit.current.content.revision);
       edit.answer.path = edit.current.place.path;
       edit.answer.before = edit.current.content.revision;
       edit.answer.size = edit.bytes.size();

@@ -40,8 +40,8 @@ Result<std::string> text_of(const FileContent& content, const std::string& path)
 
 }  // namespace
 
-std::string FileChanger::previewer(const std::string& owner) {
-  return owner + "\n(preview)";
+std::string FileChanger::previewer(const std::string& owner, const EditSetMode& mode) {
+  return owner + (mode.is_replacement ? "\n(preview)" : "\n(preview of edits)");
 }
 
 FileChanger::FileChanger(int state_fd, ContentStore store, bool may_prepare)
@@ -90,7 +90,7 @@ void FileChanger::settle() {
 }
 
 Result<std::string> FileChanger::expected_revision(const ChangeRequest& request, const CurrentFile& current,
-                                                   const EditSetMode& mode) const {
+                                                   const EditSetMode* mode) const {
   const std::string& revision = current.content.revision;
   const auto seen = m_history.last_seen(request.owner, current.place.path);
   if (request.expected) {
@@ -101,17 +101,22 @@ Result<std::string> FileChanger::expected_revision(const ChangeRequest& request,
     }
     return *request.expected;
   }
-  const bool was_previewed =
-      mode.is_replacement && m_history.last_seen(previewer(request.owner), current.place.path) == revision;
-  if (mode.preview || was_previewed) {
+  const auto previewed =
+      mode != nullptr ? m_history.last_seen(previewer(request.owner, *mode), current.place.path) : std::nullopt;
+  if ((mode != nullptr && mode->preview) || previewed == revision) {
     return revision;
   }
   if (seen) {
     return *seen;
   }
+  if (previewed) {
+    return fail(ErrorCode::file_changed, "File has changed since the preview: " + shown(current.place.path),
+                "Call with preview: true again");
+  }
   return fail(ErrorCode::not_read, "File has not been read: " + shown(current.place.path),
-              mode.is_replacement ? "Call with preview: true first"
-                                  : "Read it with file_read first, or give its revision as expectedRevision");
+              mode != nullptr && mode->is_replacement
+                  ? "Call with preview: true first"
+                  : "Read it with file_read first, or give its revision as expectedRevision");
 }
 
 std::optional<Diff> FileChanger::changes_since(const std::string& revision, const CurrentFile& current) {
@@ -258,7 +263,7 @@ Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& spa
   if (!current) {
     return fail(current.error());
   }
-  auto expected = expected_revision(request, *current, mode);
+  auto expected = expected_revision(request, *current, &mode);
   if (!expected && mode.is_replacement) {
     // A file without a match is not part of the replacement, whether it was read or not.
     const auto unseen = text_of(current->content, current->place.path);

@@ -41,9 +41,8 @@ struct FileEdits {
 
 /// What becomes of the edits of several files.
 struct EditSetMode {
-  bool preview = false;         ///< nothing is changed; the files count as read for a later replacement
-  bool is_replacement = false;  ///< over files that were searched for: those without a match are left out, and a
-                                ///< preview counts as read
+  bool preview = false;         ///< nothing is changed; the files count as read for a later call of the same kind
+  bool is_replacement = false;  ///< over files that were searched for: those without a match are left out
 };
 
 struct NewContent {
@@ -131,15 +130,16 @@ class FileChanger {
   };
 
   FileChanger(int state_fd, ContentStore store, bool may_prepare);
-  /// Under this name the history has what an owner was shown by a preview. That counts for a replacement only.
-  static std::string previewer(const std::string& owner);
+  /// Under this name the history has what an owner was shown by a preview. It does not count for other calls.
+  static std::string previewer(const std::string& owner, const EditSetMode& mode);
   void remember(const std::string& revision, std::string content);
   [[nodiscard]] Result<std::unique_ptr<Staged>> begin_staging(const FileSpace& space, const std::string& path) const;
   /// How a text shall be stored: as is asked for, or as the file is.
   static Encoding encoding_for(const NewContent& content, const CurrentFile& current);
-  /// The revision that the owner goes by; error `not_read` if there is none.
+  /// The revision that the owner goes by; error `not_read` if there is none. `mode` is that of edits; nullptr if the
+  /// file is written as a whole, for which a preview does not count.
   Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current,
-                                        const EditSetMode& mode = {}) const;
+                                        const EditSetMode* mode = nullptr) const;
   Result<PreparedEdit> prepare_edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits,
                                     const EditSetMode& mode = {}, LockedDirectories* locked = nullptr);
   Result<std::vector<PreparedEdit>> prepare_all(const FileSpace& space, std::span<const FileEdits> files,

@@ -18,6 +18,10 @@ namespace dockbridge::agent {
 
 namespace {
 
+bool same_moment(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
 constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // less the umask
 constexpr int k_max_links = 40;            // same limit as the kernel
@@ -71,7 +75,7 @@ Error file_error(const std::string& path, int number) {
       return {ErrorCode::path_too_long, "File name too long"};
     case ENOSPC:
     case EDQUOT:
-      return {ErrorCode::disk_full, "No space left on device, the file is unchanged: " + name};
+      return {ErrorCode::disk_full, "No space left on device: " + name};
     case EROFS:
       return {ErrorCode::read_only, "Read-only file system: " + name};
     case EXDEV:
@@ -120,6 +124,21 @@ Result<void> expect_regular(const ResolvedFile& file) {
 
 Result<void> expect_writable(const ResolvedFile& file) {
   return ::access(way_to(file.handle).c_str(), W_OK) == 0 ? Result<void>() : fail(file_error(file.path, errno));
+}
+
+Error touched_error(const std::string& path) {
+  return {ErrorCode::file_changed,
+          fmt::format("File was changed by another process during the call: {}", printable_line(path, 300)),
+          "Read it again, then repeat the change"};
+}
+
+Result<void> expect_untouched(const FilePlace& place, const ResolvedFile& before) {
+  struct stat now {};
+  const bool is_untouched = ::fstatat(place.directory.get(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+                            now.st_dev == before.info.st_dev && now.st_ino == before.info.st_ino &&
+                            now.st_size == before.info.st_size && same_moment(now.st_mtim, before.info.st_mtim) &&
+                            same_moment(now.st_ctim, before.info.st_ctim);
+  return is_untouched ? Result<void>() : fail(touched_error(place.path));
 }
 
 Result<FileSpace> FileSpace::open(const std::string& root) {

@@ -39,6 +39,10 @@ struct FilePlace {
   std::string path;  ///< of the file, without symbolic links in it
 };
 
+/// An error unless the file at `place` is still the one that was looked up, and nobody has written to it since.
+Result<void> expect_untouched(const FilePlace& place, const ResolvedFile& before);
+Error touched_error(const std::string& path);
+
 /// The files that the tools may reach: all there are, or those beneath a directory. The kernel sees to that while it
 /// resolves a path (openat2), so that nobody can swap a directory for a symbolic link in between. Paths are absolute.
 class FileSpace {

@@ -150,6 +150,10 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
                             printable_line(path, 300), before.error().message),
                 "Free some space in the container, or write the file with a command");
   }
+  // Whoever has written to it meanwhile would lose that.
+  if (auto untouched = expect_untouched(current.place, *current.file); !untouched) {
+    return fail(untouched.error());
+  }
   if (auto noted = (*journal_of_writes)->begin_in_place(path, current.content.revision, content.revision()); !noted) {
     return fail(noted.error());
   }
@@ -160,7 +164,7 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
     return fail(ErrorCode::half_written,
                 fmt::format("File was written in part, and its old content could not be restored: {}: {}",
                             printable_line(path, 300), written.error().message),
-                "The next session retries to restore it. Read the file to see what it contains");
+                "That is retried at once and by the next session. Read the file to see what it contains");
   }
   (*journal_of_writes)->done();
   if (!written) {

@@ -32,15 +32,13 @@ class Numbers {
   bool m_little_endian;
 };
 
+constexpr std::string_view k_exif_start = "Exif\0\0"sv;
+
 /// The orientation in an EXIF block: a TIFF header, then a directory of entries of 12 bytes.
 int orientation_of(std::string_view exif) {
-  constexpr std::string_view k_start = "Exif\0\0"sv;
   constexpr std::uint32_t k_tag = 0x0112;
   constexpr std::uint32_t k_max_entries = 200;
-  if (!exif.starts_with(k_start)) {
-    return 1;
-  }
-  exif.remove_prefix(k_start.size());
+  exif.remove_prefix(k_exif_start.size());
   const Numbers numbers(exif, exif.starts_with("II"));
   const std::size_t directory = numbers.at(4, 4);
   const std::uint32_t entries = numbers.at(directory, 2);
@@ -76,8 +74,9 @@ std::optional<ImageHeader> jpeg_header(std::string_view bytes) {
     if (length < 2 || marker == 0xD9 || marker == 0xDA) {
       return std::nullopt;
     }
-    if (marker == 0xE1) {
-      header.orientation = orientation_of(bytes.substr(at + 4, length - 2));
+    const std::string_view content = bytes.substr(at + 4, length - 2);
+    if (marker == 0xE1 && content.starts_with(k_exif_start)) {  // XMP has the same marker
+      header.orientation = orientation_of(content);
     }
     at += 2 + length;
   }
@@ -93,6 +92,9 @@ std::optional<ImageHeader> image_header_of(std::string_view bytes) {
     header = {numbers.at(k_png_start.size(), 4), numbers.at(k_png_start.size() + 4, 4), 1};
   } else if (bytes.starts_with("\xFF\xD8\xFF")) {
     header = jpeg_header(bytes);
+  } else if (bytes.starts_with("GIF87a") || bytes.starts_with("GIF89a")) {
+    const Numbers numbers(bytes, true);
+    header = {numbers.at(6, 2), numbers.at(8, 2), 1};
   }
   const bool is_possible =
       header && header->width > 0 && header->height > 0 && header->width <= k_max_side && header->height <= k_max_side;

@@ -15,7 +15,7 @@ struct ImageHeader {
   [[nodiscard]] bool is_turned() const { return orientation >= 5; }
 };
 
-/// Of a PNG or JPEG file; nullopt for others, and if the header is damaged or not within these bytes.
+/// Of a PNG, JPEG or GIF file; nullopt for others, and if the header is damaged or not within these bytes.
 std::optional<ImageHeader> image_header_of(std::string_view bytes);
 
 }  // namespace dockbridge::agent

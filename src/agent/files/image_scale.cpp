@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -18,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/files/confinement.hpp"
 #include "util/fd.hpp"
 
 namespace {
@@ -30,6 +30,7 @@ constexpr std::size_t k_alignment = 16;
 
 char* g_arena = nullptr;
 std::size_t g_used = 0;
+bool g_was_exhausted = false;
 char* g_newest = nullptr;
 
 std::size_t& size_before(void* piece) {
@@ -38,6 +39,7 @@ std::size_t& size_before(void* piece) {
 
 void* arena_take(std::size_t size) {
   if (size > k_arena_bytes || g_used + size + 2 * k_alignment > k_arena_bytes) {
+    g_was_exhausted = true;
     return nullptr;
   }
   g_newest = g_arena + g_used + k_alignment;
@@ -234,29 +236,56 @@ void decode_and_scale(std::string_view file, const ImageHeader& header, std::uin
   result.is_complete = 1;
 }
 
-/// Gives up everything but computing.
-void confine() {
+/// How the decoder ends.
+enum ExitCode : int { k_finished = 0, k_no_memory = 1, k_not_confined = 2 };
+
+/// Gives up everything but computing. False if that is impossible.
+bool confine(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) {  // it died before that
+    return false;
+  }
   if (const Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score) {
     [[maybe_unused]] const ssize_t written = ::write(score.get(), "1000", 4);
   }
-  const rlimit cpu{k_cpu_seconds, k_cpu_seconds};
+  const rlimit cpu{k_cpu_seconds, k_cpu_seconds + 1};  // SIGXCPU at the first, SIGKILL at the second
   ::setrlimit(RLIMIT_CPU, &cpu);
   const rlimit core{0, 0};
   ::setrlimit(RLIMIT_CORE, &core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they make system calls of their own
-  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+  // Locks and pipes of the parent end with it. Older kernels do not have this call.
+  ::syscall(SYS_close_range, 0U, ~0U, 0U);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they make system calls of their own
+  return true;
+#else
+  return forbid_system_calls();
 #endif
 }
 
-/// Waits for the end of the decoder, and ends it if that takes too long.
-void await_end(pid_t process) {
+/// Waits for the end of the decoder, and ends it if that takes too long. Returns the error that its end stands for.
+Result<void> await_end(pid_t process) {
   const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd ended{handle.get(), POLLIN, 0};
-  if (!handle || ::poll(&ended, 1, k_patience_ms) <= 0) {
+  const bool is_late = !handle || ::poll(&ended, 1, k_patience_ms) <= 0;
+  if (is_late) {
     ::kill(process, SIGKILL);
   }
-  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : k_finished;
+  if (is_late || signal == SIGXCPU) {
+    return fail(ErrorCode::too_large, fmt::format("Image takes more than {} s to decode", k_cpu_seconds),
+                "Pass scale: false, or make a smaller copy with a command");
+  }
+  if (signal == SIGKILL || code == k_no_memory) {  // the kernel kills the decoder first when memory is short
+    return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image");
+  }
+  if (code == k_not_confined) {
+    return fail(ErrorCode::cannot_start, "Image decoder cannot be confined: the kernel refuses a seccomp filter",
+                "Pass scale: false, or make a smaller copy with a command");
+  }
+  return {};
 }
 
 class SharedResult {
@@ -304,20 +333,26 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
     return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image", "Pass scale: false");
   }
   SharedOutput& result = *shared.get();
+  const pid_t self = ::getpid();
   const pid_t process = ::fork();
   if (process == 0) {
     g_arena = static_cast<char*>(
         ::mmap(nullptr, k_arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    if (g_arena != MAP_FAILED) {
-      confine();
-      decode_and_scale(file, header, width, height, max_bytes, result);
+    if (g_arena == MAP_FAILED) {
+      ::_exit(k_no_memory);
     }
-    ::syscall(SYS_exit, 0);  // exit_group is not allowed
+    if (!confine(self)) {
+      ::_exit(k_not_confined);
+    }
+    decode_and_scale(file, header, width, height, max_bytes, result);
+    ::_exit(g_was_exhausted && result.is_complete == 0 ? k_no_memory : k_finished);
   }
   if (process < 0) {
     return fail(ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached");
   }
-  await_end(process);
+  if (auto ended = await_end(process); !ended) {
+    return fail(ended.error());
+  }
   const std::size_t size = result.size;
   if (result.is_complete != 1 || size == 0 || size > max_bytes) {
     return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind",

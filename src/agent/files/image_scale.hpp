@@ -27,7 +27,8 @@ struct ScaledImage {
 ///
 /// The decoder runs in a process of its own that can make no system call but to end, with 512 MiB of memory and 20 s of
 /// CPU time. So a malicious file can make it fail and nothing else. Error `bad_image` if it fails, `too_large` for more
-/// pixels than are decoded.
+/// pixels than are decoded or more time than that, `out_of_memory`, and `cannot_start` if the kernel does not let it be
+/// confined.
 Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header, std::uint32_t max_side,
                                 std::size_t max_bytes);
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -39,6 +40,8 @@ using nlohmann::json;
 constexpr std::size_t k_most_page_bytes = wire::k_max_body_to_host / 2;
 constexpr std::size_t k_most_edits = 1000;
 constexpr std::size_t k_image_reserve = 4096;
+/// A JPEG states its size behind what cameras add: previews, profiles.
+constexpr std::size_t k_image_header_bytes = 1024 * 1024;
 constexpr rlim_t k_wanted_descriptors = 4096;
 constexpr int k_list_depth = 8;
 constexpr std::size_t k_max_set_path_bytes = 256 * 1024;
@@ -123,6 +126,13 @@ json shown_size(const ImageHeader& header) {
           {"height", header.is_turned() ? header.width : header.height}};
 }
 
+std::optional<ImageHeader> image_header(const ResolvedFile& file, const FileContent& content) {
+  const auto header = image_header_of(content.whole ? *content.whole : content.start);
+  const auto fd = header || content.whole ? fail(ErrorCode::bad_image, "") : file.open_for_reading();
+  const auto start = fd ? read_at(fd->get(), 0, k_image_header_bytes, file.path) : fail(fd.error());
+  return start ? image_header_of(*start) : header;
+}
+
 /// Like `describe`, with size, revision and kind.
 Answer describe_content(const ResolvedFile& file, const FileContent& content) {
   Answer answer{describe(file)};
@@ -133,7 +143,7 @@ Answer describe_content(const ResolvedFile& file, const FileContent& content) {
     const auto image = image_type_of(content.start);
     answer.head["kind"] = image ? "image" : "binary";
     answer.head["type"] = image ? *image : describe_binary(content.start);
-    if (const auto header = image ? image_header_of(content.whole ? *content.whole : content.start) : std::nullopt) {
+    if (const auto header = image ? image_header(file, content) : std::nullopt) {
       answer.head.update(shown_size(*header));
     }
   }
@@ -466,6 +476,7 @@ std::string respond(Service& service, const wire::Frame& frame) {
 int serve_files(const Fd& stream, const char* state_path) {
   ::prctl(PR_SET_NAME, "dockbridge-file");
   ::umask(022);
+  ::signal(SIGCHLD, SIG_DFL);  // the session ignores it, and then the decoder's status would be lost
   allow_descriptors();
   keep_freed_memory(k_kept_bytes);
   const Fd state(::open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));

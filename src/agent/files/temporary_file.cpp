@@ -29,24 +29,6 @@ mode_t umask_now() {
   return mask;
 }
 
-bool same_moment(const timespec& a, const timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-/// Whether nobody has touched it since it was looked up.
-bool is_untouched(const FilePlace& place, const ResolvedFile& before) {
-  struct stat now {};
-  return ::fstatat(place.directory.get(), place.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-         now.st_dev == before.info.st_dev && now.st_ino == before.info.st_ino && now.st_size == before.info.st_size &&
-         same_moment(now.st_mtim, before.info.st_mtim) && same_moment(now.st_ctim, before.info.st_ctim);
-}
-
-Error touched(const std::string& path) {
-  return {ErrorCode::file_changed,
-          fmt::format("File was changed by another process during the call: {}", printable_line(path, 300)),
-          "Read it again, then repeat the change"};
-}
-
 bool is_there(const Fd& directory) {
   struct stat info {};
   return ::fstat(directory.get(), &info) == 0 && info.st_nlink > 0;
@@ -159,8 +141,8 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
   if (::fsync(m_file.get()) != 0) {
     return fail(file_error(m_place->path, errno));
   }
-  if (before != nullptr && !is_untouched(*m_place, *before)) {
-    return fail(touched(m_place->path));
+  if (auto untouched = before != nullptr ? expect_untouched(*m_place, *before) : Result<void>(); !untouched) {
+    return untouched;
   }
   unlock_temporary(m_file.get());
   const bool moved = before != nullptr
@@ -171,7 +153,7 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
                                 ::unlinkat(directory, m_name.c_str(), 0) == 0);
   if (!moved) {
     const int number = errno;
-    return number == EEXIST                       ? fail(touched(m_place->path))
+    return number == EEXIST                       ? fail(touched_error(m_place->path))
            : number == EBUSY && before != nullptr ? fail(ErrorCode::is_busy, "The file cannot be replaced")
                                                   : fail(file_error(m_place->path, number));
   }

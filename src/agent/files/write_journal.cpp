@@ -11,6 +11,7 @@
 #include <charconv>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,12 @@ constexpr char k_in_place = 'P';
 constexpr char k_set = 'S';
 constexpr std::size_t k_size_digits = 16;
 
-/// Calls `visit` for each journal whose process is gone, until it returns false.
-void visit_leftovers(int state_fd, const std::function<bool(const std::string& name, int fd)>& visit) {
+/// A killed process keeps its locks until it has left the kernel, which a slow disk can delay.
+constexpr milliseconds k_patience{2000};
+constexpr milliseconds k_look_interval{5};
+
+/// Calls `visit` for each journal until it returns false.
+void visit_journals(int state_fd, const std::function<bool(const std::string& name, int fd)>& visit) {
   const int copy = ::openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
   while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
@@ -45,10 +50,16 @@ void visit_leftovers(int state_fd, const std::function<bool(const std::string& n
       continue;
     }
     const Fd file = open_regular_at(state_fd, name, O_RDWR);
-    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && !visit(name, file.get())) {
+    if (file && !visit(name, file.get())) {
       return;
     }
   }
+}
+
+/// Calls `visit` for each journal whose process is gone, until it returns false.
+void visit_leftovers(int state_fd, const std::function<bool(const std::string& name)>& visit) {
+  visit_journals(state_fd,
+                 [&](const std::string& name, int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 || visit(name); });
 }
 
 /// Whether there is nothing left to do.
@@ -172,15 +183,29 @@ void WriteJournal::done() {
 
 bool WriteJournal::has_leftovers(int state_fd) {
   bool found = false;
-  visit_leftovers(state_fd, [&](const std::string&, int) {
+  visit_leftovers(state_fd, [&](const std::string&) {
     found = true;
     return false;
   });
   return found;
 }
 
+bool WriteJournal::is_change_under_way(int state_fd) {
+  bool found = false;
+  visit_journals(state_fd, [&](const std::string&, int fd) {
+    char kind = k_temporary;
+    found = ::pread(fd, &kind, 1, 0) == 1 && kind != k_temporary && ::flock(fd, LOCK_EX | LOCK_NB) != 0;
+    return !found;
+  });
+  return found;
+}
+
 void WriteJournal::recover(int state_fd, ContentStore& store) {
-  visit_leftovers(state_fd, [&](const std::string& name, int) {
+  const auto deadline = Deadline::after(k_patience);
+  while (is_change_under_way(state_fd) && !deadline.passed()) {
+    std::this_thread::sleep_for(k_look_interval);
+  }
+  visit_leftovers(state_fd, [&](const std::string& name) {
     const std::string note = read_regular_at(state_fd, name, k_most_bytes).value_or("");
     const std::string rest = note.empty() ? "" : note.substr(1);
     bool done = true;

@@ -42,8 +42,11 @@ class WriteJournal {
 
   /// Whether some process left something behind.
   static bool has_leftovers(int state_fd);
+  /// Whether a process that lives, or has not finished dying, is at a change that it could leave half done. Temporary
+  /// files do not count.
+  static bool is_change_under_way(int state_fd);
   /// Removes temporary files, and puts back what was only half written in place; what cannot be written now stays
-  /// noted.
+  /// noted. Waits up to two seconds for changes that are under way, because a killed process may still hold its lock.
   static void recover(int state_fd, ContentStore& store);
 
  private:

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,20 +26,19 @@ namespace {
 constexpr std::size_t k_most_workers = 16;
 /// Of those, so many walk through trees, each with all cores: the others are there for what is quick.
 constexpr std::size_t k_most_searches = 4;
+/// A decoder may use half a gigabyte.
+constexpr std::size_t k_max_decoders = 2;
 constexpr std::size_t k_most_idle = 2;
+/// Between two looks for what an earlier session left half done. The interval doubles.
+constexpr milliseconds k_first_look{100};
+constexpr milliseconds k_last_look{60'000};
 /// A process whose socket is closed is about to end.
 constexpr int k_exit_patience_ms = 200;
 constexpr std::size_t k_most_waiting_bytes = 64ULL * 1024 * 1024;
 
-bool is_search(const wire::Frame& frame) {
-  const auto& op = frame.head.at("op").get_ref<const std::string&>();
-  return op == "file.grep" || op == "file.glob" || op == "file.list";
-}
-
-/// Whether a request may take long and changes nothing. Its worker can be killed at any time.
-bool is_killable(const wire::Frame& frame) {
-  const auto& op = frame.head.at("op").get_ref<const std::string&>();
-  return is_search(frame) || op == "file.open" || op == "file.next";
+bool is_half_written(const wire::Frame& frame) {
+  const auto error = frame.head.find("error");
+  return error != frame.head.end() && error->value("code", std::string()) == name_of(ErrorCode::half_written);
 }
 
 std::string staging_of(const wire::Frame& frame) {
@@ -58,23 +58,30 @@ FileWorkers::~FileWorkers() {
   }
 }
 
-void FileWorkers::recover(int state_fd) {
-  m_state_fd = state_fd;
-  if (WriteJournal::has_leftovers(state_fd)) {
-    launch();  // that is the first thing it does
-  }
+FileWorkers::Kind FileWorkers::kind_of(const wire::Frame& frame) {
+  const auto& op = frame.head.at("op").get_ref<const std::string&>();
+  return op == "file.grep" || op == "file.glob" || op == "file.list" ? Kind::search
+         : op == "file.image"                                        ? Kind::decoding
+                                                                     : Kind::quick;
 }
 
-void FileWorkers::recover_from_crash(const Worker& dead) {
-  // Its locks are gone when it is.
-  pollfd ended{dead.process.get(), POLLIN, 0};
-  ::poll(&ended, 1, k_exit_patience_ms);
+bool FileWorkers::is_killable(const wire::Frame& frame) {
+  const auto& op = frame.head.at("op").get_ref<const std::string&>();
+  return kind_of(frame) != Kind::quick || op == "file.open" || op == "file.next";
+}
+
+void FileWorkers::recover(int state_fd) {
+  m_state_fd = state_fd;
+  look_again();
+}
+
+void FileWorkers::recover_leftovers() {
   if (!WriteJournal::has_leftovers(m_state_fd)) {
     return;
   }
   for (auto worker = m_workers.begin(); worker != m_workers.end();) {
     const auto next = std::next(worker);
-    if (&*worker != &dead && !worker->request && worker->staging.empty()) {
+    if (!worker->request && worker->staging.empty()) {
       drop(worker);  // the next request is for the new worker, which recovers first
     }
     worker = next;
@@ -82,12 +89,45 @@ void FileWorkers::recover_from_crash(const Worker& dead) {
   launch();
 }
 
+void FileWorkers::look_again() {
+  const bool is_needed = WriteJournal::has_leftovers(m_state_fd) || WriteJournal::is_change_under_way(m_state_fd);
+  recover_leftovers();
+  if (m_timer) {
+    m_loop.remove(m_timer.get());
+    m_timer.reset();
+  }
+  if (!is_needed) {
+    return;
+  }
+  m_look_interval = std::clamp(m_look_interval * 2, k_first_look, k_last_look);
+  m_timer.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  itimerspec when{};
+  when.it_value.tv_sec = m_look_interval.count() / 1000;
+  when.it_value.tv_nsec = m_look_interval.count() % 1000 * 1'000'000;
+  if (m_timer && ::timerfd_settime(m_timer.get(), 0, &when, nullptr) == 0) {
+    m_loop.add(m_timer.get(), EPOLLIN, [this](std::uint32_t) { look_again(); });
+  }
+}
+
+void FileWorkers::recover_from_crash(const Worker& dead) {
+  // Its locks are gone when it is.
+  pollfd ended{dead.process.get(), POLLIN, 0};
+  ::poll(&ended, 1, k_exit_patience_ms);
+  m_look_interval = k_first_look;
+  look_again();
+}
+
 bool FileWorkers::may_start(const wire::Frame& frame) const {
   const auto count = [&](auto&& what) {
     return static_cast<std::size_t>(std::count_if(m_workers.begin(), m_workers.end(), what));
   };
-  if (is_search(frame)) {
-    return count([](const Worker& worker) { return worker.request && worker.searches; }) < k_most_searches;
+  const Kind kind = kind_of(frame);
+  const std::size_t of_kind = count([&](const Worker& worker) { return worker.request && worker.kind == kind; });
+  if (kind == Kind::search) {
+    return of_kind < k_most_searches;
+  }
+  if (kind == Kind::decoding && of_kind >= k_max_decoders) {
+    return false;
   }
   const std::string staging = staging_of(frame);
   // A transfer that has begun continues, because other requests may wait for its worker.
@@ -144,7 +184,7 @@ void FileWorkers::start(std::uint64_t request, const wire::Frame& frame) {
     return;
   }
   worker->request = request;
-  worker->searches = is_search(frame);
+  worker->kind = kind_of(frame);
   worker->is_killable = is_killable(frame);
   worker->staging = staging_of(frame);
   worker->outgoing = wire::encode(frame.head, frame.body);
@@ -243,6 +283,9 @@ void FileWorkers::finish(Position worker, const wire::Frame& frame) {
                                   [](const Worker& it) { return !it.request && it.staging.empty(); });
   if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle)) {
     drop(worker);  // it ends when it sees that nobody is there any more
+  }
+  if (m_state_fd >= 0 && is_half_written(frame)) {
+    recover_leftovers();
   }
   start_waiting();
 }

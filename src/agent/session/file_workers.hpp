@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/session/event_loop.hpp"
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
 
@@ -35,13 +36,16 @@ class FileWorkers {
   void recover(int state_fd);
 
  private:
+  /// What a request takes: a search all cores, a decoder much memory.
+  enum class Kind { quick, search, decoding };
+
   struct Worker {
     Fd socket;
     Fd process;  ///< a pidfd, for ending it
     wire::FrameReader reader{wire::k_max_body_to_host};
     std::string outgoing{};
     std::optional<std::uint64_t> request{};
-    bool searches = false;
+    Kind kind = Kind::quick;
     bool is_killable = false;
     std::string staging{};      ///< token of the upload or copy that this worker is reserved for; empty if none
     bool is_abandoned = false;  ///< its upload or copy was given up while it worked on a request
@@ -52,11 +56,18 @@ class FileWorkers {
   };
   using Position = std::list<Worker>::iterator;
 
+  static Kind kind_of(const wire::Frame& frame);
+  /// Whether a request may take long and changes nothing. Its worker can be killed at any time.
+  static bool is_killable(const wire::Frame& frame);
   [[nodiscard]] bool may_start(const wire::Frame& frame) const;
   void start(std::uint64_t request, const wire::Frame& frame);
   void start_waiting();
   /// A worker died during a change: the next request must not see what it left half done.
   void recover_from_crash(const Worker& dead);
+  /// Starts a worker, which recovers first, if something was left half done.
+  void recover_leftovers();
+  /// Looks again later while a process of an earlier session may still leave something half done.
+  void look_again();
   void abandon(std::uint64_t request, const wire::Frame& frame);
   Position find_for(const wire::Frame& frame);
   Position launch();
@@ -68,6 +79,8 @@ class FileWorkers {
   void refuse(std::uint64_t request, const Error& error);
 
   int m_state_fd = -1;  ///< known when `recover` was called
+  Fd m_timer;           ///< runs while `look_again` has to
+  milliseconds m_look_interval{0};
   EventLoop& m_loop;
   std::string m_state_path;
   Answer m_answer;

@@ -225,3 +225,29 @@ TEST_CASE("arguments: a whole number is a text of digits, however it is written"
   CHECK(arguments.text_or_number("c") == "12:3");
   CHECK(arguments.text_or_number("d") == "0.5");
 }
+
+TEST_CASE("arguments: of several names for one number the largest counts") {
+  const std::vector<tools::ArgumentAlias> aliases = {{"-A", "context"}, {"-B", "context"}};
+  const auto read = [&](const json& values) {
+    Arguments arguments(values, aliases);
+    const auto number = arguments.integer("context", 0, 50);
+    return arguments.error() ? arguments.error()->message : std::to_string(number.value_or(-1));
+  };
+  CHECK(read({{"-A", 1}, {"-B", 3}}) == "3");
+  CHECK(read({{"-A", 4}, {"-B", 3}, {"context", 2}}) == "4");
+  CHECK(read({{"context", nullptr}, {"-B", 3}}) == "3");
+  CHECK(read(json::object()) == "-1");
+}
+
+TEST_CASE("arguments: an error names the argument as it was given") {
+  const std::vector<tools::ArgumentAlias> aliases = {{"-A", "context"}, {"-B", "context"}, {"file_path", "filePath"}};
+  const auto problem_of = [&](const json& values) {
+    Arguments arguments(values, aliases);
+    (void)arguments.integer("context", 0, 50);
+    (void)arguments.text("filePath");
+    return arguments.error() ? arguments.error()->message : "";
+  };
+  CHECK(problem_of({{"-A", 1}, {"-B", 99}}).starts_with("Invalid argument -B: "));
+  CHECK(problem_of({{"context", 99}}).starts_with("Invalid argument context: "));
+  CHECK(problem_of({{"file_path", 1}}).starts_with("Invalid argument file_path: "));
+}

@@ -46,3 +46,17 @@ TEST_CASE("short ids: 8 digits of a revision and of a change") {
   CHECK(tools::short_change("").empty());
   CHECK(tools::short_revision("").empty());
 }
+
+TEST_CASE("counted: one thing is singular") {
+  CHECK(tools::counted(0, "file") == "0 files");
+  CHECK(tools::counted(1, "file") == "1 file");
+  CHECK(tools::counted(2, "file") == "2 files");
+}
+
+TEST_CASE("list of changes: all names precede the diffs if not all of them fit") {
+  std::vector<tools::ListedChange> changes = {{"a", "a [1]", "\n+one"}, {"b", "b [2]", "\n+two"}};
+  CHECK(tools::list_changes(changes, 100) == "\na [1]\n+one\nb [2]\n+two");
+  changes.push_back({"c", "c [3]", "\n+" + std::string(100, 'c')});
+  CHECK(tools::list_changes(changes, 60) == "\n[1 diff left out]\na [1]\nb [2]\nc [3]\n\na\n+one\n\nb\n+two");
+  CHECK(tools::list_changes(changes, 13) == "\n[3 diffs and 1 name left out]\na [1]\nb [2]");
+}

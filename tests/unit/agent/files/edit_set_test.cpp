@@ -84,6 +84,20 @@ TEST_CASE("edit set: a file under two names is rejected") {
   CHECK(world.content("a") == "one two\n");
 }
 
+TEST_CASE("edit set: two hard links to one file are rejected, and replaced once") {
+  Set world;
+  world.put_and_read("a", "one two\n");
+  fs::create_hard_link(world.at("a"), world.at("b"));
+  world.read("b");
+  CHECK(code_of(world.edit_all({{"a", {{"one", "1"}}}, {"b", {{"two", "2"}}}})) == "same_file");
+  CHECK(world.content("a") == "one two\n");
+  world.mode.is_replacement = true;
+  const auto replaced = world.edit_all({{"a", {{"one", "one one", true}}}, {"b", {{"one", "one one", true}}}});
+  REQUIRE(replaced);
+  CHECK(replaced->size() == 1);
+  CHECK(world.content("b") == "one one two\n");
+}
+
 TEST_CASE("edit set: an explicit revision is a condition for its file") {
   Set world;
   world.put_and_read("a", "one\n");
@@ -187,13 +201,37 @@ TEST_CASE("replacement: a preview changes nothing, and counts as read for the re
 
   world.mode.preview = false;
   world.put("a", "old old old\n");
-  CHECK(code_of(world.edit_all(edits)) == "not_read");
+  const auto changed = world.edit_all(edits);
+  CHECK(code_of(changed) == "file_changed");
+  CHECK(says(changed.error(), "since the preview"));
   world.put("a", "old old\n");
   const auto replaced = world.edit_all(edits);
   REQUIRE(replaced);
   CHECK(replaced->size() == 1);
   CHECK(world.content("a") == "new new\n");
   CHECK(world.content("b") == "none\n");
+}
+
+TEST_CASE("edit set: a preview counts as read for the edits, and not for a write or a replacement") {
+  Set world;
+  world.put("a", "one\n");
+  world.put("b", "two\n");
+  const Edits edits = {{"a", {{"one", "1"}}}, {"b", {{"two", "2"}}}};
+  world.mode.preview = true;
+  REQUIRE(world.edit_all(edits));
+  world.mode.preview = false;
+  CHECK(code_of(world.write("a", "other")) == "not_read");
+  world.mode.is_replacement = true;
+  CHECK(code_of(world.edit_all(edits)) == "not_read");
+  world.mode.is_replacement = false;
+  world.put("b", "two two\n");
+  const auto changed = world.edit_all(edits);
+  CHECK(code_of(changed) == "file_changed");
+  CHECK(says(changed.error(), "File has changed since the preview: " + world.at("b")));
+  CHECK(world.content("a") == "one\n");
+  // One of them alone is a call of the same kind.
+  CHECK(world.edit("a", {{"one", "1"}}));
+  CHECK(world.content("a") == "1\n");
 }
 
 TEST_CASE("guard: an exact and unique match stands for reading, if that is wanted") {

@@ -230,6 +230,23 @@ TEST_CASE("a file with several names is written in place, and that is said") {
   CHECK(world.content("other") == "the old content");
 }
 
+TEST_CASE("in place: a change by another process during the call is not overwritten") {
+  const ChangingWorld world;
+  world.put("file", "old\n");
+  fs::create_hard_link(world.at("file"), world.at("other"));
+  const TemporaryDirectory state;
+  auto store = agent::ContentStore::open(state.fd());
+  REQUIRE(store);
+  REQUIRE(store->put(revision_of("old\n"), "old\n"));
+  agent::FileWriter writer(state.fd(), std::move(*store));
+  const auto space = FileSpace::open("");
+  const auto current = agent::look_up(*space, world.at("file"), agent::Absent::is_an_error);
+  REQUIRE(current);
+  world.put("other", "by another\n");
+  CHECK(code_of(writer.write(*current, agent::NewBytes("new\n"), std::nullopt)) == "file_changed");
+  CHECK(world.content("file") == "by another\n");
+}
+
 TEST_CASE("a file with several names is not written in place when its old content cannot be kept") {
   ChangingWorld world;
   world.put("file", "old");

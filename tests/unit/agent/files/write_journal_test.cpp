@@ -14,6 +14,7 @@
 #include "agent/files/revision.hpp"
 #include "support/failing_call.hpp"
 #include "support/temporary_directory.hpp"
+#include "util/clock.hpp"
 
 using namespace dockbridge;
 using agent::ContentStore;
@@ -98,6 +99,35 @@ TEST_CASE("a process that lives is left alone") {
   world.recover();
   CHECK(fs::exists(world.work / k_temporary));
   CHECK(world.journals() == 1);
+}
+
+TEST_CASE("journal: recovery waits for a process that still holds its lock while it dies") {
+  const World world;
+  {
+    ContentStore store = world.store();
+    REQUIRE(store.put(revision_of("old"), "old"));
+    REQUIRE(store.put(revision_of("new"), "new"));
+  }
+  world.put("file", "new");
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    auto journal = WriteJournal::open(world.state.fd());
+    const agent::SetEntry entry{world.at("file"), revision_of("old"), revision_of("new")};
+    if (journal && journal->begin_set({&entry, 1})) {
+      ::usleep(300'000);
+    }
+    ::kill(::getpid(), SIGKILL);
+  }
+  const auto deadline = Deadline::after(seconds(10));
+  while (!WriteJournal::is_change_under_way(world.state.fd()) && !deadline.passed()) {
+    ::usleep(1000);
+  }
+  CHECK(!WriteJournal::has_leftovers(world.state.fd()));
+  world.recover();
+  CHECK(world.content("file") == "old");
+  CHECK(world.journals() == 0);
+  REQUIRE(::waitpid(pid, nullptr, 0) == pid);
 }
 
 TEST_CASE("what was finished is left alone, and a journal goes with its owner") {
