@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
@@ -88,6 +90,38 @@ std::string read_output_mode(Arguments& arguments) {
   return given == "files_with_matches" ? "files" : given;
 }
 
+/// Glob for a file type of ripgrep, which Claude Code passes as `type`. Any other type is a file name extension.
+std::string glob_of_type(const std::string& type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> k_globs = {
+      {{"c", "*.{c,h}"},
+       {"cpp", "*.{cpp,cc,cxx,hpp,hh,hxx,h,inl}"},
+       {"csharp", "*.cs"},
+       {"html", "*.{html,htm}"},
+       {"js", "*.{js,jsx,mjs,cjs}"},
+       {"kotlin", "*.{kt,kts}"},
+       {"markdown", "*.{md,markdown,mdx}"},
+       {"md", "*.{md,markdown,mdx}"},
+       {"py", "*.{py,pyi}"},
+       {"python", "*.{py,pyi}"},
+       {"ruby", "*.rb"},
+       {"rust", "*.rs"},
+       {"ts", "*.{ts,tsx,mts,cts}"},
+       {"yaml", "*.{yaml,yml}"}}};
+  const auto* const known =
+      std::find_if(k_globs.begin(), k_globs.end(), [&](const auto& each) { return each.first == type; });
+  return known == k_globs.end() ? "*." + type : std::string(known->second);
+}
+
+std::vector<std::string> read_include(Arguments& arguments) {
+  std::vector<std::string> include = arguments.texts("include");
+  const auto type = arguments.text("type");
+  arguments.keep_unlisted("type");
+  if (type && include.empty()) {
+    include.push_back(glob_of_type(*type));
+  }
+  return include;
+}
+
 FileGrepRequest read_request(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
@@ -96,7 +130,7 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.ignore_case = arguments.flag("caseInsensitive", false);
   request.whole_word = arguments.flag("wholeWord", false);
   request.multi_line = arguments.flag("multiLine", false);
-  request.include = arguments.texts("include");
+  request.include = read_include(arguments);
   request.exclude = arguments.texts("exclude");
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.hidden = arguments.flag("hidden", false);

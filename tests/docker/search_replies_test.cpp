@@ -48,6 +48,18 @@ TEST_CASE("search: the numbers of other tools are understood") {
   CHECK(says(files.tools.grep(".", "numbers", {{"-C", 99}}), "Invalid argument -C: "));
 }
 
+TEST_CASE("grep: a file type of another tool selects files") {
+  Files files;
+  (void)files.sh("cd /app && echo needle | tee a.ts b.tsx c.py d.txt e.zig");
+  const auto files_of = [&](const char* type) {
+    return text_of(files.tools.grep("needle", ".", {{"type", type}, {"output", "files"}}));
+  };
+  CHECK(files_of("ts").starts_with("a.ts\nb.tsx"));
+  CHECK(files_of("ts").find("c.py") == std::string::npos);
+  CHECK(files_of("py").starts_with("c.py"));
+  CHECK(files_of("zig").starts_with("e.zig"));
+}
+
 TEST_CASE("search: absolute globs, and globs below the home directory, start where they say") {
   Files files;
   (void)files.sh(
