@@ -269,7 +269,7 @@ ordered_json change_schema() {
           {"revision", {{"type", "string"}, {"description", "names the content; for expectedRevision"}}},
           {"created", {{"type", "boolean"}}},
           {"previousRevision", text},
-          {"change", {{"type", "string"}, {"description", "for file_undo"}}},
+          {"change", {{"type", "string"}, {"description", "names the change, to undo it"}}},
           {"encoding", text},
           {"linesAdded", number},
           {"linesRemoved", number},

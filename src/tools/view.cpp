@@ -349,7 +349,7 @@ void add_view_schema(ordered_json& properties) {
   properties["stdoutLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stdout"}};
   properties["stderrLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stderr"}};
   properties["matches"] = {{"type", "integer"}, {"description", "lines that match grep"}};
-  properties["cursor"] = {{"type", "string"}, {"description", "pass as since to check_process to read on from here"}};
+  properties["cursor"] = {{"type", "string"}, {"description", "pass as since to read on from here"}};
   properties["screen"] = object_schema({{"text", text},
                                         {"columns", number},
                                         {"rows", number},

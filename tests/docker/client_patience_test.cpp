@@ -1,3 +1,6 @@
+#include <functional>
+#include <thread>
+
 #include "support/connected.hpp"
 
 using namespace dockbridge;

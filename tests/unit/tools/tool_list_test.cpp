@@ -46,7 +46,7 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
     read.push_back(client.send("resources/read", {{"uri", uri}}));
   }
   for (const json& text : read) {
-    CAPTURE(text.dump());
+    CAPTURE(text.dump().substr(0, 300));
     for (const std::string_view name : tools::k_tool_names) {
       CAPTURE(name);
       CHECK((selection.contains(name) || text.dump().find(name) == std::string::npos));
@@ -127,7 +127,7 @@ TEST_CASE("tool list: instructions have no sentence about a tool that is hidden"
     return tools::ToolSelection::parse(list)->keep_sentences(tools::k_instructions);
   };
   CHECK(instructions("file_*").find("background") == std::string::npos);
-  CHECK(instructions("minimal").find("und") == instructions("minimal").find("under"));
+  CHECK(instructions("minimal").find("takes back") == std::string::npos);
   CHECK(instructions("execute_command") ==
         "You work in a persistent Docker container. Files and processes stay between calls. execute_command runs a "
         "shell command; if it falls silent, it continues in the background under a process id. Start servers by "
