@@ -142,6 +142,16 @@ TEST_CASE("send_input: a slow answer is waited for up to two seconds") {
   CHECK(fields_of(early)["waitsForInput"] == "no");
 }
 
+TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
+  Connected c;
+  const Terminal sleeping(c.server, "sleep 600", {{"maxWaitTime", 1}});
+  CHECK(fields_of(sleeping.send(std::string(5000, 'x') + "\n" + std::string(5000, 'y'),
+                                {{"timeout", 0}}))["accepted"] == 10'002);
+  const json ended = sleeping.type("", {"ctrl-c"});
+  CAPTURE(ended.dump());
+  CHECK(fields_of(ended)["status"] == "completed");
+}
+
 TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
   Connected c;
   const std::string id =

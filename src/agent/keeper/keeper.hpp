@@ -82,6 +82,7 @@ class Keeper {
   /// `how`: k_then_end, k_as_paste.
   Given feed(std::string_view bytes, std::uint32_t how);
   void type(std::string text);
+  void queue_input(std::string_view bytes);
   std::size_t press_keys(std::string_view names);
   Given give(Order order, std::uint32_t value, std::string_view payload);
   bool obey_once(const Link& link, const ControlPacket& packet);

@@ -147,7 +147,19 @@ Keeper::Given Keeper::feed(std::string_view bytes, std::uint32_t how) {
 
 /// On a terminal, behind the keys that were pressed before.
 void Keeper::type(std::string text) {
-  m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
+  queue_input(m_terminal ? m_terminal->type(std::move(text)) : std::move(text));
+}
+
+/// A key such as ctrl-c takes effect at once and drops what was typed before it, as the kernel does. The kernel itself
+/// would not see it before the program has read enough of that.
+void Keeper::queue_input(std::string_view bytes) {
+  const std::size_t signal = m_terminal ? m_terminal->find_signal_key(bytes) : std::string_view::npos;
+  if (signal != std::string_view::npos) {
+    m_terminal->drop_input();
+    m_pending_input.clear();
+    bytes.remove_prefix(signal);
+  }
+  m_pending_input += bytes;
 }
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
@@ -204,7 +216,7 @@ void Keeper::hear_screen() {
   Terminal& terminal = *m_terminal;
   const auto [typed, stored] = terminal.receive(room_for_input());
   if (m_stdin_pipe && !typed.empty()) {
-    m_pending_input += typed;
+    queue_input(typed);
     write_input();
   }
   if (stored) {
