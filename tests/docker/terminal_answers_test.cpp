@@ -142,6 +142,20 @@ TEST_CASE("send_input: a slow answer is waited for up to two seconds") {
   CHECK(fields_of(early)["waitsForInput"] == "no");
 }
 
+TEST_CASE("send_input: an echo is no answer of a program that cannot be inspected") {
+  Connected c;
+  const Terminal nested(c.server, "script -qc \"PS1='$ ' bash --norc\" /dev/null", {{"maxWaitTime", 1}});
+  const json late = nested.send("sleep 1; echo late");
+  CAPTURE(late.dump());
+  CHECK(fields_of(late)["stdout"] == "late\n$ ");
+  const Terminal su(c.server, "exec setpriv --reuid=65534 --regid=65534 --clear-groups su");
+  REQUIRE(fields_of(su.started())["returned"] == "waits_for_input");
+  const json failed = su.send("wrong", {{"timeout", 20}});
+  CAPTURE(failed.dump());
+  CHECK(has(text_of(failed), "Authentication failure"));
+  CHECK(fields_of(failed)["status"] == "completed");
+}
+
 TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
   Connected c;
   const Terminal sleeping(c.server, "sleep 600", {{"maxWaitTime", 1}});

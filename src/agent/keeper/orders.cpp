@@ -140,7 +140,7 @@ Keeper::Given Keeper::feed(std::string_view bytes, std::uint32_t how) {
     m_stdin_ends = then_end;
   }
   note_activity();
-  m_has_printed = false;
+  m_output_end.note_input(bytes.substr(0, accepted));
   write_input();
   return {accepted, then_end};
 }
@@ -171,7 +171,7 @@ std::size_t Keeper::press_keys(std::string_view names) {
   }
   m_terminal->press(names);
   note_activity();
-  m_has_printed = false;
+  m_output_end.note_input("");
   return count_keys(names);
 }
 
@@ -216,6 +216,9 @@ void Keeper::hear_screen() {
   Terminal& terminal = *m_terminal;
   const auto [typed, stored] = terminal.receive(room_for_input());
   if (m_stdin_pipe && !typed.empty()) {
+    if (typed.find('\r') != std::string::npos) {
+      m_output_end.note_input(typed);  // answers of the terminal itself have no line break
+    }
     queue_input(typed);
     write_input();
   }
