@@ -158,3 +158,14 @@ TEST_CASE("waits for input: what may not be looked into is unknown") {
   CHECK(fields_of(result)["returned"] == "quiet");
   CHECK(fields_of(result)["waitsForInput"] == "unknown");
 }
+
+TEST_CASE("waits for input: a process that may wait says how it is answered") {
+  Connected c;
+  const std::string nested = "script -qc \"PS1='$ ' bash --norc\" /dev/null";
+  const json silent = c.server.execute(nested, {{"tty", true}, {"maxWaitTime", 1}});
+  CAPTURE(silent.dump());
+  CHECK(fields_of(silent)["waitsForInput"] == "unknown");
+  CHECK(text_of(silent).ends_with("no output for 1 s. It may wait for input; send_input answers it."));
+  const json checked = check(c.server, fields_of(silent)["processId"]);
+  CHECK(text_of(checked).find("It may wait for input; send_input answers it.") != std::string::npos);
+}
