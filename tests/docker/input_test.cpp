@@ -92,3 +92,15 @@ TEST_CASE("send_input: behind the end of input the reply is the end of the proce
   CHECK(fields_of(ended)["stdout"] == "got\nresult\n");
   CHECK(fields_of(ended)["exitCode"] == 0);
 }
+
+TEST_CASE("send_input: of a long answer the end is shown, too") {
+  Connected c;
+  const std::string id = fields_of(c.server.execute("python3 -i -q"))["processId"];
+  const json answered = c.server.call(
+      "send_input", {{"processId", id}, {"input", "print('x' * 99 + '\\n' * 1, *range(9000), 'the end')"}});
+  CAPTURE(answered.dump());
+  const std::string output = fields_of(answered)["stdout"];
+  CHECK(output.starts_with("xxx"));
+  CHECK(output.find("8999 the end\n") != std::string::npos);
+  CHECK(text_of(answered).size() < 10'000);
+}

@@ -166,6 +166,14 @@ TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
   CHECK(fields_of(ended)["status"] == "completed");
 }
 
+TEST_CASE("send_input: an edited line is shown") {
+  Connected c;
+  const Terminal shell(c.server, "PS1='$ ' bash --norc");
+  CHECK(fields_of(shell.type("abc def"))["stdout"] == "$ abc def");
+  CHECK(fields_of(shell.type("", {"ctrl-w"}))["stdout"] == "$ abc ");
+  CHECK(text_of(shell.type("", {"right"})).starts_with("(no new output)\n"));
+}
+
 TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
   Connected c;
   const std::string id =
@@ -177,7 +185,7 @@ TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
   };
   CHECK(fields_of(send({{"waitFor", {{"pattern", "did it"}}}}))["stdout"] == "got it\ndid it\n");
   const json missed = send({{"waitFor", {{"pattern", "never"}}}, {"timeout", 0.2}});
-  CHECK(has(text_of(missed), "waitFor did not happen within 0.2 s"));
+  CHECK(has(text_of(missed), "No line matched after 0.2 s."));
   const json ended = send({{"waitFor", {{"exit", true}}}, {"eof", true}});
   CHECK(fields_of(ended)["exitCode"] == 3);
 }
