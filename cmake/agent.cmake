@@ -32,6 +32,7 @@ add_executable(dockbridge-agent
   src/agent/session/frozen_time.cpp
   src/agent/keeper/control.cpp
   src/agent/session/identity.cpp
+  src/agent/keeper/input_judgement.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/session/keeper_link.cpp
   src/agent/keeper/keeper.cpp

@@ -30,7 +30,7 @@ constexpr milliseconds k_parting_patience{1000};
 
 constexpr const char* k_description =
     "Status, exit code and output of a process. Without processId: list the processes. Do not poll: set timeout to "
-    "wait for its end, or waitFor for other events. Finished processes stay readable for an hour.";
+    "wait until it ends or waits for input, or waitFor for other events. Finished processes stay readable for an hour.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -88,7 +88,9 @@ Question read_question(const ToolCall& call) {
   Question question;
   read_rationale(arguments, call.settings);
   question.processes = read_process_ids(arguments);
-  const bool waits = read_wait_for(arguments, question.until) || question.processes.size() > 1;
+  const bool has_wait_for = read_wait_for(arguments, question.until);
+  question.until.input = question.until.input || !has_wait_for;
+  const bool waits = has_wait_for || question.processes.size() > 1;
   const auto timeout = read_timeout(arguments);
   question.timeout = timeout ? *timeout : waits ? k_usual_timeout : milliseconds{0};
   question.view = read_view_arguments(arguments);
@@ -110,6 +112,15 @@ Question read_question(const ToolCall& call) {
   return question;
 }
 
+/// How a process that waits for input, or may do so, is answered. After a blank; empty if it does not.
+std::string input_hint(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+  const bool waits = state.running() && state.waits_for_input == wire::WaitsForInput::yes;
+  const std::string hint = waits                             ? call.hint("send_input answers it.")
+                           : may_wait_for_input(state, view) ? call.hint(k_may_wait_hint)
+                                                             : "";
+  return hint.empty() ? "" : " " + hint;
+}
+
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
@@ -117,11 +128,12 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   const std::string before = shown_before_text(view);
   std::string shown = view_text_with_rest(call, state, view);
   if (shown.empty()) {
-    shown = before.empty() ? "(no output)" : "No new output. " + before;
+    const bool has_earlier = !view.found && state.out.total + state.err.total > 0;
+    shown = !before.empty() ? "No new output. " + before : has_earlier ? "(no new output)" : "(no output)";
   } else if (!before.empty()) {
     shown = before + "\n" + shown;
   }
-  const std::string text = fmt::format("{}{}\n\n{}", status_sentence(state),
+  const std::string text = fmt::format("{}{}{}\n\n{}", status_sentence(state), input_hint(call, state, view),
                                        waited ? happened_text(snapshot, question.until, question.timeout) : "", shown);
   ToolResult result;
   result.text = with_notes(text, view_notes(view));

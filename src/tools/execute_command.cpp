@@ -176,29 +176,59 @@ const char* why_returned(const Snapshot& snapshot, bool background) {
   return background ? "background" : "waited_enough";
 }
 
-/// State of a process that is still running, and what to do next.
-std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order) {
-  const std::string name = process_name(snapshot.state);
-  const double waited = static_cast<double>(time_to_wait(call, order).count()) / 1000;
-  switch (snapshot.happened) {
-    case Happened::input: {
-      const bool printed = snapshot.state.out.total + snapshot.state.err.total > 0;
-      return call.hint(fmt::format("{} waits for input. send_input answers it.{}", name,
-                                   printed ? "" : " Search tools read standard input if no path is given."));
+/// The first word of the command that is a program which reads standard input if it is given no path; empty if none is.
+std::string_view find_filter(std::string_view command) {
+  constexpr std::array<std::string_view, 20> k_filters = {"grep", "egrep", "fgrep", "rg",   "ag",   "ack",  "sed",
+                                                          "awk",  "gawk",  "cat",   "sort", "uniq", "wc",   "head",
+                                                          "tail", "cut",   "tr",    "jq",   "yq",   "xargs"};
+  constexpr std::string_view k_between = " \t\n;|&(){}`$\"'<>";
+  while (!command.empty()) {
+    const std::string_view word = command.substr(0, command.find_first_of(k_between));
+    if (std::find(k_filters.begin(), k_filters.end(), word) != k_filters.end()) {
+      return word;
     }
-    case Happened::idle:
-      return call.hint(fmt::format("{} is still running: no output for {:.0f} s. check_process waits for it.", name,
-                                   static_cast<double>(snapshot.state.idle_ms) / 1000));
-    case Happened::ended:
-    case Happened::grew:
-    case Happened::pattern:
-    case Happened::port:
-    case Happened::nothing:
-      break;
+    command.remove_prefix(std::min(command.size(), word.size() + 1));
   }
-  return order.background || order.event
-             ? fmt::format("{} is running in the background.", name)
-             : call.hint(fmt::format("{} is still running after {:g} s. check_process waits for it.", name, waited));
+  return {};
+}
+
+std::string waits_text(const ToolCall& call, const wire::ProcessState& state) {
+  const std::string_view filter = state.out.total + state.err.total == 0 ? find_filter(state.command) : "";
+  const std::string hint = filter.empty()
+                               ? ""
+                               : fmt::format(
+                                     " {} reads standard input if it gets no path: pass a path, or stdin: \"\". "
+                                     "send_input with eof: true ends it.",
+                                     filter);
+  return call.hint(fmt::format("{} waits for input. send_input answers it.{}", process_name(state), hint));
+}
+
+/// State of a process that is still running, and what to do next.
+std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order, const View& view) {
+  const wire::ProcessState& state = snapshot.state;
+  const std::string name = process_name(state);
+  if (state.waits_for_input == wire::WaitsForInput::yes) {
+    return waits_text(call, state);
+  }
+  const bool may_wait = may_wait_for_input(state, view);
+  const std::string_view next = may_wait ? k_may_wait_hint : "check_process waits for it.";
+  if (snapshot.happened == Happened::idle) {
+    const double silence = static_cast<double>(state.idle_ms) / 1000;
+    return call.hint(
+        fmt::format("{} is still running: no output for {:.{}f} s. {}", name, silence, silence < 1 ? 1 : 0, next));
+  }
+  if (order.background || order.event) {
+    return call.hint(fmt::format("{} is running in the background.{}{}", name, may_wait ? " " : "",
+                                 may_wait ? k_may_wait_hint : ""));
+  }
+  const double waited = static_cast<double>(time_to_wait(call, order).count()) / 1000;
+  return call.hint(fmt::format("{} is still running after {:g} s. {}", name, waited, next));
+}
+
+/// Whether a full-screen program complains that it has no terminal, as vim does.
+bool misses_terminal(const wire::ProcessState& state, const View& view) {
+  const auto has = [&](std::string_view text) { return view.output.text.find(text) != std::string::npos; };
+  return state.running() && !state.terminal && (has("is not to a terminal") || has("is not from a terminal"));
 }
 
 ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
@@ -208,13 +238,16 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   if (state.phase == wire::Phase::exited) {
     notes.push_back(fmt::format("processes it started still run as {}", process_name(state)));
   }
+  if (misses_terminal(state, view)) {
+    notes.emplace_back("the program needs a terminal: start it with tty: true");
+  }
   if (order.timeout && order.timeout->was_milliseconds) {
     notes.push_back(fmt::format("timeout was read as milliseconds ({:g} s)",
                                 static_cast<double>(order.timeout->value.count()) / 1000));
   }
   std::string text = view_text_with_rest(call, state, view);
-  std::string status =
-      state.running() ? running_text(call, snapshot, order) : end_text(state) + (text.empty() ? " (no output)" : "");
+  std::string status = state.running() ? running_text(call, snapshot, order, view)
+                                       : end_text(state) + (text.empty() ? " (no output)" : "");
   if (order.event) {
     status += happened_text(snapshot, *order.event, time_to_wait(call, order));
   }

@@ -37,8 +37,9 @@ std::string status_of(const wire::ProcessState& state) {
   if (!state.running()) {
     return short_end(state) + (ran.empty() ? "" : " after " + ran);
   }
-  return fmt::format("{}{}, quiet {}", state.paused ? "paused" : "running", ran.empty() ? "" : " " + ran,
-                     seconds_text(state.idle_ms));
+  const bool waits = state.waits_for_input == wire::WaitsForInput::yes && !state.paused;
+  return fmt::format("{}{}, {}", state.paused ? "paused" : "running", ran.empty() ? "" : " " + ran,
+                     waits ? "waits for input" : "quiet " + seconds_text(state.idle_ms));
 }
 
 }  // namespace

@@ -81,8 +81,12 @@ std::string status_sentence(const wire::ProcessState& state) {
   if (state.paused) {
     return name + " is paused.";
   }
-  return state.waits_for_input == wire::WaitsForInput::yes
-             ? name + " waits for input."
+  if (state.waits_for_input == wire::WaitsForInput::yes) {
+    return name + " waits for input.";
+  }
+  constexpr std::uint64_t k_least_silence_ms = 1000;
+  return state.idle_ms < k_least_silence_ms
+             ? name + " is running."
              : fmt::format("{} is running, no output for {:.0f} s.", name, static_cast<double>(state.idle_ms) / 1000);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/toolbox.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
+#include "tools/wait_report.hpp"
 #include "util/text.hpp"
 #include "wire/terminal.hpp"
 
@@ -249,14 +250,14 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
                     "later",
                     accepted, order.input.size()));
   }
-  if (snapshot.happened == wire::Happened::nothing && !order.until.answer) {
-    notes.push_back(fmt::format("timeout: waitFor did not happen within {:g} s",
-                                static_cast<double>(order.patience.count()) / 1000));
-  }
   const std::string shown = view_text_with_rest(call, state, view);
   ToolResult result;
-  const std::string output = !shown.empty() ? shown : state.running() ? "(no output yet)" : "(no output)";
-  result.text = with_notes(fmt::format("{}\n\n{}", output, status_sentence(state)), notes);
+  const bool has_earlier = state.out.total + state.err.total > 0;
+  const std::string nothing = has_earlier ? "(no new output)" : "(no output)";
+  const bool is_missed = snapshot.happened == wire::Happened::nothing && !order.until.answer;
+  result.text = with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state),
+                                       is_missed ? happened_text(snapshot, order.until, order.patience) : ""),
+                           notes);
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
@@ -308,7 +309,7 @@ ToolResult send_and_hear(const ToolCall& call) {
   if (!after) {
     return mcp::error_result(after.error().with_effect("the input was delivered", check));
   }
-  order.view.output.since = Cursor{out, err};
+  order.view.output.shown = {out, err};
   const auto view = look_at(sandbox, *after, order.view, limit);
   return view ? tell(call, *after, *view, order, given->count)
               : mcp::error_result(view.error().with_effect("the input was delivered", check));

@@ -256,6 +256,12 @@ std::string view_text(const View& view) {
   return without_final_newline(view.output.text);
 }
 
+bool may_wait_for_input(const wire::ProcessState& state, const View& view) {
+  const bool is_unfinished = view.screen ? view.screen->cursor_visible && view.screen->cursor_column > 0
+                                         : !view.output.text.empty() && !view.output.text.ends_with('\n');
+  return state.running() && state.waits_for_input == wire::WaitsForInput::unknown && is_unfinished && !view.found;
+}
+
 std::string shown_before_text(const View& view) {
   const auto [out, err] = view.before;
   std::string bytes = out > 0 ? fmt::format("stdout 0-{}", out) : "";
@@ -308,13 +314,16 @@ std::vector<std::string> view_notes(const View& view) {
   std::vector<std::string> notes;
   const std::size_t replaced = view.output.out.replaced + view.output.err.replaced;
   if (replaced > 0) {
-    notes.push_back(fmt::format("{} bytes are not UTF-8, shown as U+FFFD", replaced));
+    notes.push_back(fmt::format("{} not UTF-8, shown as U+FFFD",
+                                replaced == 1 ? "1 byte is" : fmt::format("{} bytes are", replaced)));
   }
   if (const auto& found = view.found) {
     const std::uint64_t matches = found->matches.first + found->matches.second;
     const std::uint64_t shown = found->shown.first + found->shown.second;
-    notes.push_back(shown == matches ? fmt::format("{} lines match", matches)
-                                     : fmt::format("{} lines match, {} are shown; narrow the pattern", matches, shown));
+    notes.push_back(matches == 1 ? "1 line matches"
+                    : shown == matches
+                        ? fmt::format("{} lines match", matches)
+                        : fmt::format("{} lines match, {} are shown; narrow the pattern", matches, shown));
   }
   return notes;
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mcp/tool.hpp"
@@ -42,6 +43,9 @@ std::string view_text(const View& view);
 /// The text with a line before it that says how the process ended and how to read what was left out. Clients may cut
 /// the end of a long reply. Without such a line if nothing was left out.
 std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view);
+inline constexpr std::string_view k_may_wait_hint = "It may wait for input; send_input answers it.";
+/// Whether the process may wait for input, although that cannot be seen: its output ends in an unfinished line.
+bool may_wait_for_input(const wire::ProcessState& state, const View& view);
 /// Which bytes were shown earlier, and how to read them again; empty if none were.
 std::string shown_before_text(const View& view);
 /// When the reply has been delivered, what it shows counts as shown to the client.

@@ -31,6 +31,23 @@ std::string port_text(const Snapshot& snapshot, std::uint16_t port) {
   return fmt::format("\nPort {} is held by {}, not by {}.", port, holder, process_name(snapshot.state));
 }
 
+/// What did not happen within the time of a wait.
+std::string missed_text(const Snapshot& snapshot, const sandbox::Until& until, milliseconds timeout) {
+  const double waited = static_cast<double>(timeout.count()) / 1000;
+  std::string text;
+  if (until.pattern) {
+    text += fmt::format("\nNo line matched after {:g} s.", waited);
+  }
+  if (until.port && !snapshot.listener) {
+    text += fmt::format("\nPort {} is not open after {:g} s.", *until.port, waited);
+  }
+  if (until.idle) {
+    text += fmt::format("\nNo pause of {:g} s in the output after {:g} s.",
+                        static_cast<double>(until.idle->count()) / 1000, waited);
+  }
+  return text.empty() && !until.port ? fmt::format("\nNot ended after {:g} s.", waited) : text;
+}
+
 }  // namespace
 
 std::string happened_word(Happened happened) {
@@ -54,7 +71,7 @@ std::string happened_text(const Snapshot& snapshot, const sandbox::Until& until,
   if (snapshot.happened == Happened::pattern) {
     text = "\nMatched line: " + printable_line(snapshot.line, k_max_line);
   } else if (snapshot.happened == Happened::nothing) {
-    text = fmt::format("\nTimeout: nothing happened within {:g} s.", static_cast<double>(timeout.count()) / 1000);
+    text = missed_text(snapshot, until, timeout);
   }
   return until.port ? text + port_text(snapshot, *until.port) : text;
 }

@@ -224,8 +224,12 @@ class Drawing {
     m_cursor.line = std::min(std::max(m_cursor.line, top()), m_lines.size() - 1);
   }
 
+  /// What is left of a line after some of it was erased is shown, as the line that it now is.
+  void note_erased(Line& target) const { target.is_new = target.is_new || (!m_cursor.is_placed && !is_blank(target)); }
+
   void erase_line(int how) {
     Line& target = line();
+    const std::size_t size = target.cells.size();
     if (how == 0) {
       target.cells.resize(std::min(m_cursor.column, target.cells.size()));
     } else {
@@ -236,6 +240,9 @@ class Drawing {
       target.cells.clear();
     }
     target.written = std::min(target.written, target.cells.size());
+    if (target.cells.size() < size) {
+      note_erased(target);
+    }
   }
 
   void erase_screen(int how) {
@@ -294,6 +301,7 @@ class Drawing {
       const std::size_t erased = std::min(count, target.cells.size() - at);
       target.cells.erase(begin, begin + static_cast<std::ptrdiff_t>(erased));
       target.written = std::min(target.written, target.cells.size());
+      note_erased(target);
     } else if (m_gap_cells + count <= k_most_gap_cells) {
       m_gap_cells += count;
       target.cells.insert(begin, count, U' ');

@@ -52,7 +52,7 @@ TEST_CASE("client patience: check_process states the time that it waited, and on
   NamedClient client("impatient", {"-c", container.name(), "--client-wait", "impatient=1"});
   const std::string id = start_in_background(client.server, "sleep 7663");
   const std::string waited = text_of(check(client.server, id, {{"timeout", 600}}));
-  CHECK(waited.find("Timeout: nothing happened within 1 s.") != std::string::npos);
+  CHECK(waited.find("Not ended after 1 s.") != std::string::npos);
   control(client.server, id, "kill");
   const std::string ended = text_of(check(client.server, id, {{"timeout", 600}}));
   CHECK(ended.find("1 s") == std::string::npos);

@@ -418,10 +418,13 @@ TEST_CASE("commands: an empty stdin is /dev/null") {
 TEST_CASE("commands: a command that reads standard input silently gets a hint") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("grep needle");
-    CHECK(
-        text_of(result).ends_with("waits for input. send_input answers it. Search tools read standard input if no "
-                                  "path is given."));
+    CHECK(text_of(result).ends_with(
+        "waits for input. send_input answers it. grep reads standard input if it gets no path: pass a path, or stdin: "
+        "\"\". send_input with eof: true ends it."));
     control(server, fields_of(result)["processId"], "kill");
+    const json read = server.execute("read line");
+    CHECK(text_of(read).ends_with("waits for input. send_input answers it."));
+    control(server, fields_of(read)["processId"], "kill");
   });
 }
 

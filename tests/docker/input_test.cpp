@@ -82,3 +82,25 @@ TEST_CASE("input that makes no sense is refused with the reason") {
   const json unknown = c.server.call("send_input", {{"processId", id}, {"keys", {"hyper-x"}}});
   CHECK(error_of(unknown)["message"].get<std::string>().find("hyper-x") != std::string::npos);
 }
+
+TEST_CASE("send_input: behind the end of input the reply is the end of the process") {
+  Connected c;
+  const std::string id = start_in_background(c.server,
+                                             "python3 -uc \"import sys,time; sys.stdin.read(); print('got'); "
+                                             "time.sleep(1); print('result')\"");
+  const json ended = c.server.call("send_input", {{"processId", id}, {"eof", true}, {"timeout", 20}});
+  CHECK(fields_of(ended)["stdout"] == "got\nresult\n");
+  CHECK(fields_of(ended)["exitCode"] == 0);
+}
+
+TEST_CASE("send_input: of a long answer the end is shown, too") {
+  Connected c;
+  const std::string id = fields_of(c.server.execute("python3 -i -q"))["processId"];
+  const json answered = c.server.call(
+      "send_input", {{"processId", id}, {"input", "print('x' * 99 + '\\n' * 1, *range(9000), 'the end')"}});
+  CAPTURE(answered.dump());
+  const std::string output = fields_of(answered)["stdout"];
+  CHECK(output.starts_with("xxx"));
+  CHECK(output.find("8999 the end\n") != std::string::npos);
+  CHECK(text_of(answered).size() < 10'000);
+}

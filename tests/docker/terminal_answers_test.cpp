@@ -142,6 +142,38 @@ TEST_CASE("send_input: a slow answer is waited for up to two seconds") {
   CHECK(fields_of(early)["waitsForInput"] == "no");
 }
 
+TEST_CASE("send_input: an echo is no answer of a program that cannot be inspected") {
+  Connected c;
+  const Terminal nested(c.server, "script -qc \"PS1='$ ' bash --norc\" /dev/null", {{"maxWaitTime", 1}});
+  const json late = nested.send("sleep 1; echo late");
+  CAPTURE(late.dump());
+  CHECK(fields_of(late)["stdout"] == "late\n$ ");
+  const Terminal su(c.server, "exec setpriv --reuid=65534 --regid=65534 --clear-groups su");
+  REQUIRE(fields_of(su.started())["returned"] == "waits_for_input");
+  const json failed = su.send("wrong", {{"timeout", 20}});
+  CAPTURE(failed.dump());
+  CHECK(has(text_of(failed), "Authentication failure"));
+  CHECK(fields_of(failed)["status"] == "completed");
+}
+
+TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
+  Connected c;
+  const Terminal sleeping(c.server, "sleep 600", {{"maxWaitTime", 1}});
+  CHECK(fields_of(sleeping.send(std::string(5000, 'x') + "\n" + std::string(5000, 'y'),
+                                {{"timeout", 0}}))["accepted"] == 10'002);
+  const json ended = sleeping.type("", {"ctrl-c"});
+  CAPTURE(ended.dump());
+  CHECK(fields_of(ended)["status"] == "completed");
+}
+
+TEST_CASE("send_input: an edited line is shown") {
+  Connected c;
+  const Terminal shell(c.server, "PS1='$ ' bash --norc");
+  CHECK(fields_of(shell.type("abc def"))["stdout"] == "$ abc def");
+  CHECK(fields_of(shell.type("", {"ctrl-w"}))["stdout"] == "$ abc ");
+  CHECK(text_of(shell.type("", {"right"})).starts_with("(no new output)\n"));
+}
+
 TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
   Connected c;
   const std::string id =
@@ -153,7 +185,7 @@ TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
   };
   CHECK(fields_of(send({{"waitFor", {{"pattern", "did it"}}}}))["stdout"] == "got it\ndid it\n");
   const json missed = send({{"waitFor", {{"pattern", "never"}}}, {"timeout", 0.2}});
-  CHECK(has(text_of(missed), "waitFor did not happen within 0.2 s"));
+  CHECK(has(text_of(missed), "No line matched after 0.2 s."));
   const json ended = send({{"waitFor", {{"exit", true}}}, {"eof", true}});
   CHECK(fields_of(ended)["exitCode"] == 3);
 }

@@ -27,6 +27,27 @@ TEST_CASE("a wait ends at whichever comes first, and says which it was") {
   CHECK(happened("sleep 60", {{"exit", true}}, 0.5) == "timeout");
 }
 
+TEST_CASE("check_process: a plain timeout ends when the process waits for input") {
+  Connected c;
+  const std::string id =
+      start_in_background(c.server, "sleep 1; read -p 'Proceed? [y/N] ' x; echo \"got $x\"", {{"tty", true}});
+  const auto began = Clock::now();
+  const json asked = check(c.server, id, {{"timeout", 30}});
+  CAPTURE(asked.dump());
+  CHECK(Clock::now() - began < seconds(15));
+  CHECK(fields_of(asked)["happened"] == "input");
+  CHECK(
+      text_of(asked).starts_with(short_id_in(text_of(asked)) + " waits for input. send_input answers it.\n\nProceed?"));
+  control(c.server, id, "kill");
+}
+
+TEST_CASE("execute_command: a wait in vain tells that the process waits for input") {
+  Connected c;
+  const json missed = c.server.execute("read -p 'Name: ' x", {{"waitFor", {{"pattern", "ready"}}}, {"timeout", 1}});
+  CAPTURE(missed.dump());
+  CHECK(text_of(missed).ends_with(" waits for input. send_input answers it.\nNo line matched after 1 s."));
+}
+
 TEST_CASE("a pattern is found in what was printed before the wait, or only in what came after a cursor") {
   Connected c;
   const std::string id = start_in_background(c.server, "echo ready 1; while read x; do echo ready $x; done");

@@ -99,6 +99,9 @@ TEST_CASE("waits for input: programs that only read are reported") {
                                "asyncio.run(f())'"},
                               {"sleep 600 & cat"},
                               {"su nobody -s /bin/cat"},
+                              {"node -i", false, "await new Promise(r => setTimeout(() => r(9), 1000))"},
+                              {"node -e 'process.stdin.resume(); process.stdout.write(\"Name? \"); "
+                               "setTimeout(() => {}, 30000)'"},
                           });
   check_that_they_wait(c, {
                               {"bash --norc", true},
@@ -112,6 +115,7 @@ TEST_CASE("waits for input: programs that only read are reported") {
                               {"python3 -c 'import getpass; getpass.getpass()'", true},
                               {"su nobody -s /bin/bash", true},
                               {"exec setpriv --reuid=65534 --regid=65534 --clear-groups su", true},
+                              {"su nobody -s /bin/sh -c 'su -c id'", true},
                               {"git -c core.pager=less -C / diff --no-index /etc/passwd /etc/group", true},
                           });
 }
@@ -135,6 +139,15 @@ TEST_CASE("waits for input: programs that have other work are not reported") {
                                 {"bash --norc", true, "sleep 600"},
                                 {"python3 -q", true, "import time; time.sleep(600)"},
                                 {"python3 -i -q", false, "import time; time.sleep(600)"},
+                                {"node -i", false, "await new Promise(r => setTimeout(() => r(9), 6000))"},
+                                {"node -e 'process.stdin.resume(); process.stdout.write(\"Fetching... \"); "
+                                 "setTimeout(() => {}, 30000)'"},
+                                {"node -e 'process.stdin.resume(); process.stdout.write(\"Loading \"); "
+                                 "setInterval(() => process.stdout.write(\".\"), 1500)'",
+                                 true},
+                                {"python3 -c 'import asyncio,sys\nasync def f(): await asyncio.get_event_loop()"
+                                 ".connect_read_pipe(asyncio.Protocol, sys.stdin); print(\"working \", end=\"\", "
+                                 "flush=True); await asyncio.sleep(600)\nasyncio.run(f())'"},
                             });
 }
 
@@ -144,4 +157,15 @@ TEST_CASE("waits for input: what may not be looked into is unknown") {
   CAPTURE(result.dump());
   CHECK(fields_of(result)["returned"] == "quiet");
   CHECK(fields_of(result)["waitsForInput"] == "unknown");
+}
+
+TEST_CASE("waits for input: a process that may wait says how it is answered") {
+  Connected c;
+  const std::string nested = "script -qc \"PS1='$ ' bash --norc\" /dev/null";
+  const json silent = c.server.execute(nested, {{"tty", true}, {"maxWaitTime", 1}});
+  CAPTURE(silent.dump());
+  CHECK(fields_of(silent)["waitsForInput"] == "unknown");
+  CHECK(text_of(silent).ends_with("no output for 1 s. It may wait for input; send_input answers it."));
+  const json checked = check(c.server, fields_of(silent)["processId"]);
+  CHECK(text_of(checked).find("It may wait for input; send_input answers it.") != std::string::npos);
 }

@@ -144,7 +144,7 @@ Awaited in_epoll(pid_t pid, const Blocked& call) {
 }
 
 /// V8 schedules a garbage collection 8.1 s after each large one. That timer is not work of the program. A program's own
-/// timer of this length cannot be told apart, but is rare.
+/// timer of this length cannot be told apart, but is rare. A longer timer of the program is hidden until then.
 bool is_own_timer(milliseconds timeout) {
   constexpr milliseconds k_v8_delay{8000};
   constexpr milliseconds k_v8_slack{100};
@@ -208,6 +208,7 @@ struct Sight {
   bool reads_input = false;
   bool does_more = false;  ///< works, sleeps, or waits for connections, files, children or another terminal as well
   bool has_timer = false;
+  bool may_hide_timer = false;
   bool is_hidden = false;                             ///< something could not be looked at
   std::optional<milliseconds> timeout;                ///< of the thread that reads the input
   std::vector<std::pair<int, std::string>> others{};  ///< descriptors that are awaited beside the input
@@ -249,6 +250,7 @@ void look_at_call(const ProcessEntry& process, const Blocked& call, const InputS
     const bool is_idle = !awaited.timeout || (awaited.in_event_loop && !is_own_timer(*awaited.timeout));
     sight.timeout = by_terminal ? source.read_timeout : is_idle ? std::nullopt : awaited.timeout;
     sight.has_timer = sight.has_timer || (awaited.in_event_loop && !is_idle);
+    sight.may_hide_timer = is_idle && awaited.timeout;
     sight.reads_input = true;
   }
 }
@@ -353,6 +355,7 @@ InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const Inpu
   InputWait certain;
   bool doubtful = !kernel_tells;
   bool works = false;
+  bool may_ask_secret = false;
   for (const ProcessEntry& process : processes) {
     if (process.is_stopped()) {
       continue;
@@ -361,10 +364,14 @@ InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const Inpu
     const bool reads = sight.reads_input || asks_for_secret(process, sight, source);
     if (reads && !sight.does_more) {
       InputWait& found = sight.has_timer ? timed : certain;
-      found = {WaitsForInput::yes, sight.has_timer, sight.timeout.value_or(milliseconds(0)),
-               !sight.is_hidden && is_alone(processes, process.pid)};
+      found = {.waits = WaitsForInput::yes,
+               .has_timer = sight.has_timer,
+               .may_hide_timer = sight.may_hide_timer,
+               .timeout = sight.timeout.value_or(milliseconds(0)),
+               .is_alone = !sight.is_hidden && is_alone(processes, process.pid)};
     }
     doubtful = doubtful || sight.is_hidden || sight.reads_input;
+    may_ask_secret = may_ask_secret || (sight.is_hidden && source.is_secret && process.state == 'S');
     works = works || process.state == 'R' || process.state == 'D';
   }
   if (certain.waits == WaitsForInput::yes && !works) {
@@ -374,7 +381,8 @@ InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const Inpu
     timed.waits = WaitsForInput::unknown;
     return timed;
   }
-  return {.waits = doubtful || certain.waits == WaitsForInput::yes ? WaitsForInput::unknown : WaitsForInput::no};
+  return {.waits = doubtful || certain.waits == WaitsForInput::yes ? WaitsForInput::unknown : WaitsForInput::no,
+          .may_ask_secret = may_ask_secret && !works};
 }
 
 }  // namespace dockbridge::agent

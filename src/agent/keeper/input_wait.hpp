@@ -25,8 +25,13 @@ struct InputWait {
   wire::WaitsForInput waits = wire::WaitsForInput::no;
   /// It would be `yes` if the reader's event loop had no timer, which may be the program's work or its runtime's tick.
   bool has_timer = false;
+  /// The event loop has a timer of the runtime, behind which there may be a longer one of the program.
+  bool may_hide_timer = false;
   milliseconds timeout{0};  ///< after which the reader does something without input; 0: it does not
   bool is_alone = false;    ///< every other process is an ancestor of the one that reads
+  /// It is `unknown`, but the terminal takes a password and one of the processes that may not be inspected sleeps. It
+  /// need not have that terminal: su starts a command in a session of its own.
+  bool may_ask_secret = false;
 };
 
 /// Whether one of these processes waits for this input. The kernel reports which system call each thread is in, and on

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "agent/keeper/input_judgement.hpp"
 #include "agent/keeper/out_of_memory.hpp"
 #include "agent/keeper/process_tree.hpp"
 #include "agent/keeper/usage.hpp"
@@ -32,17 +33,6 @@ constexpr milliseconds k_kill_patience{1000};
 /// How long after the last sign of life a command is first looked at, and how seldom in the end.
 constexpr milliseconds k_first_look{100};
 constexpr milliseconds k_longest_look_interval{2000};
-/// A program that is waiting for a key and for less than this to pass has not settled: it may be about to find that an
-/// escape was not the beginning of a longer key.
-constexpr milliseconds k_longest_key_timeout{1500};
-/// Allowance for a program to act after its timeout.
-constexpr milliseconds k_timeout_slack{30};
-/// Event loops have shorter timers of their own, to look after a terminal's size for example.
-constexpr milliseconds k_longest_tick{500};
-/// Pause behind a prompt of a program that has a longer timer.
-constexpr milliseconds k_prompt_pause{20};
-/// A pause in the output of a program of which it cannot be seen whether it waits for input.
-constexpr milliseconds k_answer_pause{300};
 /// A poll that took so much longer than it should: the container was frozen.
 constexpr milliseconds k_frozen{1000};
 /// What a shell adds to a signal's number for its exit status.
@@ -257,7 +247,6 @@ void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
         m_terminal->show(bytes);
       }
       m_output_end.append(bytes);
-      m_has_printed = true;
       note_activity();
       done += static_cast<std::size_t>(got);
       if (m_assignment.output_limit > 0 && m_out.total() + m_err.total() > m_assignment.output_limit && !m_kill_at) {
@@ -379,36 +368,12 @@ void Keeper::look(bool heed_starvation) {
   if (m_paused) {
     m_last_activity += since;
   }
-  judge(family, now);
-  ::malloc_trim(0);  // many keepers do nothing but wait
-}
-
-/// Whether the command waits for input, and whether it has answered what it was given. What takes a while to be certain
-/// is looked at again when it can be.
-void Keeper::judge(const std::vector<ProcessEntry>& family, Clock::time_point now) {
-  const InputWait wait = see_whether_it_waits(family);
   const auto silence = std::chrono::duration_cast<milliseconds>(now - m_last_activity);
-  const auto is_silent_for = [&](milliseconds wanted) {
-    if (silence < wanted) {
-      m_look_interval = std::min(m_look_interval, wanted - silence);
-    }
-    return silence >= wanted;
-  };
-  m_waits_for_input = wait.waits;
-  // A prompt stands there, and a tick of the event loop has not changed it.
-  if (wait.has_timer && m_output_end.is_unfinished_line() &&
-      is_silent_for(wait.timeout > k_longest_tick ? k_prompt_pause : wait.timeout + k_timeout_slack)) {
-    m_waits_for_input = wire::WaitsForInput::yes;
-  }
-  if (m_waits_for_input == wire::WaitsForInput::yes) {
-    const bool may_settle = !wait.has_timer && wait.timeout.count() > 0 && wait.timeout < k_longest_key_timeout;
-    m_has_answered = is_silent_for(std::max(may_settle ? wait.timeout + k_timeout_slack : milliseconds(0),
-                                            wait.is_alone ? milliseconds(0) : k_first_look));
-  } else {
-    const bool cannot_tell = m_waits_for_input == wire::WaitsForInput::unknown && !wait.has_timer;
-    const bool is_closed = !m_stdin_pipe || m_stdin_ends;
-    m_has_answered = (cannot_tell || is_closed) && m_has_printed && is_silent_for(k_answer_pause);
-  }
+  const InputJudgement judgement = judge_input(see_whether_it_waits(family), m_output_end, silence);
+  m_waits_for_input = judgement.waits;
+  m_has_answered = judgement.has_answered;
+  m_look_interval = std::min(m_look_interval, judgement.look_again.value_or(m_look_interval));
+  ::malloc_trim(0);  // many keepers do nothing but wait
 }
 
 bool Keeper::has_unread_input() const {

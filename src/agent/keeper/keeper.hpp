@@ -82,6 +82,7 @@ class Keeper {
   /// `how`: k_then_end, k_as_paste.
   Given feed(std::string_view bytes, std::uint32_t how);
   void type(std::string text);
+  void queue_input(std::string_view bytes);
   std::size_t press_keys(std::string_view names);
   Given give(Order order, std::uint32_t value, std::string_view payload);
   bool obey_once(const Link& link, const ControlPacket& packet);
@@ -94,7 +95,6 @@ class Keeper {
   [[nodiscard]] bool is_watched_for(std::uint32_t what) const;
   [[nodiscard]] bool has_unread_input() const;
   [[nodiscard]] InputWait see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
-  void judge(const std::vector<ProcessEntry>& family, Clock::time_point now);
   void look(bool heed_starvation = false);
   void end_tree(wire::Cause cause, milliseconds grace);
   void check_timers();
@@ -127,7 +127,6 @@ class Keeper {
   std::optional<Clock::time_point> m_kill_at;
 
   OutputEnd m_output_end;
-  bool m_has_printed = false;  // since the last input
   wire::WaitsForInput m_waits_for_input = wire::WaitsForInput::no;
   bool m_has_answered = false;
   bool m_paused = false;

@@ -140,14 +140,26 @@ Keeper::Given Keeper::feed(std::string_view bytes, std::uint32_t how) {
     m_stdin_ends = then_end;
   }
   note_activity();
-  m_has_printed = false;
+  m_output_end.note_input(bytes.substr(0, accepted));
   write_input();
   return {accepted, then_end};
 }
 
 /// On a terminal, behind the keys that were pressed before.
 void Keeper::type(std::string text) {
-  m_pending_input += m_terminal ? m_terminal->type(std::move(text)) : text;
+  queue_input(m_terminal ? m_terminal->type(std::move(text)) : std::move(text));
+}
+
+/// A key such as ctrl-c takes effect at once and drops what was typed before it, as the kernel does. The kernel itself
+/// would not see it before the program has read enough of that.
+void Keeper::queue_input(std::string_view bytes) {
+  const std::size_t signal = m_terminal ? m_terminal->find_signal_key(bytes) : std::string_view::npos;
+  if (signal != std::string_view::npos) {
+    m_terminal->drop_input();
+    m_pending_input.clear();
+    bytes.remove_prefix(signal);
+  }
+  m_pending_input += bytes;
 }
 
 /// Keys are not counted one by one: the host knows them all, and there is room for a whole packet or for none.
@@ -159,7 +171,7 @@ std::size_t Keeper::press_keys(std::string_view names) {
   }
   m_terminal->press(names);
   note_activity();
-  m_has_printed = false;
+  m_output_end.note_input("");
   return count_keys(names);
 }
 
@@ -204,7 +216,10 @@ void Keeper::hear_screen() {
   Terminal& terminal = *m_terminal;
   const auto [typed, stored] = terminal.receive(room_for_input());
   if (m_stdin_pipe && !typed.empty()) {
-    m_pending_input += typed;
+    if (typed.find('\r') != std::string::npos) {
+      m_output_end.note_input(typed);  // answers of the terminal itself have no line break
+    }
+    queue_input(typed);
     write_input();
   }
   if (stored) {

@@ -1,6 +1,7 @@
 #include "agent/keeper/output_end.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace dockbridge::agent {
 
@@ -9,9 +10,15 @@ namespace {
 /// Enough for the last line of a prompt with its colours.
 constexpr std::size_t k_tail_bytes = 512;
 constexpr char k_escape = '\x1b';
+constexpr char k_delete = '\x7f';
 
 bool is_final_byte(char byte) {
   return byte >= '@' && byte <= '~';
+}
+
+/// Neither a blank nor a control character.
+bool is_ink(char byte) {
+  return static_cast<unsigned char>(byte) > ' ' && byte != k_delete;
 }
 
 /// Removes one escape sequence from the front. Whether it moved the cursor to the right.
@@ -32,28 +39,74 @@ bool skip_sequence(std::string_view& text) {
   return false;
 }
 
+/// Text as it can be seen.
+struct Seen {
+  std::string ink;  ///< without blanks
+  bool has_text = false;
+  bool moves_right = false;
+};
+
+Seen look_at(std::string_view text) {
+  Seen seen;
+  while (!text.empty()) {
+    if (text.front() == k_escape) {
+      seen.moves_right = skip_sequence(text) || seen.moves_right;
+      continue;
+    }
+    seen.has_text = seen.has_text || text.front() == ' ' || is_ink(text.front());
+    if (is_ink(text.front())) {
+      seen.ink += text.front();
+    }
+    text.remove_prefix(1);
+  }
+  return seen;
+}
+
+std::string_view last_line(std::string_view text) {
+  return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
+}
+
+/// Programs that report progress end their lines otherwise: with words, dots, or a percent sign.
+bool ends_as_prompt(std::string_view ink) {
+  constexpr std::string_view k_ascii = "?:>$#])";
+  constexpr std::array<std::string_view, 8> k_others = {"›", "»", "❯", "➜", "→", "▶", "⟩", "λ"};
+  return (!ink.empty() && k_ascii.find(ink.back()) != std::string_view::npos) ||
+         std::any_of(k_others.begin(), k_others.end(), [&](std::string_view sign) { return ink.ends_with(sign); });
+}
+
 }  // namespace
 
 void OutputEnd::append(std::string_view bytes) {
   m_tail.append(bytes.substr(bytes.size() - std::min(bytes.size(), k_tail_bytes)));
   m_tail.erase(0, m_tail.size() - std::min(m_tail.size(), k_tail_bytes));
+  m_since_input += bytes.size();
+  m_is_edited = m_is_edited && bytes.find('\n') == std::string_view::npos;
+}
+
+void OutputEnd::note_input(std::string_view bytes) {
+  m_was_given_line = bytes.find_first_of("\r\n") != std::string_view::npos;
+  m_is_edited = !m_was_given_line && (m_is_edited || is_prompt());
+  m_tail.resize(m_was_given_line ? 0 : m_tail.size());
+  m_since_input = 0;
+  m_typed = look_at(bytes.substr(0, k_tail_bytes)).ink;
 }
 
 bool OutputEnd::is_unfinished_line() const {
-  std::string_view text = m_tail;
-  text.remove_prefix(text.rfind('\n') + 1);  // npos + 1 is 0
-  while (!text.empty()) {
-    if (text.front() == k_escape) {
-      if (skip_sequence(text)) {
-        return true;
-      }
-    } else if (static_cast<unsigned char>(text.front()) >= ' ') {
-      return true;
-    } else {
-      text.remove_prefix(1);
-    }
+  const Seen line = look_at(last_line(m_tail));
+  return line.has_text || line.moves_right;
+}
+
+bool OutputEnd::is_prompt() const {
+  const Seen line = look_at(last_line(m_tail));
+  return line.moves_right || ends_as_prompt(line.ink) || (m_is_edited && m_since_input > 0);
+}
+
+bool OutputEnd::has_answer() const {
+  if (m_since_input > m_tail.size()) {
+    return true;
   }
-  return false;
+  const Seen printed = look_at(std::string_view(m_tail).substr(m_tail.size() - m_since_input));
+  return m_was_given_line ? !m_typed.starts_with(printed.ink) : !printed.ink.empty();
 }
 
 }  // namespace dockbridge::agent

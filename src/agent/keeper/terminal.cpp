@@ -4,7 +4,10 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <numeric>
@@ -117,6 +120,24 @@ std::string Terminal::type(std::string text) {
   }
   m_behind_keys.back() += text;
   return {};
+}
+
+std::size_t Terminal::find_signal_key(std::string_view typed) const {
+  termios modes{};
+  if (::tcgetattr(m_slave.get(), &modes) != 0 || (modes.c_lflag & ISIG) == 0 || (modes.c_lflag & NOFLSH) != 0) {
+    return std::string_view::npos;
+  }
+  const auto is_signal_key = [&](char key) {
+    return key != _POSIX_VDISABLE &&
+           (key == static_cast<char>(modes.c_cc[VINTR]) || key == static_cast<char>(modes.c_cc[VQUIT]) ||
+            key == static_cast<char>(modes.c_cc[VSUSP]));
+  };
+  const auto last = std::find_if(typed.rbegin(), typed.rend(), is_signal_key);
+  return last == typed.rend() ? std::string_view::npos : static_cast<std::size_t>(typed.rend() - last) - 1;
+}
+
+void Terminal::drop_input() {
+  ::tcflush(m_slave.get(), TCIFLUSH);
 }
 
 std::size_t Terminal::waiting_bytes() const {

@@ -39,6 +39,10 @@ class Terminal {
   /// Text that is typed: returns what can go to the command now. What has to wait for keys that were pressed before it
   /// comes from `receive`.
   std::string type(std::string text);
+  /// Position of the last key in `typed` that sends a signal and drops the input before it; npos if there is none.
+  [[nodiscard]] std::size_t find_signal_key(std::string_view typed) const;
+  /// Drops what was typed and not read.
+  void drop_input();
   [[nodiscard]] std::size_t keys_under_way() const { return m_behind_keys.size(); }
   [[nodiscard]] std::size_t waiting_bytes() const;
   void resize(wire::TerminalSize size);

@@ -58,6 +58,9 @@ TEST_CASE("list: one short line for each process") {
   paused.command = "a\nb";
   CHECK(list_line(paused).starts_with("p3 paused 12 s, quiet 3.2 s: "));
   CHECK(list_line(paused).find('\n') == std::string::npos);
+  wire::ProcessState asking = running();
+  asking.waits_for_input = wire::WaitsForInput::yes;
+  CHECK(list_line(asking) == "p3 running 12 s, waits for input: npm run dev");
 }
 
 TEST_CASE("list: a process without a number keeps its long id") {
@@ -82,7 +85,18 @@ TEST_CASE("wait report: an open port says who listens on it") {
         "\nPort 80 is held by pid 7 (`nginx`), not by p3.");
   CHECK(text(Happened::port, sandbox::Listener{}) ==
         "\nPort 80 is open, but its listener cannot be determined (no permission).");
-  CHECK(text(Happened::nothing, std::nullopt) == "\nTimeout: nothing happened within 5 s.");
+  CHECK(text(Happened::nothing, std::nullopt) == "\nPort 80 is not open after 5 s.");
+}
+
+TEST_CASE("wait report: a wait in vain says what was not reached") {
+  const auto text = [](const sandbox::Until& until) {
+    return happened_text(with_listener(Happened::nothing, std::nullopt), until, milliseconds(1500));
+  };
+  CHECK(text({}) == "\nNot ended after 1.5 s.");
+  CHECK(text({.input = true}) == "\nNot ended after 1.5 s.");
+  CHECK(text({.pattern = "x"}) == "\nNo line matched after 1.5 s.");
+  CHECK(text({.idle = seconds(2)}) == "\nNo pause of 2 s in the output after 1.5 s.");
+  CHECK(text({.pattern = "x", .port = 80}) == "\nNo line matched after 1.5 s.\nPort 80 is not open after 1.5 s.");
 }
 
 TEST_CASE("process ids: one, several, or both, each once and not too many") {

@@ -38,6 +38,11 @@ TEST_CASE("transcript: the line that the piece continues is whole") {
         "(gdb) break main\nBreakpoint 1\n(gdb) ");
   // A history entry replaces what was typed.
   CHECK(lines("abc\b\b\b\x1b[Kx = 1\r\n>>> ", ">>> ") == ">>> x = 1\n>>> ");
+  // Text that was only erased shows what is left of the line.
+  CHECK(lines("\b\b\b\x1b[K", "$ abc def") == "$ abc ");
+  CHECK(lines("\b\b\b\x1b[2P", "$ abc def") == "$ abc f");
+  CHECK(lines("\x1b[K", "$ abc def").empty());
+  CHECK(lines("\r\x1b[K", "loading").empty());
 }
 
 TEST_CASE("transcript: a long line is one line, also when its editor wraps it") {
