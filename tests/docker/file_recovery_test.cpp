@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <future>
 
 #include "support/file_tools.hpp"
 
@@ -12,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-constexpr int k_count = 30;
+constexpr int k_count = 60;
 
 void make_set(const Files& files) {
   (void)files.sh(
@@ -22,8 +23,15 @@ void make_set(const Files& files) {
   }
 }
 
-/// Starts to edit all files of the set and returns when the first one is new.
-int start_edits(const Files& files, int value) {
+/// Edits all files of the set, and sends a signal to the workers as soon as the first file is new. Returns the call.
+int edit_until_signalled(Files& files, int value, const char* signal) {
+  // A look from outside the container would take longer than the edits.
+  const std::string script = fmt::format(
+      "workers=$(grep -l '^{}' /proc/[0-9]*/comm | cut -d/ -f3); touch /tmp/ready; "
+      "until read -r line < /app/set/1 && [ \"$line\" = 'value {}' ]; do :; done; kill -{} $workers; rm /tmp/ready",
+      k_file_worker, value + 1, signal);
+  auto watcher = std::async(std::launch::async, [&] { return files.sh(script); });
+  eventually("the files are watched", [&] { return files.sh("ls /tmp/ready 2>/dev/null || true") == "/tmp/ready"; });
   json edits = json::array();
   for (int i = 1; i <= k_count; ++i) {
     edits.push_back({{"filePath", fmt::format("set/{}", i)},
@@ -31,14 +39,8 @@ int start_edits(const Files& files, int value) {
                      {"newString", fmt::format("value {}", value + 1)}});
   }
   const int call = files.server.start_call("file_edit", {{"edits", edits}});
-  eventually("the first file is new", [&] { return files.sh("cat /app/set/1") == fmt::format("value {}", value + 1); });
+  (void)watcher.get();
   return call;
-}
-
-void send(const Files& files, const char* name, int signal) {
-  for (const int pid : files.container.pids_of(name)) {
-    ::kill(pid, signal);
-  }
 }
 
 }  // namespace
@@ -49,10 +51,7 @@ TEST_CASE("edit: a worker that is killed during a set leaves all files old or al
   int value = 0;
   int rolled_back = 0;
   for (int round = 0; round < 40; ++round) {
-    const int call = start_edits(files, value);
-    for (const int pid : files.container.pids_of(k_file_worker)) {
-      ::kill(pid, SIGKILL);
-    }
+    const int call = edit_until_signalled(files, value, "KILL");
     const json answer = files.server.receive_answer(call)["result"];
     // An idle worker that was killed too may cost a call.
     eventually("a file can be read", [&] { return !files.tools.read("set/1").value("isError", false); });
@@ -74,18 +73,21 @@ TEST_CASE("edit: a set whose worker dies long after its session is rolled back b
   std::string stopped;
   int call = 0;
   for (int round = 0; round < 10 && stopped != "value 0\nvalue 1"; ++round) {
-    (void)files.sh("for i in $(seq 1 30); do echo 'value 0' > /app/set/$i; done");
-    call = start_edits(files, 0);
-    send(files, k_file_worker, SIGSTOP);
+    (void)files.sh("for i in $(seq 1 60); do echo 'value 0' > /app/set/$i; done");
+    call = edit_until_signalled(files, 0, "STOP");
     stopped = files.sh("cat /app/set/* | sort -u");
     if (stopped != "value 0\nvalue 1") {  // it was faster
-      send(files, k_file_worker, SIGCONT);
+      for (const int pid : files.container.pids_of(k_file_worker)) {
+        ::kill(pid, SIGCONT);
+      }
       (void)files.server.receive_answer(call);
     }
   }
   REQUIRE(stopped == "value 0\nvalue 1");
   const auto workers = files.container.pids_of(k_file_worker);
-  send(files, k_session, SIGKILL);
+  for (const int pid : files.container.pids_of(k_session)) {
+    ::kill(pid, SIGKILL);
+  }
   const json answer = files.server.receive_answer(call)["result"];
   CHECK(answer["isError"] == true);
   CHECK(says(answer, "Read all of the files"));

@@ -83,7 +83,7 @@ TEST_CASE("search: absolute globs, and globs below the home directory, start whe
 }
 
 TEST_CASE("edit: a glob may be absolute, also where the workdir is the root") {
-  Files files({"--init", "--workdir", "/"});
+  Files files({"--init"}, "dockbridge-test:slim", {"--workdir", "/"});
   (void)files.sh("mkdir -p /t/src && echo old > /t/src/a.ts");
   const json arguments = {{"glob", "/t/src/*.ts"}, {"oldString", "old"}, {"newString", "new"}};
   json preview = arguments;
@@ -123,6 +123,7 @@ TEST_CASE("edit: a preview of edits counts as read for them") {
   const json changed = files.server.call("file_edit", {{"edits", edits}});
   CHECK(error_code(changed) == "file_changed");
   CHECK(says(changed, "File has changed since the preview: /app/b"));
+  (void)files.sh("echo two > /app/b");
   REQUIRE(done(files.server.call("file_edit", {{"edits", edits}, {"preview", true}})));
   REQUIRE(done(files.tools.edit("a", "one", "1", {{"expectedRevision", ""}})));
   CHECK(files.sh("cat /app/a") == "1");
