@@ -84,7 +84,7 @@ TEST_CASE("what the program complained of is told") {
 TEST_CASE("a stream that ends without a word is an agent that did not start") {
   const Error error = error_of_opening("");
   CHECK(error.code == ErrorCode::agent_failed);
-  CHECK(error.message == "The agent did not start: The stream ended");
+  CHECK(error.message == "The agent did not start: the stream ended");
 }
 
 TEST_CASE("an endless reason is cut") {

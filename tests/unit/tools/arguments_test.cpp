@@ -126,8 +126,8 @@ TEST_CASE("environment variables have a name and a value that a process can be g
   CHECK(problem_of("", "x").find("variable name ''") != std::string::npos);
   CHECK(problem_of("A=B", "x").find("variable name 'A=B'") != std::string::npos);
   CHECK(problem_of(std::string("A\0B", 3), "x").find("variable name 'A\\x00B'") != std::string::npos);
-  CHECK(problem_of("A", 5) == "Invalid argument env: value of 'A' must be a string");
-  CHECK(problem_of("A", nullptr) == "Invalid argument env: value of 'A' must be a string");
+  CHECK(problem_of("A", 5) == R"(Invalid argument env: value of 'A' must be a string, such as "1")");
+  CHECK(problem_of("A", nullptr) == R"(Invalid argument env: value of 'A' must be a string, such as "1")");
   CHECK(problem_of("A", std::string("x\0y", 3)) == "Invalid argument env: value of 'A' contains a NUL byte");
 }
 
