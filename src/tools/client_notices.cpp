@@ -18,6 +18,7 @@ constexpr std::size_t k_max_clients_per_owner = 256;
 constexpr std::size_t k_max_watches = 256;  // each has a connection to a keeper in the container
 constexpr std::size_t k_max_pending = 32;
 constexpr std::size_t k_max_command_bytes = 60;
+constexpr std::size_t k_line_bytes = 7;  // "\nNote: "
 
 /// "p3 `node server.js` ended, exit code 1"
 std::string end_sentence(const wire::ProcessState& state) {
@@ -62,20 +63,33 @@ void ClientNotices::bound_pending(Client& client) {
   }
 }
 
-std::vector<std::string> ClientNotices::sentences_of(const std::vector<Notice>& notices, const Dropped& dropped) {
+std::vector<std::string> ClientNotices::board(Client& client, Flight& flight, std::size_t room) {
   std::vector<std::string> sentences;
-  for (const Notice& notice : notices) {
-    sentences.push_back(notice.sentence);
+  const auto fits = [&](const std::string& sentence) {
+    const std::size_t needed = sentence.size() + k_line_bytes;
+    if (needed > room) {
+      room = 0;  // later notices do not overtake this one
+      return false;
+    }
+    room -= needed;
+    sentences.push_back(sentence);
+    return true;
+  };
+  auto next = client.pending.begin();
+  for (; next != client.pending.end() && fits(next->sentence); ++next) {
+    flight.notices.push_back(std::move(*next));
   }
-  if (dropped.ends > 0) {
-    sentences.push_back(counted(dropped.ends, "more process ended", "more processes ended"));
+  client.pending.erase(client.pending.begin(), next);
+  Dropped& dropped = client.dropped;
+  if (dropped.ends > 0 && fits(counted(dropped.ends, "more process ended", "more processes ended"))) {
+    flight.dropped.ends = std::exchange(dropped.ends, 0);
   }
-  if (dropped.others > 0) {
-    sentences.push_back(counted(dropped.others, "more notice is left out", "more notices are left out"));
+  if (dropped.others > 0 && fits(counted(dropped.others, "more notice is left out", "more notices are left out"))) {
+    flight.dropped.others = std::exchange(dropped.others, 0);
   }
-  if (dropped.watches > 0) {
-    sentences.push_back(fmt::format("More than {} processes run; the end of {} will not be reported", k_max_watches,
-                                    counted(dropped.watches, "older one", "older ones")));
+  if (dropped.watches > 0 && fits(fmt::format("More than {} processes run; the end of {} will not be reported",
+                                              k_max_watches, counted(dropped.watches, "older one", "older ones")))) {
+    flight.dropped.watches = std::exchange(dropped.watches, 0);
   }
   return sentences;
 }
@@ -166,7 +180,7 @@ void ClientNotices::report_end(const ClientId& client, const wire::ProcessState&
 }
 
 std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, const std::string& call,
-                                                    sandbox::Sandbox& sandbox) {
+                                                    sandbox::Sandbox& sandbox, std::size_t room) {
   std::vector<std::string> sentences;
   std::uint64_t number = 0;  // of the flight, if there is anything to deliver
   std::vector<Watch> unasked;
@@ -186,9 +200,8 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
       }
       flight = is_lost ? it.flights.erase(flight) : std::next(flight);
     }
-    sentences = sentences_of(it.pending, it.dropped);
-    // Ends that this reply shows need no sentence, but are told later if it is lost.
-    Flight flight{now, {}, std::exchange(it.dropped, {})};
+    // Ends that this reply shows need no sentence. They get one if the reply is lost.
+    Flight flight{now, {}, {}};
     std::erase_if(it.shown, [&](Shown& shown) {
       const bool is_meant = shown.call == call;
       if (is_meant) {
@@ -196,8 +209,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
       }
       return is_meant;
     });
-    flight.notices.insert(flight.notices.end(), it.pending.begin(), it.pending.end());
-    it.pending.clear();
+    sentences = board(it, flight, room);
     if (!flight.notices.empty() || !sentences.empty()) {
       number = it.last_use;
       it.flights.emplace(number, std::move(flight));

@@ -76,8 +76,10 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   /// Otherwise the client gets one at its end, if it has `started` the process, or was to get one before.
   void show(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox, const wire::ProcessState& state,
             bool started);
-  /// What depends on the delivery of the reply to a call; null if nothing does.
-  std::shared_ptr<NoticeDelivery> take(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox);
+  /// Takes the pending notices, oldest first, that fit into `room` bytes of the reply to a call. The others stay
+  /// pending. Returns null if nothing depends on the delivery of that reply.
+  std::shared_ptr<NoticeDelivery> take(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox,
+                                       std::size_t room);
 
  private:
   struct Watch {
@@ -94,6 +96,8 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
     std::size_t ends = 0;
     std::size_t others = 0;
     std::size_t watches = 0;
+
+    [[nodiscard]] bool empty() const { return ends == 0 && others == 0 && watches == 0; }
   };
   /// The notices of a reply that was neither delivered nor lost yet.
   struct Flight {
@@ -110,7 +114,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
     std::uint64_t last_use = 0;
 
     [[nodiscard]] bool has_nothing() const {
-      return pending.empty() && shown.empty() && watches.empty() && flights.empty();
+      return pending.empty() && dropped.empty() && shown.empty() && watches.empty() && flights.empty();
     }
   };
 
@@ -119,7 +123,8 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   Client& client_of(const ClientId& id);
   static void bound_pending(Client& client);
   static void give_back(Client& client, Flight flight);
-  static std::vector<std::string> sentences_of(const std::vector<Notice>& notices, const Dropped& dropped);
+  /// Moves notices that fit into `room` bytes from `client` to `flight`, and returns their sentences.
+  static std::vector<std::string> board(Client& client, Flight& flight, std::size_t room);
   // To be called without the lock, because the agent's report may come at once, on the same thread.
   void ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process, bool closed);
   void report_end(const ClientId& client, const wire::ProcessState& state);

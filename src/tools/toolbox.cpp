@@ -1,6 +1,7 @@
 #include "tools/toolbox.hpp"
 
 #include "tools/argument_names.hpp"
+#include "tools/file_report.hpp"
 
 namespace dockbridge::tools {
 
@@ -20,6 +21,12 @@ void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
     result.text = std::move(plain.text);
     result.structured["error"]["nextStep"] = plain.structured["error"]["nextStep"];
   }
+}
+
+/// Bytes of notices behind a text. A text that an argument allowed to be longer than usual still gets a few.
+std::size_t room_for_notices(const std::string& text) {
+  constexpr std::size_t k_least = 500;
+  return text.size() > k_usual_reply_bytes ? k_least : k_usual_reply_bytes - text.size();
 }
 
 void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResult& result) {
@@ -71,7 +78,8 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       if (result.is_error && result.structured.contains("error")) {
         hide_unlisted_steps(listed, result);
       }
-      const auto delivery = notices->take({context.owner, context.client}, context.correlation_id, sandbox);
+      const auto delivery = notices->take({context.owner, context.client}, context.correlation_id, sandbox,
+                                          room_for_notices(result.text));
       if (!mcp::forbids_reply(context.interruption.reason())) {
         add_notices(delivery, result);
       }

@@ -66,6 +66,8 @@ class Processes {
   std::set<std::string> m_ended;
 };
 
+constexpr std::size_t k_ample_room = 100'000;
+
 /// One request to the agent and back.
 bool round_trip(sandbox::Sandbox& sandbox) {
   return sandbox.ask({{"op", "anything"}}, {}, k_patience, {}).has_value();
@@ -87,8 +89,9 @@ struct Bench {
     notices->show(id(client), "r1", world.sandbox, state(process), true);
   }
   static ClientId id(const std::string& client) { return {"owner", client}; }
-  std::shared_ptr<NoticeDelivery> take(const std::string& client, const std::string& call = "r1") {
-    return notices->take(id(client), call, world.sandbox);
+  std::shared_ptr<NoticeDelivery> take(const std::string& client, const std::string& call = "r1",
+                                       std::size_t room = k_ample_room) {
+    return notices->take(id(client), call, world.sandbox, room);
   }
   /// A call of the client that has to do with no process: what it is told, each confirmed.
   std::vector<std::string> next_reply(const std::string& client) {
@@ -197,12 +200,12 @@ TEST_CASE("notices: the next connection is asked for what the lost one was to re
   drop = true;
   CHECK_FALSE(round_trip(world.sandbox));
   REQUIRE(world.sandbox.hello());
-  CHECK_FALSE(notices->take(Bench::id("alice"), "r1", world.sandbox));
+  CHECK_FALSE(notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room));
   processes.end("proc_1_a");
   std::shared_ptr<NoticeDelivery> delivery;
   for (const auto deadline = Deadline::after(k_patience); !delivery && !deadline.passed();) {
     (void)round_trip(world.sandbox);
-    delivery = notices->take(Bench::id("alice"), "r1", world.sandbox);
+    delivery = notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room);
   }
   REQUIRE(delivery);
   CHECK(delivery->sentences().at(0) == "p3 `make` ended, exit code 1");
@@ -260,6 +263,28 @@ TEST_CASE("notices: sentences are bounded, and those left out are counted") {
   CHECK(bench.next_reply("alice").empty());
 }
 
+TEST_CASE("notices: those that do not fit into a reply come with the next ones") {
+  Bench bench;
+  for (int i = 0; i < 33; ++i) {
+    bench.notices->add(Bench::id("alice"), fmt::format("sentence {:02}", i));
+  }
+  const std::size_t line = std::string("\nNote: sentence 00").size();
+  const auto reply = [&](std::size_t room) {
+    const auto delivery = bench.take("alice", "r1", room);
+    Sentences told = delivery ? delivery->sentences() : Sentences{};
+    if (delivery) {
+      delivery->confirm();
+    }
+    return told;
+  };
+  CHECK(reply(line - 1).empty());
+  CHECK(reply(2 * line) == Sentences{"sentence 01", "sentence 02"});
+  CHECK(reply(30 * line).size() == 30);
+  CHECK(reply(line) == Sentences{});
+  CHECK(reply(k_ample_room) == Sentences{"1 more notice is left out"});
+  CHECK(reply(k_ample_room).empty());
+}
+
 TEST_CASE("notices: ends beyond the limit are counted, also if a reply is lost") {
   Bench bench;
   for (int i = 0; i < 40; ++i) {
@@ -297,7 +322,7 @@ TEST_CASE("notices: clients are bounded for each owner") {
   }
   CHECK(bench.next_reply("client 0").empty());
   CHECK(bench.next_reply("client 999") == Sentences{"hello"});
-  const auto other = bench.notices->take({"another", "client 0"}, "r1", bench.world.sandbox);
+  const auto other = bench.notices->take({"another", "client 0"}, "r1", bench.world.sandbox, k_ample_room);
   REQUIRE(other);
   CHECK(other->sentences() == Sentences{"hello"});
 }
