@@ -37,7 +37,10 @@ json annotations_of(const Tool& tool, Revision revision) {
 }
 
 json tool_entry(const Tool& tool, Revision revision, Representation representation) {
-  json entry = {{"name", tool.name}, {"description", tool.description}, {"inputSchema", tool.input_schema}};
+  // As text, because a `json` would sort the arguments by name.
+  json entry = {{"name", tool.name},
+                {"description", tool.description},
+                {"inputSchema", with_known_text(tool.input_schema.dump())}};
   if (revision >= Revision::v2025_03_26) {
     if (json annotations = annotations_of(tool, revision); !annotations.empty()) {
       entry["annotations"] = std::move(annotations);

@@ -34,7 +34,7 @@ TEST_CASE("a handshake revision that is known is echoed, anything else gets the 
 TEST_CASE("each revision sees of a tool what it knows of") {
   const Server server = example();
   const auto entry = [&](Revision revision) {
-    return (*server.tools_list_result(revision, Representation::structured))["tools"][0];
+    return json::parse(dump(*server.tools_list_result(revision, Representation::structured)))["tools"][0];
   };
   const json oldest = entry(Revision::v2024_11_05);
   CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
@@ -45,6 +45,17 @@ TEST_CASE("each revision sees of a tool what it knows of") {
     CHECK(entry(revision)["title"] == "Look around");
     CHECK(entry(revision)["outputSchema"]["type"] == "object");
   }
+}
+
+TEST_CASE("server: tools/list keeps the order in which a schema names its arguments") {
+  Tool tool;
+  tool.name = "look";
+  tool.input_schema = {{"type", "object"},
+                       {"properties", {{"where", {{"type", "string"}}}, {"again", {{"type", "boolean"}}}}}};
+  const Server server({"box", "The Box", "1.2", ""}, {{tool}});
+  const std::string list = dump(server.tools_list_text(Revision::v2025_11_25, Representation::text));
+  CHECK(list.find("\"where\"") < list.find("\"again\""));
+  CHECK(list.find("\"again\"") != std::string::npos);
 }
 
 TEST_CASE("each revision sees of a result what it knows of") {

@@ -21,7 +21,7 @@ mcp::Server server_with(const tools::Settings& settings) {
 }
 
 json tools_of(const mcp::Server& server, Representation representation = Representation::text) {
-  return (*server.tools_list_result(Revision::v2025_11_25, representation))["tools"];
+  return json::parse(mcp::dump(*server.tools_list_result(Revision::v2025_11_25, representation)))["tools"];
 }
 
 /// Everything that a client reads before it calls a tool names only the selected ones.
