@@ -1,23 +1,51 @@
-# What walks trees and searches files; tests and a benchmark use it, too.
-set(agent_files_sources
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/find_files.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/found_path.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/glob.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/ignore_rules.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/line_collector.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/listing.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/literal_scan.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/matcher.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/open_beneath.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/required_literal.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/search.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/text_reader.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/files/tree_walk.cpp)
-
 # The program inside the container: static, small, no dependency on what the image holds.
-# What sessions and keepers run lies together, so that they share its pages.
-add_executable(dockbridge-agent
-  src/agent/main.cpp
+
+# dockbridge_objects(NAME SOURCE...): object files that the agent is linked of. Host and tests link NAME_host: the same
+# objects, or in a sanitizer build others, because a static program cannot have a sanitizer.
+function(dockbridge_objects name)
+  set(targets ${name})
+  if(DOCKBRIDGE_SANITIZE)
+    list(APPEND targets ${name}_host)
+  endif()
+  foreach(target ${targets})
+    add_library(${target} OBJECT ${ARGN})
+    target_include_directories(${target} PUBLIC src)
+    target_compile_definitions(${target} PUBLIC DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
+    # At -O3, as in a release, g++ 12 warns where there is nothing, and for those who develop that is an error.
+    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2> -ffunction-sections -fdata-sections)
+    target_link_libraries(${target} PRIVATE dockbridge_warnings)
+    target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
+  endforeach()
+  if(DOCKBRIDGE_SANITIZE)
+    target_link_libraries(${name}_host PRIVATE dockbridge_sanitizers)
+  else()
+    add_library(${name}_host ALIAS ${name})
+  endif()
+endfunction()
+
+# Code of host and agent.
+dockbridge_objects(dockbridge_shared
+  src/error/error_code.cpp
+  src/wire/error_message.cpp
+  src/wire/fields.cpp
+  src/wire/file_entry.cpp
+  src/wire/frame.cpp
+  src/wire/operation.cpp
+  src/wire/screen_facts.cpp
+  src/wire/terminal.cpp
+  src/wire/process_state.cpp
+  src/wire/write_order.cpp
+  src/util/beneath.cpp
+  src/util/file.cpp
+  src/util/terminal_parser.cpp
+  src/util/json_parse.cpp
+  src/util/json_text.cpp
+  src/util/socket_address.cpp
+  src/util/temporary_name.cpp
+  src/util/text.cpp)
+
+# The agent without its main function. What sessions and keepers run lies together, so that they share its pages.
+dockbridge_objects(agent_core
   src/agent/launch.cpp
   src/agent/moment.cpp
   src/agent/record.cpp
@@ -66,23 +94,19 @@ add_executable(dockbridge-agent
   src/agent/session/waiting.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
-  src/error/error_code.cpp
-  src/wire/error_message.cpp
-  src/wire/file_entry.cpp
-  src/wire/frame.cpp
-  src/wire/screen_facts.cpp
-  src/wire/terminal.cpp
-  src/wire/process_state.cpp
-  src/wire/write_order.cpp
-  src/util/beneath.cpp
-  src/util/file.cpp
-  src/util/terminal_parser.cpp
-  src/util/json_parse.cpp
-  src/util/json_text.cpp
-  src/util/socket_address.cpp
-  src/util/temporary_name.cpp
-  src/util/text.cpp
-  ${agent_files_sources}
+  src/agent/files/find_files.cpp
+  src/agent/files/found_path.cpp
+  src/agent/files/glob.cpp
+  src/agent/files/ignore_rules.cpp
+  src/agent/files/line_collector.cpp
+  src/agent/files/listing.cpp
+  src/agent/files/literal_scan.cpp
+  src/agent/files/matcher.cpp
+  src/agent/files/open_beneath.cpp
+  src/agent/files/required_literal.cpp
+  src/agent/files/search.cpp
+  src/agent/files/text_reader.cpp
+  src/agent/files/tree_walk.cpp
   src/agent/files/binary_kind.cpp
   src/agent/files/confinement.cpp
   src/agent/files/content_pack.cpp
@@ -112,20 +136,21 @@ add_executable(dockbridge-agent
   src/agent/files/temporary_file.cpp
   src/agent/files/text_page.cpp
   src/agent/files/write_journal.cpp)
-target_include_directories(dockbridge-agent PRIVATE src)
-target_compile_definitions(dockbridge-agent PRIVATE FMT_HEADER_ONLY DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
-# At -O3, as in a release, g++ 12 warns where there is nothing, and for those who develop that is an error.
-target_compile_options(dockbridge-agent PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2> -ffunction-sections -fdata-sections)
-# Images are rare, and -O3 would make the decoder 170 KB larger.
-set_source_files_properties(src/agent/files/image_scale.cpp PROPERTIES COMPILE_OPTIONS -Os)
+# Images are rare, and -O3 would make the decoder 170 KB larger. Its options do not fit the precompiled header.
+set_source_files_properties(src/agent/files/image_scale.cpp PROPERTIES
+  COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
+
+# src/agent/fmt.cpp takes the place of the fmt library, which Debian has only as a shared one.
+add_executable(dockbridge-agent src/agent/main.cpp src/agent/fmt.cpp)
+target_compile_options(dockbridge-agent PRIVATE -ffunction-sections -fdata-sections)
 target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(RE2 REQUIRED re2)
 pkg_check_modules(VTERM REQUIRED vterm)
 find_path(STB_INCLUDE_DIR stb/stb_image.h REQUIRED)  # used as headers alone, for their configuration
-target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings ${RE2_STATIC_LDFLAGS} ${VTERM_STATIC_LDFLAGS}
-                      Threads::Threads)
+target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings dockbridge_shared agent_core ${RE2_STATIC_LDFLAGS}
+                      ${VTERM_STATIC_LDFLAGS} Threads::Threads)
 
 # The agent travels inside dockbridge: stripped, and named by the hash of its content.
 set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)

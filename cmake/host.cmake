@@ -105,35 +105,18 @@ add_library(dockbridge_core STATIC
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
   src/tools/wait_report.cpp
-  src/error/error_code.cpp
-  src/util/beneath.cpp
   src/util/encoding.cpp
-  src/util/file.cpp
-  src/util/json_parse.cpp
-  src/util/json_text.cpp
   src/util/log.cpp
   src/util/path_walk.cpp
   src/util/random.cpp
-  src/util/temporary_name.cpp
   src/util/sha256.cpp
-  src/util/socket_address.cpp
-  src/util/terminal_parser.cpp
   src/util/terminal_transcript.cpp
-  src/util/text.cpp
   src/util/trusted_file.cpp
   src/util/worker_pool.cpp
-  src/wire/error_message.cpp
-  src/wire/file_entry.cpp
-  src/wire/frame.cpp
-  src/wire/screen_facts.cpp
-  src/wire/terminal.cpp
-  src/wire/process_state.cpp
-  src/wire/write_order.cpp
   ${agent_image_source})
 target_include_directories(dockbridge_core PUBLIC src)
-target_compile_definitions(dockbridge_core PUBLIC DOCKBRIDGE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(dockbridge_core
-  PUBLIC dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
+  PUBLIC dockbridge_shared_host dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
   PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL PkgConfig::HTTPLIB
           OpenSSL::SSL)
 target_precompile_headers(dockbridge_core PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)

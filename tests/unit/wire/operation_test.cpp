@@ -1,0 +1,36 @@
+#include "wire/operation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string_view>
+
+using namespace dockbridge::wire;
+
+TEST_CASE("operations: each is found by its name, and names are unique") {
+  std::set<std::string_view> names;
+  for (const OperationProperties& entry : operations()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK(operation_named(entry.name) == entry.operation);
+    CHECK(&properties_of(entry.operation) == &entry);
+  }
+  CHECK_FALSE(operation_named("file."));
+  CHECK_FALSE(operation_named(""));
+}
+
+TEST_CASE("operations: those of file workers are named file., and only file.watch is the session's") {
+  for (const OperationProperties& entry : operations()) {
+    CAPTURE(entry.name);
+    const bool is_session_file_operation = entry.operation == Operation::file_watch;
+    CHECK((entry.server != Server::session || is_session_file_operation) == entry.name.starts_with("file."));
+  }
+}
+
+TEST_CASE("operations: a change to a file is neither repeated nor cancelled") {
+  for (const Operation change : {Operation::file_write, Operation::file_edit, Operation::file_edit_set,
+                                 Operation::file_undo, Operation::file_stage}) {
+    CHECK_FALSE(properties_of(change).repeatable);
+    CHECK_FALSE(properties_of(change).cancellable);
+  }
+}
