@@ -30,22 +30,26 @@ read_arguments() {
 }
 
 # A container or an engine that the user names is the user's: it is used, never made.
-set_up_sandbox() {
+set_up() {
   if [[ -n $docker_host ]]; then
     export DOCKER_HOST=$docker_host
   fi
   choose_engine "$project_dir/run.sh" "$@"
+  if [[ $container == "$k_container" ]] && ! with_setup_lock container_exists; then
+    set_up_engine "$project_dir/run.sh" "$@"
+    with_setup_lock ensure_program_and_container
+    return
+  fi
   if [[ $container != "$k_container" ]]; then
     set_up_engine "$project_dir/run.sh" "$@"
-  elif ! with_setup_lock container_exists; then
-    set_up_engine "$project_dir/run.sh" "$@"
-    with_setup_lock ensure_container
   fi
+  with_setup_lock ensure_built release dockbridge
 }
 
 read_arguments "$@"
-with_setup_lock ensure_built release dockbridge
-if [[ $only_words == false && $docker_command == docker ]]; then
-  set_up_sandbox "$@"
+if [[ $only_words == true || $docker_command != docker ]]; then
+  with_setup_lock ensure_built release dockbridge
+else
+  set_up "$@"
 fi
 exec "$project_dir/build/release/dockbridge" "$@"

@@ -54,8 +54,7 @@ main() {
     shift
   fi
   with_setup_lock set_up_packages
-  with_setup_lock build release all
-  with_setup_lock set_up_test_images
+  with_setup_lock at_once 'build release all' set_up_test_images
   run_tests release "$@"
   if [[ -n ${DOCKBRIDGE_FULL:-} ]]; then
     # Again with containers that share no directory with the host, so that everything goes through the engine.

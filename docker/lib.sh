@@ -55,6 +55,21 @@ run_step() {
   say "$what: done in $((SECONDS - started)) s"
 }
 
+# at_once COMMAND...: runs commands, each one argument that is split at blanks, at the same time. Fails if one of them
+# fails, when all have ended. Their output would mix, so only the output of one that fails is shown.
+at_once() {
+  local command pid pids=() failed=0
+  for command in "$@"; do
+    # shellcheck disable=SC2086 # split on purpose
+    ($command) 2> >(cat >&2) &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid" || failed=1
+  done
+  return "$failed"
+}
+
 # with_setup_lock COMMAND...: one set-up at a time, as clients like to start a second server just to look at it. What
 # COMMAND runs finds neither the MCP client on its stdin nor on its stdout.
 with_setup_lock() {
@@ -316,6 +331,14 @@ ensure_container() {
   ensure_compose
   ensure_sandbox_image "$k_sandbox_image" "$(sandbox_target)"
   run_step "starting $k_container" compose up -d --no-build
+}
+
+# The image waits for downloads most of the time, so the compiler loses little by its company.
+ensure_program_and_container() {
+  ensure_packages "${k_build_packages[@]}"
+  ensure_compose
+  at_once 'ensure_built release dockbridge' "ensure_sandbox_image $k_sandbox_image $(sandbox_target)"
+  ensure_container
 }
 
 ## Build
