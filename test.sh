@@ -8,7 +8,7 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
 
 set_up_packages() {
   ensure_packages "${k_build_packages[@]}" busybox-static ccache patch openssl clang libclang-rt-14-dev \
-    podman conmon catatonit uidmap
+    clang-format clang-tidy shellcheck podman conmon catatonit uidmap
   command -v npm >/dev/null || ensure_packages nodejs npm
 }
 

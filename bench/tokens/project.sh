@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # A small project at /app/shop, the same every time. Runs with sh in the container.
 set -e
 mkdir -p /app/shop/shop /app/shop/tests /app/shop/data /app/shop/logs

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/served.hpp"
 
 using namespace dockbridge;
@@ -36,13 +37,13 @@ TEST_CASE("background: a command that ends at once is reported with its exit cod
   Connected c;
   const json failed = c.server.execute("echo cannot start >&2; exit 3", {{"background", true}});
   CAPTURE(failed.dump());
-  CHECK(fields_of(failed)["exitCode"] == 3);
+  CHECK(field(fields_of(failed), "exitCode") == 3);
   CHECK(has(failed, "cannot start"));
   CHECK(has(failed, "Exit code: 3"));
   const auto began = Clock::now();
   const json runs = c.server.execute("echo up; sleep 600", {{"background", true}});
   CHECK(Clock::now() - began > milliseconds(400));
-  CHECK(fields_of(runs)["status"] == "running");
+  CHECK(field(fields_of(runs), "status") == "running");
   CHECK(has(runs, "up"));
 }
 
@@ -52,16 +53,16 @@ TEST_CASE("background: a start waits for a port, a line or the end") {
   CAPTURE(port.dump());
   CHECK(has(port, "Port 8123 is open"));
   CHECK_FALSE(has(port, "not by"));
-  CHECK(fields_of(port)["happened"] == "port");
+  CHECK(field(fields_of(port), "happened") == "port");
   const json line =
       c.server.execute("sleep 1; echo listening on 99; sleep 600", {{"waitFor", {{"pattern", "listening"}}}});
   CHECK(has(line, "Matched line: listening on 99"));
-  CHECK(fields_of(line)["happened"] == "pattern");
+  CHECK(field(fields_of(line), "happened") == "pattern");
   const json end = c.server.execute("sleep 1; exit 4", {{"background", true}, {"waitFor", {{"exit", true}}}});
-  CHECK(fields_of(end)["exitCode"] == 4);
+  CHECK(field(fields_of(end), "exitCode") == 4);
   const json late = c.server.execute("sleep 600", {{"waitFor", {{"pattern", "never"}}}, {"timeout", 1}});
-  CHECK(fields_of(late)["happened"] == "timeout");
-  CHECK(fields_of(late)["status"] == "running");
+  CHECK(field(fields_of(late), "happened") == "timeout");
+  CHECK(field(fields_of(late), "status") == "running");
 }
 
 TEST_CASE("background: a port that another process holds is reported with its name") {
@@ -71,7 +72,7 @@ TEST_CASE("background: a port that another process holds is reported with its na
   SUBCASE("the command ends because of it") {
     const json second = c.server.execute(k_server, {{"background", true}, {"waitFor", {{"port", 8123}}}});
     CAPTURE(second.dump());
-    CHECK(fields_of(second)["exitCode"] == 1);
+    CHECK(field(fields_of(second), "exitCode") == 1);
     CHECK(has(second, "Address already in use"));
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK(has(second, "http.server"));
@@ -79,7 +80,7 @@ TEST_CASE("background: a port that another process holds is reported with its na
   SUBCASE("the command goes on") {
     const json second = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
     CAPTURE(second.dump());
-    CHECK(fields_of(second)["status"] == "running");
+    CHECK(field(fields_of(second), "status") == "running");
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK_FALSE(has(second, "is open"));
   }
@@ -199,15 +200,15 @@ TEST_CASE("several: check_process waits for any of them") {
   c.server.execute("sleep 1; echo done; exit 5", {{"background", true}, {"timeout", 0}});
   const json result = c.server.call("check_process", {{"processIds", {"p1", "p2"}}, {"timeout", 30}});
   CAPTURE(result.dump());
-  CHECK(fields_of(result)["exitCode"] == 5);
+  CHECK(field(fields_of(result), "exitCode") == 5);
   CHECK(has(result, "done"));
   CHECK(has(result, "p1 running"));
   const json error = c.server.call("check_process", {{"processIds", {"p1", "p9"}}});
-  CHECK(error_of(error)["code"] == "no_such_process");
+  CHECK(field(error_of(error), "code") == "no_such_process");
   c.server.execute("sleep 601", {{"background", true}, {"timeout", 0}});
   const json late =
       c.server.call("check_process", {{"processIds", {"p1", "p3"}}, {"waitFor", {{"port", 9}}}, {"timeout", 0.5}});
-  CHECK(fields_of(late)["happened"] == "timeout");
+  CHECK(field(fields_of(late), "happened") == "timeout");
   CHECK(has(late, "p1 running"));
   CHECK(has(late, "p3 running"));
 }
@@ -223,6 +224,6 @@ TEST_CASE("several: control_process ends them all, one line each") {
   CHECK(has(result, "p1 ended"));
   CHECK(has(result, "p3 ended"));
   CHECK(has(result, "Process not found: p7"));
-  CHECK(fields_of(check(c.server, "p2"))["status"] == "running");
-  CHECK(fields_of(check(c.server, "p3"))["signal"] == "SIGKILL");
+  CHECK(field(fields_of(check(c.server, "p2")), "status") == "running");
+  CHECK(field(fields_of(check(c.server, "p3")), "signal") == "SIGKILL");
 }

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -43,7 +44,7 @@ TEST_CASE("client patience: a call returns with the process id before the client
   const int id = client.server.start_call(
       "execute_command", {{"command", "for i in $(seq 600); do echo $i; sleep 0.1; done"}}, {{"progressToken", 1}});
   const json result = client.server.receive_answer(id)["result"];
-  CHECK(fields_of(result)["returned"] == "waited_enough");
+  CHECK(field(fields_of(result), "returned") == "waited_enough");
   CHECK(text_of(result).find(" is still running after 1 s. check_process waits for it.") != std::string::npos);
 }
 
@@ -79,8 +80,8 @@ TEST_CASE("client patience: the client's own timeout leaves the command running"
     for (const json& message : client.server.seen) {
       CHECK(message.value("id", json(nullptr)) != id);
     }
-    for (const json& process : fields_of(list)["processes"]) {
-      control(client.server, process["processId"], "kill");
+    for (const json& process : field(fields_of(list), "processes")) {
+      control(client.server, field(process, "processId"), "kill");
     }
     eventually("the command is gone", [&] { return container.pids_of("sleep 7660").empty(); });
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -31,10 +32,10 @@ TEST_CASE("a command's output and exit code come back in the shapes people know"
   on_both_channels([](Server& server, const Container&) {
     const json both = server.execute("echo out; echo err >&2; exit 3");
     CHECK(text_of(both) == "out\n[stderr]\nerr\n\nExit code: 3");
-    CHECK(both["isError"] == false);
-    CHECK(fields_of(both)["stdout"] == "out\n");
-    CHECK(fields_of(both)["stderr"] == "err\n");
-    CHECK(fields_of(both)["exitCode"] == 3);
+    CHECK(field(both, "isError") == false);
+    CHECK(field(fields_of(both), "stdout") == "out\n");
+    CHECK(field(fields_of(both), "stderr") == "err\n");
+    CHECK(field(fields_of(both), "exitCode") == 3);
     CHECK(text_of(server.execute("true")) == "Exit code: 0 (no output)");
     CHECK(text_of(server.execute("echo hello")) == "hello\n\nExit code: 0");
     CHECK(text_of(server.execute("echo oops >&2; false")) == "[stderr]\noops\n\nExit code: 1");
@@ -44,20 +45,20 @@ TEST_CASE("a command's output and exit code come back in the shapes people know"
 TEST_CASE("every exit code and every signal is exact") {
   on_both_channels([](Server& server, const Container&) {
     for (int code = 0; code <= 255; code += 15) {
-      CHECK(fields_of(server.execute(fmt::format("exit {}", code)))["exitCode"] == code);
+      CHECK(field(fields_of(server.execute(fmt::format("exit {}", code))), "exitCode") == code);
     }
     const json killed = server.execute("kill -KILL $$");
-    CHECK(fields_of(killed)["signal"] == "SIGKILL");
+    CHECK(field(fields_of(killed), "signal") == "SIGKILL");
     CHECK_FALSE(fields_of(killed).contains("exitCode"));
     CHECK(text_of(killed) == "Killed by signal 9 (SIGKILL) (no output)");
-    CHECK(fields_of(server.execute("kill -TERM $$"))["signal"] == "SIGTERM");
-    CHECK(fields_of(server.execute("bash -c 'kill -SEGV $$'; exit $?"))["exitCode"] == 139);
+    CHECK(field(fields_of(server.execute("kill -TERM $$")), "signal") == "SIGTERM");
+    CHECK(field(fields_of(server.execute("bash -c 'kill -SEGV $$'; exit $?")), "exitCode") == 139);
   });
 }
 
 TEST_CASE("quotes, heredocs, comments, backslashes and several lines behave as in a script") {
   on_both_channels([](Server& server, const Container&) {
-    const auto out = [&](const std::string& command) { return fields_of(server.execute(command))["stdout"]; };
+    const auto out = [&](const std::string& command) { return field(fields_of(server.execute(command)), "stdout"); };
     CHECK(out(R"sh(printf '%s\n' "it's" 'a "quoted" $HOME' \\ "$((1+1))")sh") == "it's\na \"quoted\" $HOME\n\\\n2\n");
     CHECK(out("cat <<'END'\n$not `expanded` \"at\" 'all'\nEND\n") == "$not `expanded` \"at\" 'all'\n");
     CHECK(out("echo a # a trailing comment") == "a\n");
@@ -66,51 +67,53 @@ TEST_CASE("quotes, heredocs, comments, backslashes and several lines behave as i
     CHECK(out("echo one; echo two &\nwait") == "one\ntwo\n");
     CHECK(out("[[ abc == a* ]] && echo this is bash") == "this is bash\n");
     const json unclosed = server.execute("echo 'unclosed");
-    CHECK(fields_of(unclosed)["exitCode"] == 2);
-    CHECK(fields_of(unclosed)["stderr"].get<std::string>().find("unexpected EOF") != std::string::npos);
+    CHECK(field(fields_of(unclosed), "exitCode") == 2);
+    CHECK(field(fields_of(unclosed), "stderr").get<std::string>().find("unexpected EOF") != std::string::npos);
   });
 }
 
 TEST_CASE("cwd, env and stdin reach the command") {
   on_both_channels([](Server& server, const Container&) {
-    CHECK(fields_of(server.execute("pwd"))["stdout"] == "/app\n");
-    CHECK(fields_of(server.execute("pwd", {{"cwd", "/usr/lib"}}))["stdout"] == "/usr/lib\n");
+    CHECK(field(fields_of(server.execute("pwd")), "stdout") == "/app\n");
+    CHECK(field(fields_of(server.execute("pwd", {{"cwd", "/usr/lib"}})), "stdout") == "/usr/lib\n");
     server.execute("mkdir -p 'sub dir'");
-    CHECK(fields_of(server.execute("pwd", {{"cwd", "sub dir"}}))["stdout"] == "/app/sub dir\n");
+    CHECK(field(fields_of(server.execute("pwd", {{"cwd", "sub dir"}})), "stdout") == "/app/sub dir\n");
     const json env = {{"A", "x=y 'z'\n"}, {"PATH", "/usr/bin:/bin"}};
-    CHECK(fields_of(server.execute("printf '%s|%s' \"$A\" \"$PATH\"", {{"env", env}}))["stdout"] ==
+    CHECK(field(fields_of(server.execute("printf '%s|%s' \"$A\" \"$PATH\"", {{"env", env}})), "stdout") ==
           "x=y 'z'\n|/usr/bin:/bin");
-    CHECK(fields_of(server.execute("cat; echo end", {{"stdin", "line\nno newline"}}))["stdout"] ==
+    CHECK(field(fields_of(server.execute("cat; echo end", {{"stdin", "line\nno newline"}})), "stdout") ==
           "line\nno newlineend\n");
-    CHECK(fields_of(server.execute("wc -c", {{"stdin", ""}}))["stdout"] == "0\n");
+    CHECK(field(fields_of(server.execute("wc -c", {{"stdin", ""}})), "stdout") == "0\n");
     const json big = server.execute("wc -c; sha256sum /dev/null >&2", {{"stdin", std::string(3'000'000, 'x')}});
-    CHECK(fields_of(big)["stdout"] == "3000000\n");
+    CHECK(field(fields_of(big), "stdout") == "3000000\n");
   });
 }
 
 TEST_CASE("a command can run as another user of the container") {
   on_both_channels([](Server& server, const Container&) {
     const auto out = [&](const char* user) {
-      return fields_of(server.execute("id -u; id -g; echo $HOME $USER", {{"user", user}, {"cwd", "/"}}))["stdout"];
+      return field(fields_of(server.execute("id -u; id -g; echo $HOME $USER", {{"user", user}, {"cwd", "/"}})),
+                   "stdout");
     };
     CHECK(out("games") == "5\n60\n/usr/games games\n");
     CHECK(out("4242:4343") == "4242\n4343\n/\n");
     CHECK(out("games:daemon") == "5\n1\n/usr/games games\n");
-    CHECK(fields_of(server.execute("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin",
-                                   {{"user", "nobody"}, {"cwd", "/"}, {"stdin", "c"}}))["stdout"] == "a\nc");
+    CHECK(field(fields_of(server.execute("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin",
+                                         {{"user", "nobody"}, {"cwd", "/"}, {"stdin", "c"}})),
+                "stdout") == "a\nc");
     const json nobody = server.execute("true", {{"user", "no-such-user"}});
-    CHECK(nobody["isError"] == true);
-    CHECK(fields_of(nobody)["error"]["code"] == "no_such_user");
+    CHECK(field(nobody, "isError") == true);
+    CHECK(field(fields_of(nobody), "error", "code") == "no_such_user");
   });
 }
 
 TEST_CASE("a directory that does not exist is an error that says so") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("true", {{"cwd", "/no/such/place"}});
-    CHECK(result["isError"] == true);
-    CHECK(fields_of(result)["error"]["code"] == "bad_cwd");
+    CHECK(field(result, "isError") == true);
+    CHECK(field(fields_of(result), "error", "code") == "bad_cwd");
     CHECK(text_of(result).find("/no/such/place") != std::string::npos);
-    CHECK(fields_of(server.execute("echo still here"))["stdout"] == "still here\n");
+    CHECK(field(fields_of(server.execute("echo still here")), "stdout") == "still here\n");
   });
 }
 
@@ -118,17 +121,17 @@ TEST_CASE("a command of a megabyte runs") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = "echo start; : '" + std::string(1'000'000, 'x') + "'; echo end; exit 7";
     const json result = server.execute(command);
-    CHECK(fields_of(result)["stdout"] == "start\nend\n");
-    CHECK(fields_of(result)["exitCode"] == 7);
+    CHECK(field(fields_of(result), "stdout") == "start\nend\n");
+    CHECK(field(fields_of(result), "exitCode") == 7);
   });
 }
 
 TEST_CASE("an environment that is too large is a clear error") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("true", {{"env", {{"BIG", std::string(200'000, 'x')}}}});
-    CHECK(result["isError"] == true);
-    CHECK(fields_of(result)["error"]["code"] == "cannot_execute");
-    CHECK_FALSE(fields_of(result)["error"]["nextStep"].get<std::string>().empty());
+    CHECK(field(result, "isError") == true);
+    CHECK(field(fields_of(result), "error", "code") == "cannot_execute");
+    CHECK_FALSE(field(fields_of(result), "error", "nextStep").get<std::string>().empty());
   });
 }
 
@@ -136,8 +139,8 @@ TEST_CASE("what exits fast loses no output, on either stream") {
   on_both_channels([](Server& server, const Container&) {
     for (int i = 0; i < 30; ++i) {
       const json result = server.execute("printf %05000d 7; printf %04000d 8 >&2; exit 1");
-      CHECK(fields_of(result)["stdout"].get<std::string>().size() == 5000);
-      CHECK(fields_of(result)["stderr"].get<std::string>().size() == 4000);
+      CHECK(field(fields_of(result), "stdout").get<std::string>().size() == 5000);
+      CHECK(field(fields_of(result), "stderr").get<std::string>().size() == 4000);
     }
   });
 }
@@ -145,27 +148,28 @@ TEST_CASE("what exits fast loses no output, on either stream") {
 TEST_CASE("long output is cut in the middle with exact counts, and the rest can be read") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("seq 1 100000", {{"maxOutput", 2000}});
-    const std::string out = fields_of(result)["stdout"];
+    const std::string out = field(fields_of(result), "stdout");
     CHECK(out.starts_with("1\n2\n3\n"));
     CHECK(out.ends_with("99999\n100000\n"));
-    CHECK(fields_of(result)["stdoutBytes"] == 588895);
-    const std::string id = fields_of(result)["processId"];
+    CHECK(field(fields_of(result), "stdoutBytes") == 588895);
+    const std::string id = field(fields_of(result), "processId");
     const auto note = out.find(" bytes of stdout left out]");
     REQUIRE(note != std::string::npos);
-    CHECK(out.size() - (out.find(']') + 2 - out.find('[')) + fields_of(result)["stdoutLeftOut"].get<std::size_t>() ==
+    CHECK(out.size() - (out.find(']') + 2 - out.find('[')) +
+              field(fields_of(result), "stdoutLeftOut").get<std::size_t>() ==
           588895);
 
     std::string whole;
     std::string cursor = "0:0";
     while (whole.size() < 588895) {
       const json part = check(server, id, {{"since", cursor}, {"maxOutput", 100000}});
-      std::string piece = fields_of(part)["stdout"];
+      std::string piece = field(fields_of(part), "stdout");
       if (const auto more = piece.find("\n[", 0); more != std::string::npos) {
         piece.resize(more + 1);
       }
       REQUIRE_FALSE(piece.empty());
       whole += piece;
-      cursor = fields_of(part)["cursor"];
+      cursor = field(fields_of(part), "cursor");
       // The note about what is left may follow a line that was cut: the cursor is what counts.
       whole.resize(std::stoul(cursor));
     }
@@ -180,8 +184,8 @@ TEST_CASE("long output is cut in the middle with exact counts, and the rest can 
 TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = R"(printf '\033[31mred\033[0m\n10%%\r50%%\r100%%\nab\bc\n')";
-    CHECK(fields_of(server.execute(command))["stdout"] == "red\n100%\nac\n");
-    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"] ==
+    CHECK(field(fields_of(server.execute(command)), "stdout") == "red\n100%\nac\n");
+    CHECK(field(fields_of(server.execute(command, {{"raw", true}})), "stdout") ==
           "\x1b[31mred\x1b[0m\n10%\r50%\r100%\nab\bc\n");
   });
 }
@@ -190,48 +194,48 @@ TEST_CASE("repeated lines are folded and counted unless raw is asked for") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = "echo begin; for i in $(seq 1000); do echo again; done; echo end";
     const json folded = server.execute(command);
-    CHECK(fields_of(folded)["stdout"] == "begin\nagain\n[the line above 999 more times]\nend\n");
-    CHECK(fields_of(folded)["stdoutBytes"] == 6010);
-    CHECK(fields_of(server.execute(command, {{"raw", true}}))["stdout"].get<std::string>().size() == 6010);
+    CHECK(field(fields_of(folded), "stdout") == "begin\nagain\n[the line above 999 more times]\nend\n");
+    CHECK(field(fields_of(folded), "stdoutBytes") == 6010);
+    CHECK(field(fields_of(server.execute(command, {{"raw", true}})), "stdout").get<std::string>().size() == 6010);
   });
 }
 
 TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are never cut in two") {
   on_both_channels([](Server& server, const Container&) {
     const json binary = server.execute(R"(printf 'a\377\376b\000c')");
-    CHECK(fields_of(binary)["stdout"] == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD"
-                                                     "b\0c",
-                                                     10));
+    CHECK(field(fields_of(binary), "stdout") == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD"
+                                                            "b\0c",
+                                                            10));
     CHECK(text_of(binary).find("2 bytes are not UTF-8") != std::string::npos);
     const json cut = server.execute("for i in $(seq 2000); do printf 漢字; done", {{"maxOutput", 1000}});
-    CHECK(fields_of(cut)["stdout"].get<std::string>().find("\xEF\xBF\xBD") == std::string::npos);
+    CHECK(field(fields_of(cut), "stdout").get<std::string>().find("\xEF\xBF\xBD") == std::string::npos);
   });
 }
 
 TEST_CASE("a silent command goes on in the background and can be followed to its end") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("echo first; sleep 4; echo second; exit 5", {{"maxWaitTime", 1}});
-    CHECK(fields_of(result)["status"] == "running");
-    CHECK(fields_of(result)["returned"] == "quiet");
-    CHECK(fields_of(result)["stdout"] == "first\n");
+    CHECK(field(fields_of(result), "status") == "running");
+    CHECK(field(fields_of(result), "returned") == "quiet");
+    CHECK(field(fields_of(result), "stdout") == "first\n");
     const std::string id = short_id_in(text_of(result));
     CHECK(text_of(result).ends_with(id + " is still running: no output for 1 s. check_process waits for it."));
 
     const json running = check(server, id);
     CHECK(text_of(running).starts_with(id + " is running"));
-    const json ended = check(server, id, {{"timeout", 20}, {"since", fields_of(result)["cursor"]}});
+    const json ended = check(server, id, {{"timeout", 20}, {"since", field(fields_of(result), "cursor")}});
     CHECK(text_of(ended) == id + " ended. Exit code: 5\n\nsecond");
-    CHECK(fields_of(ended)["exitCode"] == 5);
-    CHECK(fields_of(ended)["stdout"] == "second\n");
-    CHECK(fields_of(check(server, id, {{"tail", 1}}))["stdout"] == "second\n");
+    CHECK(field(fields_of(ended), "exitCode") == 5);
+    CHECK(field(fields_of(ended), "stdout") == "second\n");
+    CHECK(field(fields_of(check(server, id, {{"tail", 1}})), "stdout") == "second\n");
   });
 }
 
 TEST_CASE("a command that keeps talking is waited for beyond the inactivity time") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("for i in 1 2 3 4; do echo $i; sleep 0.7; done", {{"maxWaitTime", 1}});
-    CHECK(fields_of(result)["status"] == "completed");
-    CHECK(fields_of(result)["stdout"] == "1\n2\n3\n4\n");
+    CHECK(field(fields_of(result), "status") == "completed");
+    CHECK(field(fields_of(result), "stdout") == "1\n2\n3\n4\n");
   });
 }
 
@@ -241,18 +245,18 @@ TEST_CASE("a client without progress gets its answer before it gives up, one wit
   server.initialize();
   const std::string talks = "for i in $(seq 8); do echo $i; sleep 0.5; done";
   const json early = server.execute(talks);
-  CHECK(fields_of(early)["returned"] == "waited_enough");
+  CHECK(field(fields_of(early), "returned") == "waited_enough");
 
   const int id = server.start_call("execute_command", {{"command", "sleep 5; echo done"}}, {{"progressToken", "tok"}});
   const json answer = server.receive_answer(id);
-  CHECK(fields_of(answer["result"])["stdout"] == "done\n");
+  CHECK(field(fields_of(field(answer, "result")), "stdout") == "done\n");
   double last = 0;
   int heartbeats = 0;
   for (const json& message : server.seen) {
     if (message.value("method", "") == "notifications/progress") {
-      CHECK(message["params"]["progressToken"] == "tok");
-      CHECK(message["params"]["progress"].get<double>() > last);
-      last = message["params"]["progress"];
+      CHECK(field(message, "params", "progressToken") == "tok");
+      CHECK(field(message, "params", "progress").get<double>() > last);
+      last = field(message, "params", "progress");
       ++heartbeats;
     }
   }
@@ -272,10 +276,10 @@ TEST_CASE("output is told as it comes to who asks for progress") {
   const auto hear = [&](const std::string& token, const std::string& word) {
     eventually("to hear " + word, [&] {
       const json params = c.server.receive().value("params", json::object());
-      CHECK(params["progressToken"] == token);
-      CHECK(params["progress"].get<double>() > last);
-      last = params["progress"];
-      return params["message"] == word;
+      CHECK(field(params, "progressToken") == token);
+      CHECK(field(params, "progress").get<double>() > last);
+      last = field(params, "progress");
+      return field(params, "message") == word;
     });
   };
   const int running = c.server.start_call("execute_command", {{"command", talk}}, {{"progressToken", "run"}});
@@ -283,11 +287,11 @@ TEST_CASE("output is told as it comes to who asks for progress") {
   go_on("heard1");
   hear("run", "[stderr]\ntwo");
   go_on("heard2");
-  CHECK(fields_of(c.server.receive_answer(running)["result"])["stdout"] == "one\nthree\n");
+  CHECK(field(fields_of(c.server.receive_answer(running)["result"]), "stdout") == "one\nthree\n");
 
   const std::string id = start_in_background(c.server, talk);
   const json first = check(c.server, id, {{"waitFor", {{"pattern", "one"}}}});
-  CHECK(fields_of(first)["happened"] == "pattern");
+  CHECK(field(fields_of(first), "happened") == "pattern");
   const int waiting =
       c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"exit", true}}}, {"timeout", 30}},
                           {{"progressToken", "wait"}});
@@ -295,23 +299,23 @@ TEST_CASE("output is told as it comes to who asks for progress") {
   go_on("heard1");
   hear("wait", "[stderr]\ntwo");  // and not what was there before
   go_on("heard2");
-  CHECK(fields_of(c.server.receive_answer(waiting)["result"])["happened"] == "exit");
+  CHECK(field(fields_of(c.server.receive_answer(waiting)["result"]), "happened") == "exit");
 }
 
 TEST_CASE("send_input answers a prompt, and eof ends the input") {
   on_both_channels([](Server& server, const Container&) {
     const std::string id = start_in_background(server, "read -p 'name? ' n; echo \"hello $n\"; cat; echo bye");
     const json first = server.call("send_input", {{"processId", id}, {"input", "wörld"}});
-    CHECK(fields_of(first)["stdout"].get<std::string>().find("hello wörld\n") != std::string::npos);
-    CHECK(fields_of(first)["status"] == "running");
+    CHECK(field(fields_of(first), "stdout").get<std::string>().find("hello wörld\n") != std::string::npos);
+    CHECK(field(fields_of(first), "status") == "running");
     const json second = server.call("send_input", {{"processId", id}, {"input", "x"}, {"autoNewline", false}});
-    CHECK(fields_of(second)["stdout"] == "x");
+    CHECK(field(fields_of(second), "stdout") == "x");
     const json last = server.call("send_input", {{"processId", id}, {"input", ""}, {"eof", true}});
-    CHECK(fields_of(last)["stdout"] == "bye\n");
-    CHECK(fields_of(last)["exitCode"] == 0);
+    CHECK(field(fields_of(last), "stdout") == "bye\n");
+    CHECK(field(fields_of(last), "exitCode") == 0);
     const json late = server.call("send_input", {{"processId", id}, {"input", "too late"}});
-    CHECK(late["isError"] == true);
-    CHECK(fields_of(late)["error"]["code"] == "process_ended");
+    CHECK(field(late, "isError") == true);
+    CHECK(field(fields_of(late), "error", "code") == "process_ended");
   });
 }
 
@@ -319,7 +323,7 @@ TEST_CASE("a process that does not read its input takes a bounded amount of it, 
   on_both_channels([](Server& server, const Container&) {
     const std::string id = start_in_background(server, "sleep 60");
     const json result = server.call("send_input", {{"processId", id}, {"input", std::string(3'000'000, 'x')}});
-    const auto accepted = fields_of(result)["accepted"].get<std::size_t>();
+    const auto accepted = field(fields_of(result), "accepted").get<std::size_t>();
     CHECK(accepted >= 1'000'000);
     CHECK(accepted < 2'000'000);
     CHECK(text_of(result).find(std::to_string(accepted)) != std::string::npos);
@@ -329,42 +333,42 @@ TEST_CASE("a process that does not read its input takes a bounded amount of it, 
 TEST_CASE("processes of unknown, foreign and malformed ids do not exist") {
   on_both_channels([](Server& server, const Container&) {
     const json malformed = check(server, "../../etc/passwd");
-    CHECK(malformed["isError"] == true);
-    CHECK(fields_of(malformed)["error"]["code"] == "bad_process_id");
-    const std::string mine = fields_of(server.execute("true"))["processId"];
+    CHECK(field(malformed, "isError") == true);
+    CHECK(field(fields_of(malformed), "error", "code") == "bad_process_id");
+    const std::string mine = field(fields_of(server.execute("true")), "processId");
     const std::string generation = mine.substr(0, mine.rfind('_'));
-    CHECK(fields_of(check(server, generation + "_0000000000000000"))["error"]["code"] == "no_such_process");
-    CHECK(fields_of(check(server, "proc_1_0000000000000000"))["error"]["code"] == "process_gone");
+    CHECK(field(fields_of(check(server, generation + "_0000000000000000")), "error", "code") == "no_such_process");
+    CHECK(field(fields_of(check(server, "proc_1_0000000000000000")), "error", "code") == "process_gone");
     const json input = server.call("send_input", {{"processId", generation + "_zzzz"}, {"input", "x"}});
-    CHECK(fields_of(input)["error"]["code"] == "no_such_process");
+    CHECK(field(fields_of(input), "error", "code") == "no_such_process");
   });
 }
 
 TEST_CASE("the list shows what runs, then what has ended, newest first") {
   on_both_channels([](Server& server, const Container&) {
     const std::string running = start_in_background(server, "sleep 30 # listed");
-    const std::string ended = fields_of(server.execute("exit 4"))["processId"];
-    const json list = fields_of(server.call("check_process", json::object()))["processes"];
+    const std::string ended = field(fields_of(server.execute("exit 4")), "processId");
+    const json list = field(fields_of(server.call("check_process", json::object())), "processes");
     REQUIRE(list.size() >= 2);
-    CHECK(list[0]["processId"] == running);
-    CHECK(list[0]["status"] == "running");
-    const auto finished =
-        std::find_if(list.begin(), list.end(), [](const json& process) { return process["status"] == "completed"; });
+    CHECK(field(list, 0, "processId") == running);
+    CHECK(field(list, 0, "status") == "running");
+    const auto finished = std::find_if(list.begin(), list.end(),
+                                       [](const json& process) { return field(process, "status") == "completed"; });
     REQUIRE(finished != list.end());
-    CHECK((*finished)["processId"] == ended);
-    CHECK((*finished)["exitCode"] == 4);
+    CHECK(field((*finished), "processId") == ended);
+    CHECK(field((*finished), "exitCode") == 4);
   });
 }
 
 TEST_CASE("something left running in the background does not hold up the reply and is mentioned") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("(sleep 1; echo later) & echo now");
-    CHECK(fields_of(result)["stdout"] == "now\n");
-    CHECK(fields_of(result)["exitCode"] == 0);
-    CHECK(fields_of(result)["childrenRunning"] == true);
-    const std::string id = fields_of(result)["processId"];
+    CHECK(field(fields_of(result), "stdout") == "now\n");
+    CHECK(field(fields_of(result), "exitCode") == 0);
+    CHECK(field(fields_of(result), "childrenRunning") == true);
+    const std::string id = field(fields_of(result), "processId");
     eventually("the child's output is kept too",
-               [&] { return fields_of(check(server, id))["stdout"] == "now\nlater\n"; });
+               [&] { return field(fields_of(check(server, id)), "stdout") == "now\nlater\n"; });
   });
 }
 
@@ -372,8 +376,8 @@ TEST_CASE("commands: an unknown argument is an error, and the command is not run
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("touch /tmp/ran", {{"timeot", 5}});
     CHECK(text_of(result) == "Error: Unknown argument: timeot\nDid you mean timeout?");
-    CHECK(error_of(result)["code"] == "bad_arguments");
-    CHECK(fields_of(server.execute("ls /tmp/ran"))["exitCode"] == 2);
+    CHECK(field(error_of(result), "code") == "bad_arguments");
+    CHECK(field(fields_of(server.execute("ls /tmp/ran")), "exitCode") == 2);
   });
 }
 
@@ -388,30 +392,31 @@ TEST_CASE("commands: timeout moves a command that prints to the background, in s
   on_both_channels([](Server& server, const Container&) {
     const std::string talks = "while :; do echo tick; sleep 0.1; done";
     const json in_seconds = server.execute(talks, {{"timeout", 1}});
-    CHECK(fields_of(in_seconds)["status"] == "running");
+    CHECK(field(fields_of(in_seconds), "status") == "running");
     CHECK(text_of(in_seconds).find("is still running after 1 s. check_process waits for it.") != std::string::npos);
     CHECK(text_of(in_seconds).find("milliseconds") == std::string::npos);
     const json in_ms = server.execute(talks, {{"timeout", 1200}});
-    CHECK(fields_of(in_ms)["status"] == "running");
+    CHECK(field(fields_of(in_ms), "status") == "running");
     CHECK(text_of(in_ms).find("Note: timeout was read as milliseconds (1.2 s)") != std::string::npos);
     for (const json& started : {in_seconds, in_ms}) {
-      control(server, fields_of(started)["processId"], "kill");
+      control(server, field(fields_of(started), "processId"), "kill");
     }
   });
 }
 
 TEST_CASE("commands: ~ is the home of the user that the command runs as") {
   on_both_channels([](Server& server, const Container&) {
-    CHECK(fields_of(server.execute("pwd", {{"cwd", "~"}}))["stdout"] == "/root\n");
-    CHECK(fields_of(server.execute("pwd", {{"cwd", "~"}, {"user", "games"}}))["stdout"] == "/usr/games\n");
+    CHECK(field(fields_of(server.execute("pwd", {{"cwd", "~"}})), "stdout") == "/root\n");
+    CHECK(field(fields_of(server.execute("pwd", {{"cwd", "~"}, {"user", "games"}})), "stdout") == "/usr/games\n");
     CHECK(server.call("file_write", {{"filePath", "~/note"}, {"content", "x"}})["isError"] == false);
-    CHECK(fields_of(server.execute("cat ~/note"))["stdout"] == "x");
+    CHECK(field(fields_of(server.execute("cat ~/note")), "stdout") == "x");
   });
 }
 
 TEST_CASE("commands: an empty stdin is /dev/null") {
   on_both_channels([](Server& server, const Container&) {
-    CHECK(fields_of(server.execute("readlink /proc/self/fd/0; cat", {{"stdin", ""}}))["stdout"] == "/dev/null\n");
+    CHECK(field(fields_of(server.execute("readlink /proc/self/fd/0; cat", {{"stdin", ""}})), "stdout") ==
+          "/dev/null\n");
   });
 }
 
@@ -421,10 +426,10 @@ TEST_CASE("commands: a command that reads standard input silently gets a hint") 
     CHECK(text_of(result).ends_with(
         "waits for input. send_input answers it. grep reads standard input if it gets no path: pass a path, or stdin: "
         "\"\". send_input with eof: true ends it."));
-    control(server, fields_of(result)["processId"], "kill");
+    control(server, field(fields_of(result), "processId"), "kill");
     const json read = server.execute("read line");
     CHECK(text_of(read).ends_with("waits for input. send_input answers it."));
-    control(server, fields_of(read)["processId"], "kill");
+    control(server, field(fields_of(read), "processId"), "kill");
   });
 }
 
@@ -435,10 +440,10 @@ TEST_CASE("commands: by default a reply has text and facts, but no fields") {
   const json result = server.execute("echo hi; exit 3");
   CHECK_FALSE(result.contains("structuredContent"));
   CHECK(text_of(result) == "hi\n\nExit code: 3");
-  const json& facts = result["_meta"]["dockbridge/result"];
-  CHECK(facts["exitCode"] == 3);
-  CHECK(facts["status"] == "completed");
-  CHECK(facts["cursor"] == "3:0");
+  const json& facts = field(result, "_meta", "dockbridge/result");
+  CHECK(field(facts, "exitCode") == 3);
+  CHECK(field(facts, "status") == "completed");
+  CHECK(field(facts, "cursor") == "3:0");
   CHECK(facts.dump().size() <= 500);
   const int id = server.start_call("execute_command", {{"command", "echo hi"}}, {{"dockbridge/structured", true}});
   CHECK(server.receive_answer(id)["result"]["structuredContent"]["stdout"] == "hi\n");
@@ -455,7 +460,7 @@ TEST_CASE("commands: replies of a server with few tools name no other") {
   CHECK(text_of(running).find("check_process") == std::string::npos);
   CHECK(text_of(server.execute("seq 100000")).find("check_process") == std::string::npos);
   const json missing = server.call("file_read", {{"filePath", "/no/such"}});
-  CHECK(error_of(missing)["code"] == "no_such_file");
+  CHECK(field(error_of(missing), "code") == "no_such_file");
   CHECK(text_of(missing).find("file_ls") == std::string::npos);
   CHECK(server.request("tools/call", {{"name", "check_process"}})["error"]["code"] == -32602);
 }
@@ -464,8 +469,8 @@ TEST_CASE("a maximum run time ends the whole tree") {
   on_both_channels([](Server& server, const Container& container) {
     const json result = server.execute("setsid sleep 4321 & trap '' TERM; while :; do sleep 0.1; done",
                                        {{"maxRuntime", 0.5}, {"maxWaitTime", 30}});
-    CHECK(fields_of(result)["cause"] == "timeout");
-    CHECK(fields_of(result)["status"] == "completed");
+    CHECK(field(fields_of(result), "cause") == "timeout");
+    CHECK(field(fields_of(result), "status") == "completed");
     eventually("nothing of the tree is left", [&] { return container.pids_of("sleep 4321").empty(); });
   });
 }
@@ -482,7 +487,7 @@ TEST_CASE("calls run side by side and answer in any order") {
       CHECK(id != slow);
       CHECK(quick.erase(id) == 1);
     }
-    CHECK(fields_of(server.receive_answer(slow)["result"])["stdout"] == "slow\n");
+    CHECK(field(fields_of(server.receive_answer(slow)["result"]), "stdout") == "slow\n");
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -29,18 +30,19 @@ constexpr const char* k_hiding_tree =
 TEST_CASE("a process is paused and resumed, with everything it started") {
   Connected c;
   const std::string id = start_in_background(c.server, "while :; do echo tick; sleep 0.05; done");
-  CHECK(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "tick"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "tick"}}}})), "happened") == "pattern");
   const json paused = control(c.server, id, "pause");
-  CHECK(fields_of(paused)["paused"] == true);
-  CHECK(fields_of(paused)["status"] == "running");
-  const auto before = fields_of(check(c.server, id))["stdoutBytes"];
+  CHECK(field(fields_of(paused), "paused") == true);
+  CHECK(field(fields_of(paused), "status") == "running");
+  const auto before = field(fields_of(check(c.server, id)), "stdoutBytes");
   const json later = check(c.server, id, {{"timeout", 1}});
-  CHECK(fields_of(later)["stdoutBytes"] == before);
+  CHECK(field(fields_of(later), "stdoutBytes") == before);
   CHECK(text_of(later).find("is paused.") != std::string::npos);
   const json resumed = control(c.server, id, "resume");
-  CHECK(fields_of(resumed)["paused"] == false);
-  const json grown = check(c.server, id, {{"since", fields_of(later)["cursor"]}, {"waitFor", {{"pattern", "tick"}}}});
-  CHECK(fields_of(grown)["happened"] == "pattern");
+  CHECK(field(fields_of(resumed), "paused") == false);
+  const json grown =
+      check(c.server, id, {{"since", field(fields_of(later), "cursor")}, {"waitFor", {{"pattern", "tick"}}}});
+  CHECK(field(fields_of(grown), "happened") == "pattern");
 }
 
 TEST_CASE("time in which a process is paused is not counted as silence") {
@@ -52,7 +54,7 @@ TEST_CASE("time in which a process is paused is not counted as silence") {
   CHECK(c.server.stays_silent(seconds(6)));
   control(c.server, id, "resume");
   const json answer = c.server.receive_answer(call);
-  CHECK(fields_of(answer["result"])["happened"] == "idle");
+  CHECK(field(fields_of(field(answer, "result")), "happened") == "idle");
 }
 
 TEST_CASE("terminate asks first and kills after the grace time") {
@@ -60,12 +62,12 @@ TEST_CASE("terminate asks first and kills after the grace time") {
   const std::string polite = start_in_background(c.server, "trap 'echo bye; exit 7' TERM; while :; do sleep 0.1; done");
   check(c.server, polite, {{"waitFor", {{"idle", 0.3}}}});
   const json ended = control(c.server, polite, "terminate");
-  CHECK(fields_of(ended)["exitCode"] == 7);
-  CHECK(fields_of(ended)["cause"] == "terminated");
-  CHECK(fields_of(check(c.server, polite))["stdout"] == "bye\n");
+  CHECK(field(fields_of(ended), "exitCode") == 7);
+  CHECK(field(fields_of(ended), "cause") == "terminated");
+  CHECK(field(fields_of(check(c.server, polite)), "stdout") == "bye\n");
   const std::string stubborn = start_in_background(c.server, "trap '' TERM; while :; do sleep 0.1; done");
   check(c.server, stubborn, {{"waitFor", {{"idle", 0.3}}}});
-  CHECK(fields_of(control(c.server, stubborn, "terminate", {{"grace", 0.5}}))["signal"] == "SIGKILL");
+  CHECK(field(fields_of(control(c.server, stubborn, "terminate", {{"grace", 0.5}})), "signal") == "SIGKILL");
 }
 
 TEST_CASE("interrupt and any signal reach the process") {
@@ -75,11 +77,11 @@ TEST_CASE("interrupt and any signal reach the process") {
       "trap 'echo int' INT; trap 'echo usr1' USR1; trap 'echo hup; exit 0' HUP; while :; do sleep 0.05; done");
   check(c.server, id, {{"waitFor", {{"idle", 0.3}}}});
   control(c.server, id, "interrupt");
-  CHECK(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "^int$"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "^int$"}}}})), "happened") == "pattern");
   control(c.server, id, "signal", {{"signal", "usr1"}});
-  CHECK(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "^usr1$"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "^usr1$"}}}})), "happened") == "pattern");
   control(c.server, id, "signal", {{"signal", "1"}});
-  CHECK(fields_of(check(c.server, id, {{"timeout", 20}}))["exitCode"] == 0);
+  CHECK(field(fields_of(check(c.server, id, {{"timeout", 20}})), "exitCode") == 0);
 }
 
 TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with init and with sleep as PID 1") {
@@ -94,7 +96,7 @@ TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with
     SUBCASE("kill") {
       const std::string id = start_in_background(c.server, k_hiding_tree);
       until_sleepers(c.container, "321", 4);
-      CHECK(fields_of(control(c.server, id, "kill"))["status"] == "completed");
+      CHECK(field(fields_of(control(c.server, id, "kill")), "status") == "completed");
     }
     SUBCASE("maxRuntime") {
       c.server.execute(k_hiding_tree, {{"maxRuntime", 1}});
@@ -104,30 +106,30 @@ TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with
       until_sleepers(c.container, "321", 4);
       c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", call}}}});
       eventually("the reason is told", [&] {
-        const json list = fields_of(c.server.call("check_process", json::object()))["processes"];
+        const json list = field(fields_of(c.server.call("check_process", json::object())), "processes");
         return std::any_of(list.begin(), list.end(),
                            [](const json& it) { return it.value("cause", "") == "cancelled"; });
       });
     }
     until_sleepers(c.container, "321", 0);
     CHECK(sleepers(c.container, "654") == 1);
-    CHECK(fields_of(check(c.server, bystander))["status"] == "running");
+    CHECK(field(fields_of(check(c.server, bystander)), "status") == "running");
     eventually("no zombies", [&] { return c.container.zombies() == 0; });
   }
 }
 
 TEST_CASE("what has ended, is not there, or makes no sense is refused with the reason") {
   Connected c;
-  const std::string ended = fields_of(c.server.execute("true"))["processId"];
-  CHECK(error_of(control(c.server, ended, "kill"))["code"] == "process_ended");
-  CHECK(error_of(control(c.server, "proc_1_nothing", "kill"))["code"] == "process_gone");
-  CHECK(error_of(control(c.server, "nonsense", "kill"))["code"] == "bad_process_id");
+  const std::string ended = field(fields_of(c.server.execute("true")), "processId");
+  CHECK(field(error_of(control(c.server, ended, "kill")), "code") == "process_ended");
+  CHECK(field(error_of(control(c.server, "proc_1_nothing", "kill")), "code") == "process_gone");
+  CHECK(field(error_of(control(c.server, "nonsense", "kill")), "code") == "bad_process_id");
   const std::string id = start_in_background(c.server, "sleep 60");
-  CHECK(error_of(control(c.server, id, "explode"))["code"] == "bad_arguments");
-  CHECK(error_of(control(c.server, id, "signal"))["code"] == "bad_arguments");
-  CHECK(error_of(control(c.server, id, "signal", {{"signal", "SIGNOTHING"}}))["code"] == "bad_arguments");
-  CHECK(error_of(control(c.server, id, "resize"))["code"] == "bad_arguments");
-  CHECK(error_of(control(c.server, id, "resize", {{"cols", 80}, {"rows", 24}}))["code"] == "no_terminal");
-  CHECK(error_of(control(c.server, id, "terminate", {{"grace", -1}}))["code"] == "bad_arguments");
-  CHECK(fields_of(check(c.server, id))["status"] == "running");
+  CHECK(field(error_of(control(c.server, id, "explode")), "code") == "bad_arguments");
+  CHECK(field(error_of(control(c.server, id, "signal")), "code") == "bad_arguments");
+  CHECK(field(error_of(control(c.server, id, "signal", {{"signal", "SIGNOTHING"}})), "code") == "bad_arguments");
+  CHECK(field(error_of(control(c.server, id, "resize")), "code") == "bad_arguments");
+  CHECK(field(error_of(control(c.server, id, "resize", {{"cols", 80}, {"rows", 24}})), "code") == "no_terminal");
+  CHECK(field(error_of(control(c.server, id, "terminate", {{"grace", -1}})), "code") == "bad_arguments");
+  CHECK(field(fields_of(check(c.server, id)), "status") == "running");
 }

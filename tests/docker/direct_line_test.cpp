@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/kernel.hpp"
 
 using namespace dockbridge;
@@ -44,7 +45,7 @@ std::vector<std::string> as_nobody() {
 }
 
 std::string printed_by(Server& server, const std::string& command) {
-  return fields_of(server.execute(command))["stdout"].get<std::string>();
+  return field(fields_of(server.execute(command)), "stdout").get<std::string>();
 }
 
 }  // namespace

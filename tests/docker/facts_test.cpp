@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -15,38 +16,38 @@ TEST_CASE("a process's time, memory, disk, tree and reason are told, while it ru
       {{"rationale", "see what it takes"}});
   const json running = fields_of(check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 30}}));
   CAPTURE(running.dump());
-  CHECK(running["cpuMs"].get<int>() > 50);
-  CHECK(running["peakMemoryBytes"].get<std::int64_t>() > 1'000'000);
-  CHECK(running["processCount"] == 3);
-  CHECK(running["rationale"] == "a test");
-  CHECK(running["cwd"] == "/app");
-  CHECK_FALSE(running["startedAt"].get<std::string>().empty());
+  CHECK(field(running, "cpuMs").get<int>() > 50);
+  CHECK(field(running, "peakMemoryBytes").get<std::int64_t>() > 1'000'000);
+  CHECK(field(running, "processCount") == 3);
+  CHECK(field(running, "rationale") == "a test");
+  CHECK(field(running, "cwd") == "/app");
+  CHECK_FALSE(field(running, "startedAt").get<std::string>().empty());
   control(c.server, id, "kill");
   const json ended = fields_of(check(c.server, id));
   CAPTURE(ended.dump());
-  CHECK(ended["cpuMs"].get<int>() >= running["cpuMs"].get<int>());
-  CHECK(ended["peakMemoryBytes"].get<std::int64_t>() > 60'000'000);
-  CHECK(ended["diskWrittenBytes"].get<std::int64_t>() >= 5 * 1024 * 1024);
-  CHECK_FALSE(ended["endedAt"].get<std::string>().empty());
+  CHECK(field(ended, "cpuMs").get<int>() >= field(running, "cpuMs").get<int>());
+  CHECK(field(ended, "peakMemoryBytes").get<std::int64_t>() > 60'000'000);
+  CHECK(field(ended, "diskWrittenBytes").get<std::int64_t>() >= 5 * 1024 * 1024);
+  CHECK_FALSE(field(ended, "endedAt").get<std::string>().empty());
   Server other({"-c", c.container.name()});
   other.initialize();
-  CHECK(fields_of(check(other, id))["peakMemoryBytes"] == ended["peakMemoryBytes"]);
+  CHECK(field(fields_of(check(other, id)), "peakMemoryBytes") == field(ended, "peakMemoryBytes"));
 }
 
 TEST_CASE("a command that prints more than its limit is ended, and what it printed until then is there") {
   Connected c;
   const json result = c.server.execute("trap '' TERM PIPE; while :; do echo line; done", {{"outputLimit", 100000}});
-  CHECK(fields_of(result)["cause"] == "output");
-  CHECK(fields_of(result)["stdoutBytes"].get<int>() > 100000);
+  CHECK(field(fields_of(result), "cause") == "output");
+  CHECK(field(fields_of(result), "stdoutBytes").get<int>() > 100000);
   CHECK(text_of(result).find("output limit exceeded") != std::string::npos);
-  CHECK(fields_of(c.server.execute("seq 100", {{"outputLimit", 100000}}))["exitCode"] == 0);
+  CHECK(field(fields_of(c.server.execute("seq 100", {{"outputLimit", 100000}})), "exitCode") == 0);
 }
 
 TEST_CASE("a command can be told to give way") {
   Connected c;
-  CHECK(fields_of(c.server.execute("nice", {{"nice", 7}}))["stdout"] == "7\n");
-  CHECK(fields_of(c.server.execute("nice"))["stdout"] == "0\n");
-  CHECK(error_of(c.server.execute("nice", {{"nice", 20}}))["code"] == "bad_arguments");
+  CHECK(field(fields_of(c.server.execute("nice", {{"nice", 7}})), "stdout") == "7\n");
+  CHECK(field(fields_of(c.server.execute("nice")), "stdout") == "0\n");
+  CHECK(field(error_of(c.server.execute("nice", {{"nice", 20}})), "code") == "bad_arguments");
 }
 
 TEST_CASE("when the container runs out of memory the hog goes, the reason is told, and the server works on") {
@@ -54,14 +55,14 @@ TEST_CASE("when the container runs out of memory the hog goes, the reason is tol
   const std::string bystander = start_in_background(c.server, "sleep 60");
   const json shell = c.server.execute("python3 -c 'x = bytearray(500_000_000)'; exit $?");
   CAPTURE(shell.dump());
-  CHECK(fields_of(shell)["exitCode"] == 137);
-  CHECK(fields_of(shell)["cause"] == "memory");
+  CHECK(field(fields_of(shell), "exitCode") == 137);
+  CHECK(field(fields_of(shell), "cause") == "memory");
   CHECK(text_of(shell).find("out of memory") != std::string::npos);
   const json itself = c.server.execute("exec python3 -c 'x = bytearray(500_000_000)'");
-  CHECK(fields_of(itself)["signal"] == "SIGKILL");
-  CHECK(fields_of(itself)["cause"] == "memory");
+  CHECK(field(fields_of(itself), "signal") == "SIGKILL");
+  CHECK(field(fields_of(itself), "cause") == "memory");
   CHECK(fields_of(c.server.execute("kill -KILL $$")).contains("cause") == false);
-  CHECK(fields_of(check(c.server, bystander))["status"] == "running");
+  CHECK(field(fields_of(check(c.server, bystander)), "status") == "running");
 }
 
 TEST_CASE("what a stopped container took with it says so") {
@@ -70,14 +71,14 @@ TEST_CASE("what a stopped container took with it says so") {
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
   const json gone = check(c.server, id);
   CAPTURE(gone.dump());
-  CHECK(fields_of(gone)["status"] == "lost");
-  CHECK(fields_of(gone)["cause"] == "container");
+  CHECK(field(fields_of(gone), "status") == "lost");
+  CHECK(field(fields_of(gone), "cause") == "container");
   CHECK_FALSE(fields_of(gone).contains("exitCode"));
 }
 
 TEST_CASE("finished processes expire by number, and then say so") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "3"});
-  const std::string first = fields_of(c.server.execute("echo first"))["processId"];
+  const std::string first = field(fields_of(c.server.execute("echo first")), "processId");
   for (int i = 0; i < 4; ++i) {
     c.server.execute("true");
   }
@@ -87,25 +88,25 @@ TEST_CASE("finished processes expire by number, and then say so") {
   other.execute("true");
   eventually("it expires", [&] {
     const json result = check(other, first);
-    return result["isError"] == true && error_of(result)["code"] == "process_expired";
+    return field(result, "isError") == true && field(error_of(result), "code") == "process_expired";
   });
 }
 
 TEST_CASE("finished processes expire by age, and then say so, whatever is asked of them") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-age", "1"});
-  const std::string id = fields_of(c.server.execute("echo old"))["processId"];
+  const std::string id = field(fields_of(c.server.execute("echo old")), "processId");
   eventually("it expires", [&] {
     Server later(c.with_name({"--retention-age", "1"}));  // a new session tidies up when it starts
     later.initialize();
     later.execute("true");
     return check(later, id)["isError"] == true;
   });
-  CHECK(error_of(check(c.server, id))["code"] == "process_expired");
-  CHECK(error_of(check(c.server, id, {{"since", "0:0"}}))["code"] == "process_expired");
-  CHECK(error_of(check(c.server, id, {{"grep", "old"}}))["code"] == "process_expired");
-  CHECK(error_of(check(c.server, id, {{"waitFor", {{"exit", true}}}}))["code"] == "process_expired");
-  CHECK(error_of(control(c.server, id, "kill"))["code"] == "process_expired");
-  CHECK(error_of(c.server.call("send_input", {{"processId", id}, {"input", "x"}}))["code"] == "process_expired");
+  CHECK(field(error_of(check(c.server, id)), "code") == "process_expired");
+  CHECK(field(error_of(check(c.server, id, {{"since", "0:0"}})), "code") == "process_expired");
+  CHECK(field(error_of(check(c.server, id, {{"grep", "old"}})), "code") == "process_expired");
+  CHECK(field(error_of(check(c.server, id, {{"waitFor", {{"exit", true}}}})), "code") == "process_expired");
+  CHECK(field(error_of(control(c.server, id, "kill")), "code") == "process_expired");
+  CHECK(field(error_of(c.server.call("send_input", {{"processId", id}, {"input", "x"}})), "code") == "process_expired");
 }
 
 TEST_CASE("output lies in a file in the container, whose path is told") {
@@ -113,7 +114,7 @@ TEST_CASE("output lies in a file in the container, whose path is told") {
   const json result = fields_of(c.server.execute("seq 1 20000; echo oops >&2"));
   const std::string read =
       fmt::format("tail -c +4097 {} | md5sum; seq 1 20000 | md5sum; tail -c +4097 {}",
-                  result["stdoutFile"].get<std::string>(), result["stderrFile"].get<std::string>());
+                  field(result, "stdoutFile").get<std::string>(), field(result, "stderrFile").get<std::string>());
   const std::string lines = c.container.sh(read);
   CHECK(lines.substr(0, 32) == lines.substr(lines.find('\n') + 1, 32));
   CHECK(lines.find("oops") != std::string::npos);

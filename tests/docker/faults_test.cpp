@@ -9,6 +9,7 @@
 #include <random>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -65,7 +66,7 @@ class StoppedClient {
       }
       good = ::write(has_called, "!", 1) == 1;
       for (const int call : calls) {
-        good = good && fields_of(server.receive_answer(call)["result"])["stdoutBytes"] == 60000;
+        good = good && field(fields_of(server.receive_answer(call)["result"]), "stdoutBytes") == 60000;
       }
     } catch (...) {
       good = false;
@@ -82,7 +83,7 @@ TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is
   constexpr std::uint64_t k_kept_at_either_end = 16 * 1024 * 1024;
   constexpr std::uint64_t k_page = 10'000;
   Connected c;
-  const std::string id = fields_of(c.server.execute("seq 1 5000000", {{"maxOutput", 1000}}))["processId"];
+  const std::string id = field(fields_of(c.server.execute("seq 1 5000000", {{"maxOutput", 1000}})), "processId");
   std::string whole;
   for (int i = 1; i <= 5'000'000; ++i) {
     whole += std::to_string(i) + "\n";
@@ -106,8 +107,8 @@ TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is
     const std::uint64_t to =
         from < k_kept_at_either_end ? std::min(from + k_page, k_kept_at_either_end) : from + k_page;
     expected += whole.substr(from, to - from);
-    CHECK(shown["stdout"].get<std::string>().starts_with(expected));
-    CHECK(shown["cursor"] == fmt::format("{}:0", to));
+    CHECK(field(shown, "stdout").get<std::string>().starts_with(expected));
+    CHECK(field(shown, "cursor") == fmt::format("{}:0", to));
   }
 }
 
@@ -116,12 +117,12 @@ TEST_CASE("when the disk for output is full, the command goes on, and what was n
   const json result =
       c.server.execute("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo the end", {{"maxOutput", 1000}});
   CAPTURE(result.dump());
-  CHECK(fields_of(result)["exitCode"] == 0);
-  CHECK(fields_of(result)["stdoutBytes"] == 20000009);
-  const auto shown = 20000009 - fields_of(result)["stdoutLeftOut"].get<std::int64_t>();
+  CHECK(field(fields_of(result), "exitCode") == 0);
+  CHECK(field(fields_of(result), "stdoutBytes") == 20000009);
+  const auto shown = 20000009 - field(fields_of(result), "stdoutLeftOut").get<std::int64_t>();
   CHECK(shown > 0);
   CHECK(text_of(result).find("not stored]") != std::string::npos);
-  CHECK(fields_of(c.server.execute("echo still works"))["exitCode"] == 0);
+  CHECK(field(fields_of(c.server.execute("echo still works")), "exitCode") == 0);
 }
 
 TEST_CASE("a client that is stopped by a signal slows no other, and gets all its answers when it goes on") {
@@ -130,7 +131,7 @@ TEST_CASE("a client that is stopped by a signal slows no other, and gets all its
   Server other({"-c", container.name()});
   other.initialize();
   for (int i = 0; i < 50; ++i) {
-    CHECK(fields_of(other.execute(fmt::format("echo {}", i)))["stdout"] == fmt::format("{}\n", i));
+    CHECK(field(fields_of(other.execute(fmt::format("echo {}", i))), "stdout") == fmt::format("{}\n", i));
   }
   CHECK(client.goes_on_and_gets_everything());
 }
@@ -138,12 +139,12 @@ TEST_CASE("a client that is stopped by a signal slows no other, and gets all its
 TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do no harm") {
   Connected c;
   const json line = c.server.execute("head -c 100000000 /dev/zero | tr '\\0' x", {{"maxOutput", 2000}});
-  CHECK(fields_of(line)["stdoutBytes"] == 100000000);
-  CHECK(fields_of(line)["stdout"].get<std::string>().size() < 3000);
+  CHECK(field(fields_of(line), "stdoutBytes") == 100000000);
+  CHECK(field(fields_of(line), "stdout").get<std::string>().size() < 3000);
   const json noise = c.server.execute("head -c 1000000 /dev/urandom");
-  CHECK(fields_of(noise)["stdoutBytes"] == 1000000);
+  CHECK(field(fields_of(noise), "stdoutBytes") == 1000000);
   CHECK(text_of(noise).find("not UTF-8") != std::string::npos);
-  CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
+  CHECK(field(fields_of(c.server.execute("echo well")), "stdout") == "well\n");
 }
 
 TEST_CASE("what is left of a killed keeper's tree is found and reported") {
@@ -153,20 +154,21 @@ TEST_CASE("what is left of a killed keeper's tree is found and reported") {
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
   }
-  eventually("it is lost", [&] { return fields_of(check(c.server, id))["status"] == "lost"; });
+  eventually("it is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
   const json lost = check(c.server, id);
   CAPTURE(lost.dump());
   CHECK_FALSE(fields_of(lost).contains("exitCode"));
-  CHECK(fields_of(lost)["processCount"] == 3);
+  CHECK(field(fields_of(lost), "processCount") == 3);
   CHECK(text_of(lost).find("still run") != std::string::npos);
   control(c.server, id, "kill");
   eventually("it is gone", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "0"; });
-  CHECK(error_of(control(c.server, id, "kill"))["code"] == "process_ended");
+  CHECK(field(error_of(control(c.server, id, "kill")), "code") == "process_ended");
 }
 
 TEST_CASE("what many processes that run have stored is bounded, the finished go first, and what is dropped is told") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-size", "20"});
-  const std::string finished = fields_of(c.server.execute("head -c 3000000 /dev/zero | tr '\\0' x"))["processId"];
+  const std::string finished =
+      field(fields_of(c.server.execute("head -c 3000000 /dev/zero | tr '\\0' x")), "processId");
   std::vector<std::string> ids;
   for (int i = 0; i < 4; ++i) {
     ids.push_back(start_in_background(
@@ -180,17 +182,17 @@ TEST_CASE("what many processes that run have stored is bounded, the finished go 
       "there is less", [&] { return stored() <= 20 * 1024 * 1024; }, seconds(60));
   eventually("the finished one has expired", [&] {
     const json result = check(c.server, finished);
-    return result["isError"] == true && error_of(result)["code"] == "process_expired";
+    return field(result, "isError") == true && field(error_of(result), "code") == "process_expired";
   });
   for (const std::string& id : ids) {
     const json fields = fields_of(check(c.server, id, {{"maxOutput", 1000}}));
-    CHECK(fields["status"] == "running");
-    CHECK(fields["stdoutBytes"] == 9'000'007);
-    CHECK(fields["stdout"].get<std::string>().ends_with("x\nready\n"));
+    CHECK(field(fields, "status") == "running");
+    CHECK(field(fields, "stdoutBytes") == 9'000'007);
+    CHECK(field(fields, "stdout").get<std::string>().ends_with("x\nready\n"));
     CHECK(text_of(check(c.server, id, {{"since", "0:0"}, {"maxOutput", 400000}})).find("more bytes") !=
           std::string::npos);
     c.server.call("send_input", {{"processId", id}, {"input", "more"}});
-    CHECK(fields_of(check(c.server, id, {{"tail", 2}}))["stdout"] == "ready\nmore\n");
+    CHECK(field(fields_of(check(c.server, id, {{"tail", 2}})), "stdout") == "ready\nmore\n");
   }
   CHECK(stored() <= 20 * 1024 * 1024);
 }

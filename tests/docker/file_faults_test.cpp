@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -44,10 +45,10 @@ TEST_CASE("strange names are only names") {
     CAPTURE(name);
     REQUIRE(done(files.tools.write(name, "one\n")));
     REQUIRE(done(files.tools.edit(name, "one", "needle")));
-    CHECK(fields_of(files.tools.read(name))["content"] == "needle\n");
+    CHECK(field(fields_of(files.tools.read(name)), "content") == "needle\n");
   }
-  CHECK(fields_of(files.tools.ls("."))["total"] == 8);
-  CHECK(fields_of(files.tools.grep("needle", "."))["filesWithMatches"] == 8);
+  CHECK(field(fields_of(files.tools.ls(".")), "total") == 8);
+  CHECK(field(fields_of(files.tools.grep("needle", ".")), "filesWithMatches") == 8);
   CHECK(files.sh("cat -- '/app/-rf'") == "needle");
 }
 
@@ -56,14 +57,14 @@ TEST_CASE("a name that is not UTF-8 is listed and searched, and reached through 
   (void)files.sh(
       "cd /app && printf 'needle\\n' > \"$(printf 'bad\\377')\" && ln -s \"$(printf 'bad\\377')\" good && "
       "printf 'GIF89a\\001\\000' > \"$(printf 'picture\\377')\" && ln -s \"$(printf 'picture\\377')\" picture");
-  CHECK(fields_of(files.tools.ls("."))["total"] == 4);
-  CHECK(fields_of(files.tools.grep("needle", "."))["filesWithMatches"] == 1);
+  CHECK(field(fields_of(files.tools.ls(".")), "total") == 4);
+  CHECK(field(fields_of(files.tools.grep("needle", ".")), "filesWithMatches") == 1);
   REQUIRE(done(files.tools.read("good")));
   REQUIRE(done(files.tools.edit("good", "needle", "thread")));
   REQUIRE(done(files.tools.undo("good")));
   const json picture = files.tools.read("picture");
   REQUIRE(done(picture));
-  CHECK(picture["content"].size() == 2);
+  CHECK(field(picture, "content").size() == 2);
 }
 
 TEST_CASE("a file is prepared for the next change, but not where it would keep somebody from unmounting") {
@@ -122,8 +123,8 @@ TEST_CASE("pipes, sockets, devices and pseudo files never hang a tool") {
     CHECK(error_code(files.tools.edit(path, "a", "b")) == "not_a_file");
     CHECK(error_code(files.tools.grep("x", path)) == "not_a_directory");
   }
-  CHECK(fields_of(files.tools.grep("needle", "/app"))["total"] == 1);
-  CHECK(fields_of(files.tools.read("/proc/1/status"))["content"].get<std::string>().find("Name:") == 0);
+  CHECK(field(fields_of(files.tools.grep("needle", "/app")), "total") == 1);
+  CHECK(field(fields_of(files.tools.read("/proc/1/status")), "content").get<std::string>().find("Name:") == 0);
   for (const char* path : {"/proc/kmsg", "/proc/1/mem", "/proc/kcore", "/proc/self/pagemap", "/proc/sysrq-trigger"}) {
     (void)files.tools.read(path);  // whatever it says, it says it
   }
@@ -165,7 +166,7 @@ TEST_CASE("an agent that is not root keeps what it may, names what it may not, a
   REQUIRE(done(closed));
   CHECK(says(closed, "in place"));
   CHECK(as_root("cat /app/closed/file /app/theirs; stat -c %u /app/theirs") == "new\nold\n0");
-  CHECK(fields_of(files.tools.grep("secret", "/app"))["unreadable"].get<int>() >= 1);
+  CHECK(field(fields_of(files.tools.grep("secret", "/app")), "unreadable").get<int>() >= 1);
   CHECK(as_root("find /app -name '.dockbridge-*'").empty());
 }
 
@@ -180,7 +181,7 @@ TEST_CASE("many files that cannot be read, deep down, are told of in a message t
           "  os.close(os.open(str(i), os.O_CREAT | os.O_WRONLY, 0)); os.mkdir('d' + str(i), 0)\n"});
   const json found = files.tools.grep("x", ".");
   REQUIRE(done(found));
-  CHECK(fields_of(found)["unreadable"] == 80);
+  CHECK(field(fields_of(found), "unreadable") == 80);
   CHECK(done(files.tools.glob("*")));
   CHECK(done(files.tools.ls(".", {{"depth", 30}})));
 }
@@ -198,7 +199,7 @@ TEST_CASE("owner, mode and extended attributes of a file survive every change") 
   REQUIRE(done(files.tools.read("file")));
   const json edited = files.tools.edit("file", "old", "new");
   REQUIRE(done(edited));
-  CHECK(fields_of(edited)["notes"].empty());
+  CHECK(field(fields_of(edited), "notes").empty());
   CHECK(facts() == before);
   REQUIRE(done(files.tools.undo("file")));
   CHECK(facts() == before);
@@ -251,13 +252,13 @@ TEST_CASE("when the state directory is full, a change says so and is not made") 
   REQUIRE(done(files.tools.read("hard")));
   (void)files.sh("head -c 1M /dev/zero > /var/lib/dockbridge/state/filling 2>/dev/null || true");
   const json written = files.tools.write("file", "new\n");
-  CHECK((written["isError"] == true ? error_code(written) == "disk_full" : says(written, "cannot be undone")));
-  CHECK(error_of(files.tools.write("hard", "new\n"))["code"] != "");
+  CHECK((field(written, "isError") == true ? error_code(written) == "disk_full" : says(written, "cannot be undone")));
+  CHECK(field(error_of(files.tools.write("hard", "new\n")), "code") != "");
   CHECK(files.sh("cat /app/hard") == "old");
   CHECK(files.is_tidy());
   (void)files.sh("rm /var/lib/dockbridge/state/filling");
-  CHECK(done(
-      files.tools.write("hard", "new\n", {{"expectedRevision", fields_of(files.tools.read("hard"))["revision"]}})));
+  CHECK(done(files.tools.write("hard", "new\n",
+                               {{"expectedRevision", field(fields_of(files.tools.read("hard")), "revision")}})));
 }
 
 TEST_CASE("a read-only file system is said, and its files can be read") {
@@ -279,7 +280,7 @@ TEST_CASE("a file that grows, shrinks and goes away while it is read is read as 
       "/dev/null 2>&1 &");
   for (int round = 0; round < 100; ++round) {
     const json result = files.tools.read("busy", {{"offset", round % 2 == 0 ? 0 : -5}});
-    if (result["isError"] == true) {
+    if (field(result, "isError") == true) {
       REQUIRE(error_code(result) == "no_such_file");
     }
     const json found = files.tools.grep("^1234$", "/app");
@@ -316,7 +317,7 @@ TEST_CASE("a swap of a directory for a link during the call never leads out of t
   CHECK(error_code(files.tools.ls("/app/sub/link")) == "outside_root");
   CHECK(error_code(files.tools.grep("secret", "/app/sub/link")) == "outside_root");
   CHECK(error_code(files.tools.ls("/app")) == "outside_root");
-  CHECK(fields_of(files.tools.grep("secret", "/app/sub"))["total"] == 0);
+  CHECK(field(fields_of(files.tools.grep("secret", "/app/sub")), "total") == 0);
   REQUIRE(done(files.tools.write("/app/sub/new/file", "x")));
   (void)files.sh(
       "cd /app/sub && python3 -c \"\n"
@@ -330,15 +331,15 @@ TEST_CASE("a swap of a directory for a link during the call never leads out of t
   int inside = 0;
   for (int round = 0; round < 150; ++round) {
     const json read = files.tools.read("/app/sub/dir/key");
-    if (read["isError"] != true) {
-      REQUIRE(fields_of(read)["content"] == "harmless\n");
+    if (field(read, "isError") != true) {
+      REQUIRE(field(fields_of(read), "content") == "harmless\n");
       ++inside;
     }
     (void)files.tools.write(fmt::format("/app/sub/dir/planted{}", round), "x");
     (void)files.tools.write(fmt::format("/app/sub/dir/new{}/planted", round), "x");
     (void)files.tools.edit("/app/sub/dir/key", "secret", "broken");
     const json found = files.tools.grep("secret", "/app/sub");
-    REQUIRE((found["isError"] == true || fields_of(found)["total"] == 0));
+    REQUIRE((field(found, "isError") == true || field(fields_of(found), "total") == 0));
   }
   (void)files.sh("touch /app/stop");
   CHECK(inside > 0);
@@ -383,7 +384,7 @@ TEST_CASE("file tools work where the kernel does not know openat2") {
   REQUIRE(done(files.tools.write("dir/file", "one\n")));
   CHECK(done(files.tools.edit("dir/file", "one", "two")));
   CHECK(done(files.tools.undo("dir/file")));
-  CHECK(fields_of(files.tools.grep("one", "."))["total"] == 1);
+  CHECK(field(fields_of(files.tools.grep("one", ".")), "total") == 1);
   CHECK(done(files.tools.ls(".", {{"depth", 3}, {"details", true}})));
 }
 
@@ -398,8 +399,8 @@ TEST_CASE("when the process that works on a file dies, the call says so and the 
   const int id = c.server.start_call("file_read", arguments);
   CHECK(c.server.stays_silent(milliseconds(200)));
   REQUIRE(::kill(workers.front(), SIGKILL) == 0);
-  CHECK(error_of(c.server.receive_answer(id)["result"])["code"] == "worker_gone");
-  CHECK(fields_of(c.server.call("file_read", arguments))["content"] == "hello\n");
+  CHECK(field(error_of(c.server.receive_answer(id)["result"]), "code") == "worker_gone");
+  CHECK(field(fields_of(c.server.call("file_read", arguments)), "content") == "hello\n");
 }
 
 TEST_CASE("file_write: a cancelled upload leaves neither its worker nor its temporary file") {

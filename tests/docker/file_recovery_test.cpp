@@ -4,6 +4,7 @@
 #include <csignal>
 #include <future>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 
 // Sets of edits that fail or are killed: all files are changed, or none.
@@ -89,7 +90,7 @@ TEST_CASE("edit: a set whose worker dies long after its session is rolled back b
     ::kill(pid, SIGKILL);
   }
   const json answer = files.server.receive_answer(call)["result"];
-  CHECK(answer["isError"] == true);
+  CHECK(field(answer, "isError") == true);
   CHECK(says(answer, "Read all of the files"));
   // The next session starts while the worker still holds its journal.
   (void)files.server.call("execute_command", {{"command", "true"}}, seconds(60));

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/png.hpp"
 #include "util/encoding.hpp"
@@ -72,8 +73,8 @@ TEST_CASE("paths: what a reply names can be read as it stands, whatever the path
       }
       for (const json& entry :
            fields_of(reply).value(fields_of(reply).contains("entries") ? "entries" : "files", json())) {
-        if (entry["path"].get<std::string>().ends_with(".ts")) {
-          REQUIRE(done(files.tools.read(entry["path"])));
+        if (field(entry, "path").get<std::string>().ends_with(".ts")) {
+          REQUIRE(done(files.tools.read(field(entry, "path"))));
         }
       }
     }
@@ -199,8 +200,8 @@ TEST_CASE("sizes: listings and searches stay short unless an argument raises the
 TEST_CASE("revisions: the 8 digits that replies show are accepted, others are not") {
   Files files;
   const json made = files.tools.write("file", "one\n");
-  const std::string revision = fields_of(made)["revision"];
-  const std::string change = fields_of(made)["change"].get<std::string>().substr(7, 8);
+  const std::string revision = field(fields_of(made), "revision");
+  const std::string change = field(fields_of(made), "change").get<std::string>().substr(7, 8);
   CHECK(text_of(made) ==
         fmt::format("Created file (4 bytes)\n[revision {}; undo: file_undo change {}]", revision.substr(0, 8), change));
   REQUIRE(done(files.tools.edit("file", "one", "two", {{"expectedRevision", revision.substr(0, 8)}})));
@@ -252,7 +253,7 @@ TEST_CASE("edit: several files are changed, all or none") {
   CHECK(says(edited, "Edited 2 files."));
   CHECK(std::regex_search(text_of(edited), std::regex("\na/x \\[revision [0-9a-f]{8}; change [0-9a-f]{8}\\]\n@@ ")));
   CHECK(says(edited, "\n-one\n+11"));
-  CHECK(fields_of(edited)["files"].size() == 2);
+  CHECK(field(fields_of(edited), "files").size() == 2);
   CHECK(files.sh("cat /app/a/x /app/b/y") == "11\n2");
   // The path of the call is that of edits without one.
   REQUIRE(done(files.server.call(
@@ -359,13 +360,13 @@ TEST_CASE("images: large ones are scaled down, with the sizes in the reply") {
   REQUIRE(done(scaled));
   CHECK(says(scaled, "large.png is image/png, "));
   CHECK(says(scaled, ", scaled from 2000x100 to 1568x78"));
-  REQUIRE(scaled["content"].size() == 2);
-  CHECK(scaled["content"][1]["mimeType"] == "image/png");
-  const auto bytes = from_base64(scaled["content"][1]["data"].get<std::string>());
+  REQUIRE(field(scaled, "content").size() == 2);
+  CHECK(field(scaled, "content", 1, "mimeType") == "image/png");
+  const auto bytes = from_base64(field(scaled, "content", 1, "data").get<std::string>());
   REQUIRE(bytes);
   CHECK(bytes->substr(16, 8) == big_endian(1568) + big_endian(78));
   const json original = files.tools.read("large.png", {{"scale", false}});
-  CHECK(original["content"][1]["data"] == large);
+  CHECK(field(original, "content", 1, "data") == large);
   CHECK(!says(original, "scaled"));
   // The largest that is shown as it is.
   const std::string fits = to_base64(plain_png(1568, 2));
@@ -385,8 +386,8 @@ TEST_CASE("images: large files of few pixels are shown smaller, and a long heade
   const json shown = files.tools.read("noise.png");
   REQUIRE(done(shown));
   CHECK(says(shown, ", shown as image/jpeg of "));
-  REQUIRE(shown["content"].size() == 2);
-  const auto jpeg = from_base64(shown["content"][1]["data"].get<std::string>());
+  REQUIRE(field(shown, "content").size() == 2);
+  const auto jpeg = from_base64(field(shown, "content", 1, "data").get<std::string>());
   REQUIRE(jpeg);
   // A comment before the size, and 17 MB behind the image.
   const std::string comment = "\xFF\xFE" + big_endian(60'002, 2) + std::string(60'000, 'c');
@@ -396,12 +397,12 @@ TEST_CASE("images: large files of few pixels are shown smaller, and a long heade
   const json photo = files.tools.read("photo.jpg");
   REQUIRE(done(photo));
   CHECK(says(photo, ", shown as image/jpeg of "));
-  CHECK(photo["content"].size() == 2);
+  CHECK(field(photo, "content").size() == 2);
   const std::string gif = std::string("GIF89a\x40\x06\x03\x00", 10) + "rest";
   REQUIRE(done(files.tools.write("wide.gif", to_base64(gif), {{"encoding", "base64"}})));
   const json wide = files.tools.read("wide.gif");
   CHECK(says(wide, "1600x3\nIt was not scaled: only PNG and JPEG images are."));
-  CHECK(wide["content"][1]["data"] == to_base64(gif));
+  CHECK(field(wide, "content", 1, "data") == to_base64(gif));
 }
 
 TEST_CASE("images: bombs and damaged files cost nothing but their own reply") {
@@ -416,11 +417,11 @@ TEST_CASE("images: bombs and damaged files cost nothing but their own reply") {
   REQUIRE(done(files.tools.write("damaged.png", to_base64(damaged), {{"encoding", "base64"}})));
   const json refused = files.tools.read("bomb.png");
   REQUIRE(done(refused));
-  CHECK(refused["content"].size() == 1);
+  CHECK(field(refused, "content").size() == 1);
   CHECK(says(refused, "Image has 30000x30000 pixels"));
   const json broken = files.tools.read("damaged.png");
   REQUIRE(done(broken));
-  CHECK(broken["content"].size() == 1);
+  CHECK(field(broken, "content").size() == 1);
   CHECK(says(broken, "cannot be decoded"));
   CHECK(files.tools.read("damaged.png", {{"scale", false}})["content"][1]["data"] == to_base64(damaged));
   CHECK(files.container.zombies() == 0);

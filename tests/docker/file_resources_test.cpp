@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -13,7 +14,7 @@ json read_resource(Server& server, const std::string& uri) {
 
 bool was_told_of(Server& server, const std::string& uri) {
   for (const json& message : server.seen) {
-    if (message.value("method", "") == "notifications/resources/updated" && message["params"]["uri"] == uri) {
+    if (message.value("method", "") == "notifications/resources/updated" && field(message, "params", "uri") == uri) {
       return true;
     }
   }
@@ -26,10 +27,10 @@ TEST_CASE("a file is a resource: text as text, anything else as bytes, and what 
   Connected c;
   c.server.execute("printf 'one\\ntwo\\n' > '/app/a b.txt'; printf '\\000\\001\\002' > /app/bin");
   const json text = read_resource(c.server, "dockbridge://file/%2Fapp%2Fa%20b.txt")["result"]["contents"][0];
-  CHECK(text["text"] == "one\ntwo\n");
-  CHECK(text["mimeType"] == "text/plain");
+  CHECK(field(text, "text") == "one\ntwo\n");
+  CHECK(field(text, "mimeType") == "text/plain");
   const json bytes = read_resource(c.server, "dockbridge://file/app/bin")["result"]["contents"][0];
-  CHECK(bytes["blob"] == "AAEC");
+  CHECK(field(bytes, "blob") == "AAEC");
   CHECK(read_resource(c.server, "dockbridge://file/%2Fapp%2Fmissing").contains("error"));
   CHECK(read_resource(c.server, "dockbridge://file/%2").contains("error"));
 }
@@ -57,5 +58,5 @@ TEST_CASE("paths are completed from what is in the container") {
   const json answer =
       c.server.request("completion/complete", {{"ref", {{"type", "ref/resource"}, {"uri", "dockbridge://file/{path}"}}},
                                                {"argument", {{"name", "path"}, {"value", "/app/so"}}}});
-  CHECK(answer["result"]["completion"]["values"] == json::array({"/app/some", "/app/source/"}));
+  CHECK(field(answer, "result", "completion", "values") == json::array({"/app/some", "/app/source/"}));
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -75,7 +76,7 @@ TEST_CASE("files are copied in and out to the byte, whatever their size, and mod
     REQUIRE(::chmod((t.allowed / name).c_str(), 0750) == 0);
     const json up = t.upload((t.allowed / name).string(), "dir/" + name);
     REQUIRE(done(up));
-    CHECK(fields_of(up)["size"] == content.size());
+    CHECK(field(fields_of(up), "size") == content.size());
     CHECK(t.files.sh("stat -c '%a %s' /app/dir/" + name) == fmt::format("750 {}", content.size()));
     REQUIRE(done(t.download("dir/" + name, (t.allowed / (name + ".back")).string())));
     CHECK(Transfers::content(t.allowed / (name + ".back")) == content);
@@ -161,7 +162,7 @@ TEST_CASE("a swap of a directory for a link during the copy never leads out of w
   for (int round = 0; round < 60; ++round) {
     const std::string name = fmt::format("copy{}", round);
     if (t.upload((t.allowed / "dir" / "secret").string(), name)["isError"] != true) {
-      CHECK(fields_of(t.files.tools.read(name))["content"] == "harmless\n");
+      CHECK(field(fields_of(t.files.tools.read(name)), "content") == "harmless\n");
       ++inside;
     }
     (void)t.download("file", (t.allowed / "dir" / name).string());
@@ -181,9 +182,9 @@ TEST_CASE("a large copy tells how far it is, and can be cancelled") {
   const int id = server.start_call("file_upload", {{"hostPath", path.string()}, {"filePath", "large"}},
                                    {{"progressToken", "how far"}});
   const json progress = server.receive();
-  CHECK(progress["method"] == "notifications/progress");
-  CHECK(progress["params"]["progressToken"] == "how far");
-  CHECK(progress["params"]["message"].get<std::string>().find("of 40") != std::string::npos);
+  CHECK(field(progress, "method") == "notifications/progress");
+  CHECK(field(progress, "params", "progressToken") == "how far");
+  CHECK(field(progress, "params", "message").get<std::string>().find("of 40") != std::string::npos);
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
   eventually("nothing of it is left", [&] { return t.files.sh("ls -A /app").empty(); });
   CHECK(done(t.files.tools.write("file", "x")));

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <set>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "util/encoding.hpp"
 
@@ -14,13 +15,13 @@ using namespace dockbridge::test;
 namespace {
 
 std::string revision_in(const json& result) {
-  return fields_of(result)["revision"];
+  return field(fields_of(result), "revision");
 }
 
 std::set<std::string> names_in(const json& entries) {
   std::set<std::string> names;
   for (const json& entry : entries) {
-    names.insert(entry["path"].get<std::string>());
+    names.insert(field(entry, "path").get<std::string>());
   }
   return names;
 }
@@ -41,17 +42,17 @@ TEST_CASE("a file is read with its true line numbers, in pages, from either end"
   const json first = files.tools.read("rows");
   REQUIRE(done(first));
   CHECK(says(first, "\n1\trow 1\n"));
-  CHECK(fields_of(first)["totalLines"] == 5000);
-  const int next = fields_of(first)["nextOffset"];
+  CHECK(field(fields_of(first), "totalLines") == 5000);
+  const int next = field(fields_of(first), "nextOffset");
   CHECK(says(first, fmt::format("\n{0}\trow {0}\n", next)));
   CHECK(says(first, fmt::format("offset: {} reads on", next)));
   const json second = files.tools.read("rows", {{"offset", 2000}, {"limit", 2}});
-  CHECK(fields_of(second)["content"] == "row 2001\nrow 2002\n");
-  CHECK(fields_of(second)["firstLine"] == 2001);
+  CHECK(field(fields_of(second), "content") == "row 2001\nrow 2002\n");
+  CHECK(field(fields_of(second), "firstLine") == 2001);
   const json last = files.tools.read("/app/rows", {{"offset", -2}});
-  CHECK(fields_of(last)["content"] == "row 4999\nrow 5000\n");
+  CHECK(field(fields_of(last), "content") == "row 4999\nrow 5000\n");
   CHECK(says(last, "\n5000\trow 5000\n"));
-  CHECK(fields_of(last)["more"] == false);
+  CHECK(field(fields_of(last), "more") == false);
   CHECK(revision_in(first) == revision_in(last));
   CHECK(says(first, "revision " + revision_in(first).substr(0, 8)));
   CHECK(says(files.tools.read("rows", {{"offset", 9000}}), "the file has 5000"));
@@ -63,7 +64,7 @@ TEST_CASE("long lines are cut with a count, an empty file is said, and so is a m
   const json cut = files.tools.read("long");
   CHECK(says(cut, "[3000 more characters: offset: 0, column: 2000]"));
   CHECK(says(cut, "no newline at its end"));
-  CHECK(fields_of(cut)["cutLines"] == 1);
+  CHECK(field(fields_of(cut), "cutLines") == 1);
   CHECK(says(files.tools.read("empty"), "the file is empty"));
 }
 
@@ -93,15 +94,15 @@ TEST_CASE("whatever a text is stored in, it is read, edited and written back to 
     files.put("/app/text", sample.bytes);
     const json read = files.tools.read("text");
     REQUIRE(done(read));
-    CHECK(fields_of(read)["encoding"] == sample.encoding);
-    CHECK(fields_of(read)["lineEnds"] == sample.ends);
+    CHECK(field(fields_of(read), "encoding") == sample.encoding);
+    CHECK(field(fields_of(read), "lineEnds") == sample.ends);
     REQUIRE(done(files.tools.edit("text", "one\ntwo", "one\n2")));
     CHECK(files.bytes("/app/text") == sample.edited);
     REQUIRE(done(files.tools.undo("text")));
     CHECK(files.bytes("/app/text") == sample.bytes);
-    const std::string content = fields_of(read)["content"];
+    const std::string content = field(fields_of(read), "content");
     REQUIRE(done(files.tools.write("text", "x" + content)));
-    CHECK(fields_of(files.tools.read("text"))["encoding"] == sample.encoding);
+    CHECK(field(fields_of(files.tools.read("text")), "encoding") == sample.encoding);
   }
 }
 
@@ -113,14 +114,14 @@ TEST_CASE("images come back as images, other binary files as a description") {
     REQUIRE(done(files.tools.write(name, data, {{"encoding", "base64"}})));
     const json result = files.tools.read(name);
     REQUIRE(done(result));
-    REQUIRE(result["content"].size() == 2);
-    CHECK(result["content"][1]["type"] == "image");
-    CHECK(result["content"][1]["mimeType"] == type);
-    CHECK(result["content"][1]["data"] == data);
+    REQUIRE(field(result, "content").size() == 2);
+    CHECK(field(result, "content", 1, "type") == "image");
+    CHECK(field(result, "content", 1, "mimeType") == type);
+    CHECK(field(result, "content", 1, "data") == data);
   }
   (void)files.container.sh("cp /bin/sleep /app/program; tar cf - /etc/passwd 2>/dev/null | gzip > /app/archive");
   const json program = files.tools.read("program");
-  CHECK(fields_of(program)["kind"] == "binary");
+  CHECK(field(fields_of(program), "kind") == "binary");
   CHECK(says(program, "ELF"));
   CHECK(says(program, "not text"));
   CHECK(says(files.tools.read("archive"), "gzip"));
@@ -159,7 +160,7 @@ TEST_CASE("an existing file is not written before it was read, nor after others 
   CHECK(says(refused, "-two\n+2\n"));
   const json edited = files.tools.edit("file", "three", "3");
   REQUIRE(done(edited));
-  CHECK(fields_of(edited)["changedByOthers"] == true);
+  CHECK(field(fields_of(edited), "changedByOthers") == true);
   CHECK(says(edited, "-two\n+2\n"));
   CHECK(files.bytes("/app/file") == "one\n2\n3\n");
   REQUIRE(done(files.tools.write("file", "mine\n")));  // what the tools wrote counts as read
@@ -195,7 +196,7 @@ TEST_CASE("an edit is exact and unique, or of all places, and comes back as a di
   CHECK(error_code(ambiguous) == "ambiguous_match");
   const json all = files.tools.edit("file", "= 1", "= 3", {{"replaceAll", true}});
   REQUIRE(done(all));
-  CHECK(fields_of(all)["replacements"] == json{2});
+  CHECK(field(fields_of(all), "replacements") == json{2});
   CHECK(says(all, "-a = 1\n-b = 1\n+a = 3\n+b = 3\n"));
   CHECK(error_code(files.tools.edit("file", "", "x")) == "empty_old_text");
   CHECK(error_code(files.tools.edit("file", "c", "c")) == "identical_texts");
@@ -229,14 +230,14 @@ TEST_CASE("changes are undone one after the other, an undo too, and the making o
   Files files;
   const json made = files.tools.write("file", "one\n");
   const json changed = files.tools.edit("file", "one", "two");
-  const std::string change = fields_of(changed)["change"];
+  const std::string change = field(fields_of(changed), "change");
   CHECK(says(changed, "undo: file_undo change " + change.substr(7, 8)));
   REQUIRE(done(files.tools.undo("file", {{"change", change}})));
   CHECK(files.bytes("/app/file") == "one\n");
   REQUIRE(done(files.tools.undo("file")));
   CHECK(files.bytes("/app/file") == "two\n");
   REQUIRE(done(files.tools.undo("file")));
-  const json removed = files.tools.undo("file", {{"change", fields_of(made)["change"]}});
+  const json removed = files.tools.undo("file", {{"change", field(fields_of(made), "change")}});
   REQUIRE(done(removed));
   CHECK(says(removed, "Removed"));
   CHECK(files.container.sh("ls -A /app").empty());
@@ -261,22 +262,22 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
   CHECK(says(listing, "a-link -> b.txt"));
   CHECK(says(listing, "dir/\n"));
   CHECK(says(listing, "pipe (fifo)"));
-  const json& entries = fields_of(listing)["entries"];
+  const json& entries = field(fields_of(listing), "entries");
   CHECK(names_in(entries) ==
         std::set<std::string>{".gitignore", ".hidden", "a-link", "b.txt", "dir", "pipe", "skip.log"});
-  const json plain = fields_of(files.tools.ls("."))["entries"];
+  const json plain = field(fields_of(files.tools.ls(".")), "entries");
   CHECK(names_in(plain) == names_in(entries));
-  CHECK(plain[2] == json{{"path", "a-link"}, {"type", "link"}, {"target", "b.txt"}});
+  CHECK(field(plain, 2) == json{{"path", "a-link"}, {"type", "link"}, {"target", "b.txt"}});
   const json filtered = files.tools.ls(".", {{"ignore", {"*.txt", "dir"}}, {"gitignore", true}});
-  CHECK(!names_in(fields_of(filtered)["entries"]).contains("skip.log"));
-  CHECK(!names_in(fields_of(filtered)["entries"]).contains("b.txt"));
-  CHECK(names_in(fields_of(files.tools.ls("dir", {{"depth", 2}}))["entries"]) ==
+  CHECK(!names_in(field(fields_of(filtered), "entries")).contains("skip.log"));
+  CHECK(!names_in(field(fields_of(filtered), "entries")).contains("b.txt"));
+  CHECK(names_in(field(fields_of(files.tools.ls("dir", {{"depth", 2}})), "entries")) ==
         std::set<std::string>{"dir/sub", "dir/sub/y", "dir/x"});
   json paged = json::array();
   for (int offset = 0; offset >= 0;) {
     const json page = files.tools.ls(".", {{"limit", 2}, {"offset", offset}, {"details", true}});
     REQUIRE(done(page));
-    paged.insert(paged.end(), fields_of(page)["entries"].begin(), fields_of(page)["entries"].end());
+    paged.insert(paged.end(), field(fields_of(page), "entries").begin(), field(fields_of(page), "entries").end());
     offset = fields_of(page).value("nextOffset", -1);
   }
   CHECK(paged == entries);
@@ -289,9 +290,10 @@ TEST_CASE("files are found by name, the newest first on request") {
       "touch src/no.js .hidden.ts");
   const json found = files.tools.glob("src/**/*.{ts,tsx}");
   REQUIRE(done(found));
-  CHECK(names_in(fields_of(found)["files"]) == std::set<std::string>{"src/deep/new.tsx", "src/old.ts"});
-  CHECK(fields_of(files.tools.glob("*.{ts,tsx}", {{"newestFirst", true}}))["files"][0]["path"] == "src/deep/new.tsx");
-  CHECK(fields_of(files.tools.glob("*.ts", {{"hidden", true}}))["total"] == 2);
+  CHECK(names_in(field(fields_of(found), "files")) == std::set<std::string>{"src/deep/new.tsx", "src/old.ts"});
+  CHECK(field(fields_of(files.tools.glob("*.{ts,tsx}", {{"newestFirst", true}})), "files", 0, "path") ==
+        "src/deep/new.tsx");
+  CHECK(field(fields_of(files.tools.glob("*.ts", {{"hidden", true}})), "total") == 2);
   CHECK(says(files.tools.glob("*.none"), "No files found"));
 }
 
@@ -300,12 +302,12 @@ TEST_CASE("a container without a shell or any other program has all file tools")
   (void)files.container.sh("mkdir -p /app && rm -f /bin/*");
   CHECK(done(files.tools.write("dir/file", "one\n")));
   CHECK(done(files.tools.edit("dir/file", "one", "two")));
-  CHECK(fields_of(files.tools.read("dir/file"))["content"] == "two\n");
-  CHECK(names_in(fields_of(files.tools.ls("."))["entries"]) == std::set<std::string>{"dir"});
-  CHECK(fields_of(files.tools.grep("t.o", "."))["total"] == 1);
-  CHECK(fields_of(files.tools.glob("fi*"))["total"] == 1);
+  CHECK(field(fields_of(files.tools.read("dir/file")), "content") == "two\n");
+  CHECK(names_in(field(fields_of(files.tools.ls(".")), "entries")) == std::set<std::string>{"dir"});
+  CHECK(field(fields_of(files.tools.grep("t.o", ".")), "total") == 1);
+  CHECK(field(fields_of(files.tools.glob("fi*")), "total") == 1);
   CHECK(done(files.tools.undo("dir/file")));
-  CHECK(fields_of(files.tools.read("dir/file"))["content"] == "one\n");
+  CHECK(field(fields_of(files.tools.read("dir/file")), "content") == "one\n");
 }
 
 /// Something to search that takes longer than any test: one text of 64 MiB under a thousand names.

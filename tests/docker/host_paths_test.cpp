@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -116,7 +117,7 @@ TEST_CASE("host paths: a container that keeps swapping the directory reaches no 
   for (int round = 0; round < 60 || (copied == 0 && round < 1000); ++round) {
     const std::string name = "copy" + std::to_string(round);
     if (upload(files.server, host.data / "key", name)["isError"] != true) {
-      CHECK(fields_of(files.tools.read(name))["content"] == "harmless\n");
+      CHECK(field(fields_of(files.tools.read(name)), "content") == "harmless\n");
       ++copied;
     }
     (void)download(files.server, "link/key", host.data / name);
@@ -255,13 +256,13 @@ TEST_CASE("file_read: a page reports a revision that differs from the previous p
   (void)files.sh("seq 1000 > /app/file");
   const json first = files.tools.read("file", {{"limit", 10}});
   REQUIRE(done(first));
-  CHECK(says(first, fields_of(first)["revision"].get<std::string>().substr(0, 8)));
+  CHECK(says(first, field(fields_of(first), "revision").get<std::string>().substr(0, 8)));
   const json second = files.tools.read("file", {{"limit", 10}, {"offset", 10}});
   CHECK_FALSE(fields_of(second).contains("previousRevision"));
   (void)files.sh("seq 5 2000 > /app/file");
   const json third = files.tools.read("file", {{"limit", 10}, {"offset", 20}});
-  CHECK(fields_of(third)["previousRevision"] == fields_of(first)["revision"]);
-  CHECK(fields_of(third)["revision"] != fields_of(first)["revision"]);
+  CHECK(field(fields_of(third), "previousRevision") == field(fields_of(first), "revision"));
+  CHECK(field(fields_of(third), "revision") != field(fields_of(first), "revision"));
   CHECK(says(third, "changed since the previous page"));
   CHECK_FALSE(fields_of(files.tools.read("file", {{"limit", 10}, {"offset", 30}})).contains("previousRevision"));
   (void)files.sh("seq 7 2000 > /app/file");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 
 using namespace dockbridge;
@@ -39,7 +40,7 @@ struct Ended {
 
 Ended run_one(Server& server) {
   const json fields = fields_of(server.execute("echo needle"));
-  return {fields["processId"], fields["stdoutFile"]};
+  return {field(fields, "processId"), field(fields, "stdoutFile")};
 }
 
 }  // namespace
@@ -51,12 +52,12 @@ TEST_CASE("hostile state: a spool with a total of 2^64-1 does not kill the sessi
   for (const std::uint64_t total : {~std::uint64_t{0}, std::uint64_t{1} << 63, (std::uint64_t{1} << 60) + 1}) {
     CAPTURE(total);
     (void)c.container.sh(poke(ended.spool, k_total, total) + " && " + poke(ended.spool, k_tail_start, total));
-    CHECK(error_of(check(c.server, ended.id))["code"] == "spool_damaged");
-    CHECK(error_of(check(c.server, ended.id, {{"tail", 3}}))["code"] == "spool_damaged");
-    CHECK(error_of(check(c.server, ended.id, {{"grep", "x"}}))["code"] == "spool_damaged");
+    CHECK(field(error_of(check(c.server, ended.id)), "code") == "spool_damaged");
+    CHECK(field(error_of(check(c.server, ended.id, {{"tail", 3}})), "code") == "spool_damaged");
+    CHECK(field(error_of(check(c.server, ended.id, {{"grep", "x"}})), "code") == "spool_damaged");
   }
   CHECK(c.container.pids_of(k_session) == session);
-  CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
+  CHECK(field(fields_of(c.server.execute("echo well")), "stdout") == "well\n");
 }
 
 TEST_CASE("hostile state: a grep over a forged spool of 4 TB gets a reply") {
@@ -71,8 +72,8 @@ TEST_CASE("hostile state: a grep over a forged spool of 4 TB gets a reply") {
   forge += " && " + poke(ended.spool, k_total, k_size) + " && " + poke(ended.spool, k_head_end, k_size / 2) + " && " +
            poke(ended.spool, k_tail_start, k_size / 2);
   (void)c.container.sh(forge);
-  CHECK(error_of(check(c.server, ended.id, {{"grep", "x"}}))["code"] == "spool_damaged");
-  CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
+  CHECK(field(error_of(check(c.server, ended.id, {{"grep", "x"}})), "code") == "spool_damaged");
+  CHECK(field(fields_of(c.server.execute("echo well")), "stdout") == "well\n");
 }
 
 TEST_CASE("hostile state: FIFOs in place of the file tools' logs block no tool") {
@@ -102,7 +103,7 @@ TEST_CASE("hostile state: forged records and screens do not end the session") {
                              R"("end":1,"endCode":1e300)", R"("end":1,"endedUptimeMs":9223372036854775807)"}) {
     CAPTURE(fields);
     forge_record(fields);
-    CHECK(error_of(check(c.server, ended.id))["code"] == "record_damaged");
+    CHECK(field(error_of(check(c.server, ended.id)), "code") == "record_damaged");
     CHECK(done(c.server.call("check_process", json::object())));
   }
   const std::string screen = fmt::format("{}/{}.screen", k_state, typed);
@@ -110,10 +111,10 @@ TEST_CASE("hostile state: forged records and screens do not end the session") {
                              R"({"columns":"x"})", "[]"}) {
     CAPTURE(forged);
     (void)c.container.sh(fmt::format("printf '%s\\nx\\n' '{}' > {}", forged, screen));
-    CHECK(error_of(check(c.server, typed, {{"screen", true}}))["code"] == "no_screen");
+    CHECK(field(error_of(check(c.server, typed, {{"screen", true}})), "code") == "no_screen");
   }
   (void)c.container.sh("(printf '{\"a\":\"'; head -c 200000 /dev/zero | tr '\\0' x; printf '\"}\\nx\\n') > " + screen);
-  CHECK(error_of(check(c.server, typed, {{"screen", true}}))["code"] == "no_screen");
+  CHECK(field(error_of(check(c.server, typed, {{"screen", true}})), "code") == "no_screen");
   CHECK(c.container.pids_of(k_session) == session);
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("keeper: the exit code is recorded even if the state disk is full") {
       server.call("send_input", {{"processId", id}, {"input", "go"}});
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      CHECK(fields_of(check(server, ids[i], {{"timeout", 20}}))["exitCode"] == i + 1);
+      CHECK(field(fields_of(check(server, ids[i], {{"timeout", 20}})), "exitCode") == i + 1);
     }
   }
   eventually("the first session is gone", [&] { return container.pids_of(k_session).empty(); });
@@ -142,8 +143,8 @@ TEST_CASE("keeper: the exit code is recorded even if the state disk is full") {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const json result = check(server, ids[i]);
     CAPTURE(text_of(result));
-    CHECK(fields_of(result)["status"] == "completed");
-    CHECK(fields_of(result)["exitCode"] == i + 1);
+    CHECK(field(fields_of(result), "status") == "completed");
+    CHECK(field(fields_of(result), "exitCode") == i + 1);
   }
 }
 
@@ -160,15 +161,15 @@ TEST_CASE("keeper: an end that cannot be recorded is retried until there is spac
                     "truncate -s $(stat -c %s $f) $f; done; dd if=/dev/zero of=fill bs=4096 2>/dev/null || true",
                     k_state));
     server.call("send_input", {{"processId", id}, {"input", "go"}});
-    CHECK(fields_of(check(server, id, {{"timeout", 20}}))["exitCode"] == 7);
+    CHECK(field(fields_of(check(server, id, {{"timeout", 20}})), "exitCode") == 7);
   }
   eventually("the first session is gone", [&] { return container.pids_of(k_session).empty(); });
   Server server({"-c", container.name()});
   server.initialize();
   CHECK(container.sh(fmt::format("grep -c endCode {}/{} || true", k_state, id)) == "0");
-  CHECK(fields_of(check(server, id))["exitCode"] == 7);
+  CHECK(field(fields_of(check(server, id)), "exitCode") == 7);
   (void)container.sh(fmt::format("rm {}/fill", k_state));
   eventually("it is recorded",
              [&] { return container.sh(fmt::format("grep -c endCode {}/{} || true", k_state, id)) != "0"; });
-  CHECK(fields_of(check(server, id))["exitCode"] == 7);
+  CHECK(field(fields_of(check(server, id)), "exitCode") == 7);
 }

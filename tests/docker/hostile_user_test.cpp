@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
@@ -55,7 +56,7 @@ TEST_CASE("hostile user: an agent planted on a tmpfs at /tmp is not run") {
     REQUIRE(attacked.plant("/tmp/.dockbridge-agent"));
     const json result = attacked.execute("id -u", via);
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["stdout"] == "0\n");
+    CHECK(field(fields_of(result), "stdout") == "0\n");
     CHECK_FALSE(attacked.planted_was_run());
   }
 }
@@ -70,9 +71,9 @@ TEST_CASE("hostile user: the agent is not placed in another user's workdir") {
     }
     const json result = attacked.execute("id -u");
     const json error = error_of(result);
-    CHECK(error["code"] == "agent_not_placed");
-    CHECK(error["message"].get<std::string>().find("/app belongs to uid 1000") != std::string::npos);
-    CHECK(error["nextStep"].get<std::string>().find("--volume /var/lib/dockbridge") != std::string::npos);
+    CHECK(field(error, "code") == "agent_not_placed");
+    CHECK(field(error, "message").get<std::string>().find("/app belongs to uid 1000") != std::string::npos);
+    CHECK(field(error, "nextStep").get<std::string>().find("--volume /var/lib/dockbridge") != std::string::npos);
     CHECK_FALSE(attacked.planted_was_run());
     CHECK(attacked.container.sh("find /app -user 0") == "");
   }
@@ -82,7 +83,7 @@ TEST_CASE("hostile user: the agent is not placed in a workdir that others can wr
   const Attacked attacked({"--init", "--read-only", "--tmpfs", "/tmp:exec", "--volume", "/app"});
   (void)attacked.container.sh("chmod 1777 /app");
   REQUIRE(attacked.plant("/app/.dockbridge-agent"));
-  CHECK(error_of(attacked.execute("id -u"))["code"] == "agent_not_placed");
+  CHECK(field(error_of(attacked.execute("id -u")), "code") == "agent_not_placed");
   CHECK_FALSE(attacked.planted_was_run());
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("hostile user: an agent planted on a tmpfs over the agent's folder is 
     REQUIRE(attacked.plant("/.dockbridge"));
     const json result = attacked.execute("id -u; readlink /proc/$PPID/exe");
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["stdout"] == "0\n/var/lib/dockbridge/" + agent_name() + "\n");
+    CHECK(field(fields_of(result), "stdout") == "0\n/var/lib/dockbridge/" + agent_name() + "\n");
     CHECK_FALSE(attacked.planted_was_run());
   }
 }
@@ -108,7 +109,7 @@ TEST_CASE("hostile user: a file of another user at the agent's path is replaced,
   REQUIRE(
       attacked.as_hostile(fmt::format("printf '#!/bin/sh\\nid -u >> {}\\n' > /.dockbridge/{}", k_mark, agent_name()))
           .exit_code == 0);
-  CHECK(fields_of(attacked.execute("stat -c '%u %a' /.dockbridge/agent-*"))["stdout"] == "0 755\n");
+  CHECK(field(fields_of(attacked.execute("stat -c '%u %a' /.dockbridge/agent-*")), "stdout") == "0 755\n");
   CHECK_FALSE(attacked.planted_was_run());
 }
 
@@ -120,7 +121,7 @@ TEST_CASE("hostile user: an identical agent in another user's folder is not run"
   REQUIRE(attacked.as_hostile("cd /.dockbridge && mv agent-* x && cp x " + agent_name()).exit_code == 0);
   const json result = attacked.execute("readlink /proc/$PPID/exe");
   CAPTURE(result.dump());
-  CHECK(fields_of(result)["stdout"] == "/var/lib/dockbridge/" + agent_name() + "\n");
+  CHECK(field(fields_of(result), "stdout") == "/var/lib/dockbridge/" + agent_name() + "\n");
 }
 
 TEST_CASE("hostile user: an examined agent is trusted until the container restarts") {
@@ -129,7 +130,7 @@ TEST_CASE("hostile user: an examined agent is trusted until the container restar
   const auto place = [&] {
     const json result = attacked.execute("readlink /proc/$PPID/exe", "engine", {{"XDG_STATE_HOME", state.path()}});
     CAPTURE(result.dump());
-    return fields_of(result)["stdout"].get<std::string>();
+    return field(fields_of(result), "stdout").get<std::string>();
   };
   const std::string usual = "/.dockbridge/" + agent_name() + "\n";
   CHECK(place() == usual);
@@ -149,7 +150,7 @@ TEST_CASE("hostile user: state directories made by other users are not used") {
               .exit_code == 0);
   const json result = attacked.execute("echo kept");
   CAPTURE(result.dump());
-  CHECK(fields_of(result)["stdout"] == "kept\n");
+  CHECK(field(fields_of(result), "stdout") == "kept\n");
   CHECK(attacked.container.sh("find /var/lib/dockbridge/state/0 /tmp/theirs -user 0") == "");
   CHECK(attacked.container.sh("stat -c '%u %a' /run/.dockbridge-0") == "0 700");
 }
@@ -159,7 +160,7 @@ TEST_CASE("hostile user: no state is stored in a directory that others can repla
   const Attacked attacked({"--init", "--tmpfs", "/var/lib/dockbridge/state:uid=1000,mode=1777"});
   (void)attacked.container.sh("chmod 777 /tmp");
   Server server({"-c", attacked.container.name()});
-  CHECK(fields_of(server.execute("echo before"))["stdout"] == "before\n");
+  CHECK(field(fields_of(server.execute("echo before")), "stdout") == "before\n");
   for (const std::string place : {"/var/lib/dockbridge/state/0", "/tmp/.dockbridge-0"}) {
     (void)attacked.as_hostile(fmt::format("mv {0} {0}.theirs; mkdir -m 777 {0}", place));
   }
@@ -193,6 +194,6 @@ TEST_CASE("agent: a read-only container works with a volume or its own user's wo
     Server server({"-c", container.name()});
     const json result = server.execute("readlink /proc/$PPID/exe");
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["stdout"].get<std::string>().starts_with(path));
+    CHECK(field(fields_of(result), "stdout").get<std::string>().starts_with(path));
   }
 }

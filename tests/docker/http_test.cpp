@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/http.hpp"
 #include "support/served.hpp"
 
@@ -26,12 +27,12 @@ TEST_CASE("metrics tell of calls, processes, bytes, the agent and what was refus
   CHECK_FALSE(value_of(unused, "dockbridge_agent_round_trip_seconds"));  // a look does not connect
   CHECK(served.container.pids_of(k_session).empty());
 
-  CHECK(fields_of(served.call(k_alice, "execute_command", {{"command", "true"}}))["exitCode"] == 0);
+  CHECK(field(fields_of(served.call(k_alice, "execute_command", {{"command", "true"}})), "exitCode") == 0);
   (void)served.call(k_bob, "execute_command", {{"command", "sleep 300"}, {"background", true}});
   for (const int pid : served.container.pids_of(k_session)) {
     ::kill(pid, SIGKILL);
   }
-  CHECK(fields_of(served.call(k_alice, "execute_command", {{"command", "exit 3"}}))["exitCode"] == 3);
+  CHECK(field(fields_of(served.call(k_alice, "execute_command", {{"command", "exit 3"}})), "exitCode") == 3);
   CHECK(served.call(k_alice, "check_process", {{"processId", "nonsense"}})["isError"] == true);
   CHECK(HttpConnection(served.port()).request("POST", "/mcp", {"Content-Type: application/json"}, "{}").status == 401);
   CHECK(HttpConnection(served.port())
@@ -55,18 +56,18 @@ TEST_CASE("metrics tell of calls, processes, bytes, the agent and what was refus
   CHECK(value_of(metrics, R"(dockbridge_refusals_total{reason="415"})") == 1);
 
   const json health = json::parse(served.get("/healthz"));
-  CHECK(health["status"] == "ok");
-  CHECK(health["version"].is_string());
-  CHECK(health["uptimeSeconds"].is_number());
-  CHECK(health["sessions"] == 0);
-  CHECK(health["processes"]["running"] == 1);
+  CHECK(field(health, "status") == "ok");
+  CHECK(field(health, "version").is_string());
+  CHECK(field(health, "uptimeSeconds").is_number());
+  CHECK(field(health, "sessions") == 0);
+  CHECK(field(health, "processes", "running") == 1);
   CHECK(json::parse(served.get("/readyz"))["container"] == served.container.name());
 }
 
 TEST_CASE("nobody sees the process of another owner, whatever is asked about it") {
   const Served served;
   const json started = served.call(k_alice, "execute_command", {{"command", "sleep 300"}, {"background", true}});
-  const std::string id = fields_of(started)["processId"];
+  const std::string id = field(fields_of(started), "processId");
   const std::string unknown = id.substr(0, id.size() - 4) + "zzzz";
   const auto asked = [&](const std::string& process) {
     json answers = json::array({served.call(k_bob, "check_process", {{"processId", process}}),
@@ -80,10 +81,10 @@ TEST_CASE("nobody sees the process of another owner, whatever is asked about it"
     return text;
   };
   CHECK(asked(id) == asked(unknown));  // it is not told that there is one
-  CHECK(fields_of(served.call(k_bob, "check_process", json::object()))["processes"].empty());
+  CHECK(field(fields_of(served.call(k_bob, "check_process", json::object())), "processes").empty());
   CHECK(served.read(k_bob, "dockbridge://processes").dump().find(id) == std::string::npos);
   CHECK(served.read(k_alice, "dockbridge://processes").dump().find(id) != std::string::npos);
-  CHECK(fields_of(served.call(k_alice, "check_process", {{"processId", id}}))["status"] == "running");
+  CHECK(field(fields_of(served.call(k_alice, "check_process", {{"processId", id}})), "status") == "running");
 }
 
 TEST_CASE("the log tells to which trace a call belongs") {
@@ -101,7 +102,7 @@ TEST_CASE("at SIGTERM a call over HTTP is answered and its command goes on") {
   eventually("it runs", [&] { return !served.container.pids_of("sleep").empty(); });
   served.server.signal(SIGTERM);
   const json result = connection.receive().json()["result"];
-  CHECK(fields_of(result)["returned"] == "detached");
+  CHECK(field(fields_of(result), "returned") == "detached");
   const int status = served.server.wait_for_exit();
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);

@@ -9,6 +9,7 @@
 #include "cli/bridge.hpp"
 #include "mcp/once.hpp"
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/full.hpp"
 
 using namespace dockbridge;
@@ -35,7 +36,7 @@ json send_once(Server& server, const std::string& key, const std::string& proces
 
 /// What a client sees of a process that must not change from one repetition to the next.
 json essence(const json& result) {
-  json told = {{"isError", result["isError"]}};
+  json told = {{"isError", field(result, "isError")}};
   for (const char* name : {"processId", "status", "exitCode", "stdout", "stderr", "pid", "accepted", "startedAt"}) {
     told[name] = fields_of(result).value(name, json());
   }
@@ -84,32 +85,33 @@ TEST_CASE("a command with a key runs once, over the kill of its server while it 
   }
   Mortal second(container);
   const int joined = second.server.start_call("execute_command", {{"command", k_slow}}, with_key("build 7"));
-  const json listed = fields_of(second.server.call("check_process", json::object()))["processes"];
+  const json listed = field(fields_of(second.server.call("check_process", json::object())), "processes");
   CHECK(container.sh("touch /app/go") == "");
   const json answer = second.server.receive_answer(joined)["result"];
   CAPTURE(answer.dump());
-  CHECK(fields_of(answer)["stdout"] == "started\ndone\n");
-  CHECK(fields_of(answer)["exitCode"] == 3);
+  CHECK(field(fields_of(answer), "stdout") == "started\ndone\n");
+  CHECK(field(fields_of(answer), "exitCode") == 3);
   REQUIRE(listed.size() == 1);
-  CHECK(fields_of(answer)["processId"] == listed[0]["processId"]);
+  CHECK(field(fields_of(answer), "processId") == field(listed, 0, "processId"));
   second.kill();
 
   Mortal third(container);
   CHECK(essence(execute_once(third.server, "build 7", k_slow)) == essence(answer));
   CHECK(container.sh("cat /app/runs") == "ran");
-  CHECK(fields_of(execute_once(third.server, "build 8", k_slow))["processId"] != fields_of(answer)["processId"]);
+  CHECK(field(fields_of(execute_once(third.server, "build 8", k_slow)), "processId") !=
+        field(fields_of(answer), "processId"));
   CHECK(container.sh("cat /app/runs") == "ran\nran");
 }
 
 TEST_CASE("a key that was used for another command says so, also after a restart, and runs nothing") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
-  CHECK(fields_of(execute_once(first.server, "k", "echo one"))["stdout"] == "one\n");
+  CHECK(field(fields_of(execute_once(first.server, "k", "echo one")), "stdout") == "one\n");
   first.kill();
   Mortal second(container);
-  CHECK(error_of(execute_once(second.server, "k", "touch /app/other"))["code"] == "idempotency_conflict");
+  CHECK(field(error_of(execute_once(second.server, "k", "touch /app/other")), "code") == "idempotency_conflict");
   CHECK(container.sh("ls /app") == "");
-  CHECK(fields_of(execute_once(second.server, "k", "echo one"))["stdout"] == "one\n");
+  CHECK(field(fields_of(execute_once(second.server, "k", "echo one")), "stdout") == "one\n");
 }
 
 TEST_CASE("several servers that make the same call at the same moment start one process") {
@@ -141,9 +143,9 @@ TEST_CASE("a command that could not be started can be called again under its key
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal only(container);
   const json arguments = {{"command", "pwd"}, {"cwd", "/app/later"}};
-  CHECK(error_of(call_once(only.server, "k", "execute_command", arguments))["code"] == "bad_cwd");
+  CHECK(field(error_of(call_once(only.server, "k", "execute_command", arguments)), "code") == "bad_cwd");
   CHECK(container.sh("mkdir /app/later") == "");
-  CHECK(fields_of(call_once(only.server, "k", "execute_command", arguments))["stdout"] == "/app/later\n");
+  CHECK(field(fields_of(call_once(only.server, "k", "execute_command", arguments)), "stdout") == "/app/later\n");
 }
 
 TEST_CASE("a key holds over a restart of the container, and says so when what was kept of its command is gone") {
@@ -161,10 +163,10 @@ TEST_CASE("a key holds over a restart of the container, and says so when what wa
   Server third({"-c", container.name(), "--retention-count", "1"});
   third.initialize();
   eventually("it has expired", [&] {
-    const json gone = check(third, fields_of(answer)["processId"]);
-    return gone["isError"] == true && error_of(gone)["code"] == "process_expired";
+    const json gone = check(third, field(fields_of(answer), "processId"));
+    return field(gone, "isError") == true && field(error_of(gone), "code") == "process_expired";
   });
-  CHECK(error_of(execute_once(third, "k", command))["code"] == "process_expired");
+  CHECK(field(error_of(execute_once(third, "k", command)), "code") == "process_expired");
   CHECK(container.sh("cat /app/runs") == "ran");
 }
 
@@ -174,26 +176,26 @@ TEST_CASE("input with a key arrives once, over the kill of the server and the en
   const std::string id = start_in_background(
       first.server, "while read -r x; do echo \"$x\" >> /app/lines; echo \"got $x\"; done; echo over; exit 4");
   const json one = send_once(first.server, "1", id, {{"input", "one"}});
-  CHECK(fields_of(one)["stdout"] == "got one\n");
-  CHECK(fields_of(one)["accepted"] == 4);
+  CHECK(field(fields_of(one), "stdout") == "got one\n");
+  CHECK(field(fields_of(one), "accepted") == 4);
   first.kill();
 
   Mortal second(container);
   CHECK(essence(send_once(second.server, "1", id, {{"input", "one"}})) == essence(one));
-  CHECK(error_of(send_once(second.server, "1", id, {{"input", "other"}}))["code"] == "idempotency_conflict");
-  CHECK(fields_of(send_once(second.server, "2", id, {{"input", "two"}}))["stdout"] == "got two\n");
+  CHECK(field(error_of(send_once(second.server, "1", id, {{"input", "other"}})), "code") == "idempotency_conflict");
+  CHECK(field(fields_of(send_once(second.server, "2", id, {{"input", "two"}})), "stdout") == "got two\n");
   const json end = send_once(second.server, "3", id, {{"eof", true}});
-  CHECK(fields_of(end)["stdout"] == "over\n");
-  CHECK(fields_of(end)["exitCode"] == 4);
+  CHECK(field(fields_of(end), "stdout") == "over\n");
+  CHECK(field(fields_of(end), "exitCode") == 4);
   second.kill();
 
   Mortal third(container);
   CHECK(essence(send_once(third.server, "3", id, {{"eof", true}})) == essence(end));
   const json again = send_once(third.server, "1", id, {{"input", "one"}});
-  CHECK(fields_of(again)["stdout"] == "got one\ngot two\nover\n");
-  CHECK(fields_of(again)["accepted"] == 4);
-  CHECK(error_of(send_once(third.server, "1", id, {{"input", "other"}}))["code"] == "idempotency_conflict");
-  CHECK(error_of(send_once(third.server, "4", id, {{"input", "four"}}))["code"] == "process_ended");
+  CHECK(field(fields_of(again), "stdout") == "got one\ngot two\nover\n");
+  CHECK(field(fields_of(again), "accepted") == 4);
+  CHECK(field(error_of(send_once(third.server, "1", id, {{"input", "other"}})), "code") == "idempotency_conflict");
+  CHECK(field(error_of(send_once(third.server, "4", id, {{"input", "four"}})), "code") == "process_ended");
   CHECK(container.sh("cat /app/lines") == "one\ntwo");
 }
 
@@ -203,18 +205,20 @@ TEST_CASE("the end of input and an interrupt under a key are given once, also wh
   const std::string id = start_in_background(
       first.server, "trap 'echo interrupted' INT; cat; echo end of input; while :; do sleep 0.05; done");
   const json end = send_once(first.server, "eof", id, {{"input", "last"}, {"eof", true}});
-  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}})), "happened") ==
+        "pattern");
   send_once(first.server, "int", id, {{"keys", {"ctrl-c"}}});
-  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}})), "happened") ==
+        "pattern");
   first.kill();
 
   Mortal second(container);
   const json again = send_once(second.server, "eof", id, {{"input", "last"}, {"eof", true}});
-  CHECK(again["isError"] == false);
-  CHECK(fields_of(again)["accepted"] == 5);
+  CHECK(field(again, "isError") == false);
+  CHECK(field(fields_of(again), "accepted") == 5);
   CHECK(send_once(second.server, "int", id, {{"keys", {"ctrl-c"}}})["isError"] == false);
-  CHECK(error_of(send_once(second.server, "new", id, {{"input", "more"}}))["code"] == "stdin_closed");
-  CHECK(fields_of(check(second.server, id))["stdout"] == "last\nend of input\ninterrupted\n");
+  CHECK(field(error_of(send_once(second.server, "new", id, {{"input", "more"}})), "code") == "stdin_closed");
+  CHECK(field(fields_of(check(second.server, id)), "stdout") == "last\nend of input\ninterrupted\n");
   control(second.server, id, "kill");
 }
 
@@ -226,19 +230,22 @@ TEST_CASE("a call that was broken off between the end of input and an interrupt 
       "trap 'echo interrupted' INT; cat; echo end of input; until [ -e /app/go ]; do sleep 0.05; done; echo done");
   const json all = {{"input", "last\n"}, {"autoNewline", false}, {"eof", true}, {"keys", {"ctrl-c"}}};
   give_input_and_end(container, "k", id, all);
-  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}}))["happened"] == "pattern");
+  CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "end of input"}}}})), "happened") ==
+        "pattern");
 
   const json rest = send_once(first.server, "k", id, all);
   CAPTURE(rest.dump());
-  CHECK(rest["isError"] == false);
-  CHECK(fields_of(rest)["accepted"] == 5);
-  CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}}))["happened"] == "pattern");
+  CHECK(field(rest, "isError") == false);
+  CHECK(field(fields_of(rest), "accepted") == 5);
+  CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "interrupted"}}}})), "happened") ==
+        "pattern");
   first.kill();
 
   Mortal second(container);
-  CHECK(fields_of(send_once(second.server, "k", id, all))["accepted"] == 5);
+  CHECK(field(fields_of(send_once(second.server, "k", id, all)), "accepted") == 5);
   CHECK(container.sh("touch /app/go") == "");
-  CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["stdout"] == "last\nend of input\ninterrupted\ndone\n");
+  CHECK(field(fields_of(check(second.server, id, {{"timeout", 20}})), "stdout") ==
+        "last\nend of input\ninterrupted\ndone\n");
 }
 
 TEST_CASE("an interrupt under a key that comes after the end of the process is refused each time") {
@@ -249,11 +256,14 @@ TEST_CASE("an interrupt under a key that comes after the end of the process is r
     CAPTURE(command);
     const std::string id = start_in_background(first.server, command);
     first.server.call("send_input", {{"processId", id}, {"input", "go"}});
-    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 3);
-    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
-    CHECK(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    CHECK(field(fields_of(check(first.server, id, {{"timeout", 20}})), "exitCode") == 3);
+    CHECK(field(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}})), "code") ==
+          "process_ended");
+    CHECK(field(error_of(send_once(first.server, "late " + id, id, {{"keys", {"ctrl-c"}}})), "code") ==
+          "process_ended");
     Mortal second(container);
-    CHECK(error_of(send_once(second.server, "late " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    CHECK(field(error_of(send_once(second.server, "late " + id, id, {{"keys", {"ctrl-c"}}})), "code") ==
+          "process_ended");
   }
 }
 
@@ -264,18 +274,19 @@ TEST_CASE("an interrupt under a key that ended the process is answered as what i
     CAPTURE(left);
     const std::string id = start_in_background(
         first.server, left + "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done");
-    CHECK(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "ready"}}}}))["happened"] == "pattern");
+    CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "ready"}}}})), "happened") == "pattern");
     CHECK(send_once(first.server, "int " + id, id, {{"keys", {"ctrl-c"}}})["isError"] == false);
-    CHECK(fields_of(check(first.server, id, {{"timeout", 20}}))["exitCode"] == 5);
+    CHECK(field(fields_of(check(first.server, id, {{"timeout", 20}})), "exitCode") == 5);
 
     Mortal second(container);
     const json again = send_once(second.server, "int " + id, id, {{"keys", {"ctrl-c"}}});
     CAPTURE(again.dump());
-    CHECK(again["isError"] == false);
-    CHECK(fields_of(again)["accepted"] == 0);
-    CHECK(fields_of(again)["exitCode"] == 5);
-    CHECK(fields_of(again)["stdout"] == "interrupted\n");
-    CHECK(error_of(send_once(second.server, "new " + id, id, {{"keys", {"ctrl-c"}}}))["code"] == "process_ended");
+    CHECK(field(again, "isError") == false);
+    CHECK(field(fields_of(again), "accepted") == 0);
+    CHECK(field(fields_of(again), "exitCode") == 5);
+    CHECK(field(fields_of(again), "stdout") == "interrupted\n");
+    CHECK(field(error_of(send_once(second.server, "new " + id, id, {{"keys", {"ctrl-c"}}})), "code") ==
+          "process_ended");
   }
 }
 
@@ -286,21 +297,22 @@ TEST_CASE("keys behind input that was taken in part are not pressed, also when i
       first.server, "trap 'echo interrupted' INT; until [ -e /app/go ]; do sleep 0.05; done; wc -c");
   const json all = {{"input", std::string(2'000'000, 'x')}, {"keys", {"ctrl-c"}}};
   const json part = send_once(first.server, "k", id, all);
-  const std::size_t accepted = fields_of(part)["accepted"];
+  const std::size_t accepted = field(fields_of(part), "accepted");
   CHECK(accepted > 0);
   CHECK(accepted < 2'000'000);
   CHECK(text_of(part).find(fmt::format("only {} of 2000000 bytes were accepted", accepted)) != std::string::npos);
   CHECK(text_of(part).find("Send the rest later") != std::string::npos);
-  CHECK(fields_of(part)["status"] == "running");
+  CHECK(field(fields_of(part), "status") == "running");
 
   Mortal second(container);
   CHECK(essence(send_once(second.server, "k", id, all)) == essence(part));
   CHECK(container.sh("touch /app/go") == "");
-  CHECK(fields_of(check(second.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}}))["happened"] == "input");
+  CHECK(field(fields_of(check(second.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}})), "happened") ==
+        "input");
   Mortal third(container);
   CHECK(essence(send_once(third.server, "k", id, all)) == essence(part));
   third.server.call("send_input", {{"processId", id}, {"eof", true}});
-  CHECK(fields_of(check(third.server, id, {{"timeout", 20}}))["stdout"] == fmt::format("{}\n", accepted));
+  CHECK(field(fields_of(check(third.server, id, {{"timeout", 20}})), "stdout") == fmt::format("{}\n", accepted));
 }
 
 TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
@@ -314,7 +326,7 @@ TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
   Mortal second(container);
   CHECK(send_once(second.server, "1", id, typed)["isError"] == false);
   CHECK(send_once(second.server, "2", id, typed)["isError"] == false);
-  CHECK(fields_of(check(second.server, id, {{"timeout", 20}}))["status"] == "completed");
+  CHECK(field(fields_of(check(second.server, id, {{"timeout", 20}})), "status") == "completed");
   CHECK(container.sh("cat /app/typed") == "ab ab");
   second.kill();
   Mortal third(container);
@@ -356,7 +368,7 @@ TEST_CASE("however often sessions and servers are killed meanwhile, what is repe
     CAPTURE(answer.dump().substr(0, 2000));
     CHECK(answer["isError"] == false);
   }
-  CHECK(fields_of(server->server.call("send_input", {{"processId", id}, {"eof", true}}))["stdout"] == "end\n");
+  CHECK(field(fields_of(server->server.call("send_input", {{"processId", id}, {"eof", true}})), "stdout") == "end\n");
   CHECK(container.sh("cat /app/runs") + "\n" == runs);
   CHECK(container.sh("cat /app/lines") + "\n" == sent);
 }

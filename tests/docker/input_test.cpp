@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -15,72 +16,72 @@ TEST_CASE("a command that blocks on its input says so at once, with the way on")
     CAPTURE(command);
     const json result = c.server.execute(command, {{"maxWaitTime", 15}});
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["returned"] == "waits_for_input");
-    CHECK(fields_of(result)["waitsForInput"] == "yes");
-    const std::string id = fields_of(result)["processId"];
+    CHECK(field(fields_of(result), "returned") == "waits_for_input");
+    CHECK(field(fields_of(result), "waitsForInput") == "yes");
+    const std::string id = field(fields_of(result), "processId");
     CHECK(text_of(result).find(short_id_in(text_of(result)) + " waits for input.") != std::string::npos);
     CHECK(text_of(result).find("send_input") != std::string::npos);
-    CHECK(fields_of(control(c.server, id, "kill"))["status"] == "completed");
+    CHECK(field(fields_of(control(c.server, id, "kill")), "status") == "completed");
   }
 }
 
 TEST_CASE("a command that waits for something else is not said to wait for input") {
   Connected c;
   const json result = c.server.execute("sleep 1.5 | sort");
-  CHECK(fields_of(result)["returned"] == "ended");
+  CHECK(field(fields_of(result), "returned") == "ended");
   const std::string id = start_in_background(c.server, "sleep 60 | sort");
-  CHECK(fields_of(check(c.server, id))["waitsForInput"] == "no");
+  CHECK(field(fields_of(check(c.server, id)), "waitsForInput") == "no");
 }
 
 TEST_CASE("input that comes is no reason to stop waiting: the next wait for it is") {
   Connected c;
   const std::string id =
-      fields_of(c.server.execute("while read x; do sleep 0.3; echo \"got $x\"; done; echo over"))["processId"];
+      field(fields_of(c.server.execute("while read x; do sleep 0.3; echo \"got $x\"; done; echo over")), "processId");
   for (const std::string word : {"one", "two"}) {
     c.server.call("send_input", {{"processId", id}, {"input", word}});
     const json waited = check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}, {"tail", 1}});
-    CHECK(fields_of(waited)["happened"] == "input");
-    CHECK(fields_of(waited)["stdout"] == "got " + word + "\n");
+    CHECK(field(fields_of(waited), "happened") == "input");
+    CHECK(field(fields_of(waited), "stdout") == "got " + word + "\n");
   }
   const json last = c.server.call("send_input", {{"processId", id}, {"eof", true}});
-  CHECK(fields_of(last)["stdout"] == "over\n");
-  CHECK(fields_of(last)["exitCode"] == 0);
+  CHECK(field(fields_of(last), "stdout") == "over\n");
+  CHECK(field(fields_of(last), "exitCode") == 0);
 }
 
 TEST_CASE("a process whose input is closed, or was given with it, waits for none") {
   Connected c;
-  CHECK(fields_of(c.server.execute("cat; sleep 0.5", {{"stdin", "all of it"}}))["returned"] == "ended");
+  CHECK(field(fields_of(c.server.execute("cat; sleep 0.5", {{"stdin", "all of it"}})), "returned") == "ended");
   const std::string id = start_in_background(c.server, "cat; sleep 60");
   c.server.call("send_input", {{"processId", id}, {"eof", true}});
-  CHECK(fields_of(check(c.server, id))["waitsForInput"] == "no");
+  CHECK(field(fields_of(check(c.server, id)), "waitsForInput") == "no");
   const json refused = c.server.call("send_input", {{"processId", id}, {"input", "more"}});
-  CHECK(error_of(refused)["code"] == "stdin_closed");
+  CHECK(field(error_of(refused), "code") == "stdin_closed");
 }
 
 TEST_CASE("without a terminal two keys have a meaning, and the others are refused") {
   Connected c;
   const std::string first =
       start_in_background(c.server, "trap 'echo interrupted; exit 5' INT; while :; do sleep 0.1; done");
-  CHECK(fields_of(check(c.server, first, {{"waitFor", {{"idle", 0.3}}}}))["happened"] == "idle");
+  CHECK(field(fields_of(check(c.server, first, {{"waitFor", {{"idle", 0.3}}}})), "happened") == "idle");
   press(c.server, first, {"ctrl-c"});
   const json ended = check(c.server, first, {{"timeout", 20}});
-  CHECK(fields_of(ended)["stdout"] == "interrupted\n");
-  CHECK(fields_of(ended)["exitCode"] == 5);
+  CHECK(field(fields_of(ended), "stdout") == "interrupted\n");
+  CHECK(field(fields_of(ended), "exitCode") == 5);
   const std::string second = start_in_background(c.server, "cat; echo end");
   press(c.server, second, {"ctrl-d"});
-  CHECK(fields_of(check(c.server, second, {{"timeout", 20}}))["stdout"] == "end\n");
+  CHECK(field(fields_of(check(c.server, second, {{"timeout", 20}})), "stdout") == "end\n");
   const std::string third = start_in_background(c.server, "cat");
-  CHECK(error_of(press(c.server, third, {"up"}))["code"] == "no_terminal");
+  CHECK(field(error_of(press(c.server, third, {"up"})), "code") == "no_terminal");
 }
 
 TEST_CASE("input that makes no sense is refused with the reason") {
   Connected c;
   const std::string id = start_in_background(c.server, "cat");
-  CHECK(error_of(c.server.call("send_input", {{"processId", id}}))["code"] == "bad_arguments");
-  CHECK(error_of(c.server.call("send_input", {{"processId", id}, {"keys", 5}}))["code"] == "bad_arguments");
-  CHECK(error_of(c.server.call("send_input", {{"processId", id}, {"keys", {1}}}))["code"] == "bad_arguments");
+  CHECK(field(error_of(c.server.call("send_input", {{"processId", id}})), "code") == "bad_arguments");
+  CHECK(field(error_of(c.server.call("send_input", {{"processId", id}, {"keys", 5}})), "code") == "bad_arguments");
+  CHECK(field(error_of(c.server.call("send_input", {{"processId", id}, {"keys", {1}}})), "code") == "bad_arguments");
   const json unknown = c.server.call("send_input", {{"processId", id}, {"keys", {"hyper-x"}}});
-  CHECK(error_of(unknown)["message"].get<std::string>().find("hyper-x") != std::string::npos);
+  CHECK(field(error_of(unknown), "message").get<std::string>().find("hyper-x") != std::string::npos);
 }
 
 TEST_CASE("send_input: behind the end of input the reply is the end of the process") {
@@ -89,17 +90,17 @@ TEST_CASE("send_input: behind the end of input the reply is the end of the proce
                                              "python3 -uc \"import sys,time; sys.stdin.read(); print('got'); "
                                              "time.sleep(1); print('result')\"");
   const json ended = c.server.call("send_input", {{"processId", id}, {"eof", true}, {"timeout", 20}});
-  CHECK(fields_of(ended)["stdout"] == "got\nresult\n");
-  CHECK(fields_of(ended)["exitCode"] == 0);
+  CHECK(field(fields_of(ended), "stdout") == "got\nresult\n");
+  CHECK(field(fields_of(ended), "exitCode") == 0);
 }
 
 TEST_CASE("send_input: of a long answer the end is shown, too") {
   Connected c;
-  const std::string id = fields_of(c.server.execute("python3 -i -q"))["processId"];
+  const std::string id = field(fields_of(c.server.execute("python3 -i -q")), "processId");
   const json answered = c.server.call(
       "send_input", {{"processId", id}, {"input", "print('x' * 99 + '\\n' * 1, *range(9000), 'the end')"}});
   CAPTURE(answered.dump());
-  const std::string output = fields_of(answered)["stdout"];
+  const std::string output = field(fields_of(answered), "stdout");
   CHECK(output.starts_with("xxx"));
   CHECK(output.find("8999 the end\n") != std::string::npos);
   CHECK(text_of(answered).size() < 10'000);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -13,12 +14,13 @@ namespace {
 std::string happened(Connected& c, const std::string& command, bool tty, const std::string& input, double patience) {
   const std::string id = start_in_background(c.server, command, {{"tty", tty}});
   if (!input.empty()) {
-    CHECK(fields_of(check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}}))["happened"] == "input");
+    CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 20}})), "happened") ==
+          "input");
     c.server.call("send_input", {{"processId", id}, {"input", input}, {"timeout", 0}});
   }
   const json result = check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", patience}});
   control(c.server, id, "kill");
-  return fields_of(result)["happened"];
+  return field(fields_of(result), "happened");
 }
 
 }  // namespace
@@ -51,21 +53,21 @@ TEST_CASE("ipython and gdb: a prompt on a terminal is seen, and what they answer
   CHECK(happened(c, "ipython3", true, "", 15) == "input");
   CHECK(happened(c, "ipython3", true, "import time; time.sleep(600)", 2) == "timeout");
   const json started = c.server.execute("gdb -q -nx /bin/true", {{"tty", true}});
-  CHECK(fields_of(started)["returned"] == "waits_for_input");
-  const std::string id = fields_of(started)["processId"];
+  CHECK(field(fields_of(started), "returned") == "waits_for_input");
+  const std::string id = field(fields_of(started), "processId");
   const json answered = c.server.call("send_input", {{"processId", id}, {"input", "print 6 * 7"}});
-  CHECK(fields_of(answered)["stdout"] == "$1 = 42\n(gdb) ");
+  CHECK(field(fields_of(answered), "stdout") == "$1 = 42\n(gdb) ");
   CHECK(text_of(answered).starts_with("$1 = 42\n(gdb) \n"));
 }
 
 TEST_CASE("ipython: an answer is lines, not a screen") {
   Connected c;
   const json started = c.server.execute("ipython3", {{"tty", true}, {"maxWaitTime", 20}});
-  CHECK(fields_of(started)["returned"] == "waits_for_input");
+  CHECK(field(fields_of(started), "returned") == "waits_for_input");
   const json answered =
-      c.server.call("send_input", {{"processId", fields_of(started)["processId"]}, {"input", "6 * 7"}});
+      c.server.call("send_input", {{"processId", field(fields_of(started), "processId")}, {"input", "6 * 7"}});
   CAPTURE(answered.dump());
-  CHECK(fields_of(answered)["stdout"].get<std::string>().find("Out[1]: 42") != std::string::npos);
-  CHECK(fields_of(answered)["stdout"].get<std::string>().find("In [2]: ") != std::string::npos);
+  CHECK(field(fields_of(answered), "stdout").get<std::string>().find("Out[1]: 42") != std::string::npos);
+  CHECK(field(fields_of(answered), "stdout").get<std::string>().find("In [2]: ") != std::string::npos);
   CHECK_FALSE(fields_of(answered).contains("screen"));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/full.hpp"
 #include "support/temporary_directory.hpp"
@@ -47,10 +48,11 @@ TEST_CASE("a file of ten megabytes is written, read and grepped") {
   }
   const json written = files.tools.write("large", content);
   REQUIRE(done(written));
-  CHECK(fields_of(written)["size"] == content.size());
+  CHECK(field(fields_of(written), "size") == content.size());
   CHECK(files.container.sh("stat -c %s /app/large") == std::to_string(content.size()));
-  CHECK(fields_of(files.tools.read("large", {{"offset", -1}}))["revision"] == fields_of(written)["revision"]);
-  CHECK(fields_of(files.tools.grep("line 250000 of", "large"))["total"] == 1);
+  CHECK(field(fields_of(files.tools.read("large", {{"offset", -1}})), "revision") ==
+        field(fields_of(written), "revision"));
+  CHECK(field(fields_of(files.tools.grep("line 250000 of", "large")), "total") == 1);
 }
 
 TEST_CASE("a file of 100 MiB is written, as text and as bytes, and what that takes is given back") {
@@ -64,18 +66,18 @@ TEST_CASE("a file of 100 MiB is written, as text and as bytes, and what that tak
       many_lines(k_largest_file, "a line of a file that is as large as a file may be, \"quoted\"\n");
   const json written = write(text, json::object());
   REQUIRE(done(written));
-  CHECK(fields_of(written)["size"] == text.size());
+  CHECK(field(fields_of(written), "size") == text.size());
   CHECK(files.sh("cd /app; wc -l < large; wc -c < large; ls -A") ==
         fmt::format("{}\n{}\nlarge", std::count(text.begin(), text.end(), '\n'), text.size()));
 
   const std::string bytes = many_lines(k_largest_file, std::string("\0\1\2\xFF", 4));
   const json replaced = write(to_base64(bytes), {{"encoding", "base64"}});
   REQUIRE(done(replaced));
-  CHECK(fields_of(replaced)["size"] == bytes.size());
+  CHECK(field(fields_of(replaced), "size") == bytes.size());
   CHECK(files.sh("head -c 8 /app/large | base64") == to_base64(bytes.substr(0, 8)));
   const json beyond = write(to_base64(bytes + "x"), {{"encoding", "base64"}});
   REQUIRE(done(beyond));
-  CHECK(fields_of(beyond)["change"] == "");
+  CHECK(field(fields_of(beyond), "change") == "");
   CHECK(says(beyond, "cannot be undone"));
 
   std::vector<int> pids = files.container.pids_of(k_file_worker);
@@ -112,7 +114,7 @@ TEST_CASE("much more is refused while the calls that run have brought much, and 
     files.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
   }
   eventually("there is room again", [&] {
-    return !files.server.execute("wc -c", {{"stdin", waiting["stdin"]}}).value("isError", false);
+    return !files.server.execute("wc -c", {{"stdin", field(waiting, "stdin")}}).value("isError", false);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -26,22 +27,22 @@ TEST_CASE("a silent command that has no CPU to run on is not called quiet, if th
       c.server.start_call("execute_command", {{"command", "sleep 600"}, {"maxWaitTime", k_silence_seconds}});
   // The machine is as busy for one that idles, but that is not why it is silent.
   const json idle = c.server.receive_answer(sleeper, seconds(60))["result"];
-  CHECK(fields_of(idle)["returned"] == "quiet");
+  CHECK(field(fields_of(idle), "returned") == "quiet");
   CHECK(c.server.seen.empty());
   const json worked = c.server.receive_answer(worker, seconds(60))["result"];
   CAPTURE(worked.dump());
-  CHECK(fields_of(worked)["returned"] == "ended");
-  CHECK(fields_of(worked)["stdout"] == "worked\n");
+  CHECK(field(fields_of(worked), "returned") == "ended");
+  CHECK(field(fields_of(worked), "stdout") == "worked\n");
 }
 
 TEST_CASE("a silent command that has no CPU to run on is called quiet otherwise") {
   Connected c(k_narrow);
   start_in_background(c.server, k_busy_loop);
-  CHECK(fields_of(c.server.execute(k_worker, {{"maxWaitTime", k_silence_seconds}}))["returned"] == "quiet");
+  CHECK(field(fields_of(c.server.execute(k_worker, {{"maxWaitTime", k_silence_seconds}})), "returned") == "quiet");
 }
 
 TEST_CASE("the limit is stretched by no more than its factor") {
   Connected c(k_narrow, "dockbridge-test:slim", {"--load-stretch", "1.2"});
   start_in_background(c.server, k_busy_loop);
-  CHECK(fields_of(c.server.execute(k_busy_loop, {{"maxWaitTime", k_silence_seconds}}))["returned"] == "quiet");
+  CHECK(field(fields_of(c.server.execute(k_busy_loop, {{"maxWaitTime", k_silence_seconds}})), "returned") == "quiet");
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -25,7 +26,7 @@ std::vector<json> call_all(Server& server, const std::string& tool, const Argume
     }
     const json answer = server.receive_answer(calls[results.size()], seconds(120));
     REQUIRE_MESSAGE(answer.contains("result"), answer.dump());
-    results.push_back(answer["result"]);
+    results.push_back(field(answer, "result"));
   }
   return results;
 }
@@ -39,8 +40,8 @@ TEST_CASE(
   for (const json& started : call_all(c.server, "execute_command", [](int i) {
          return json{{"command", fmt::format("echo out {}; echo err {} >&2; sleep 1000", i, i)}, {"background", true}};
        })) {
-    REQUIRE(fields_of(started)["status"] == "running");
-    ids.push_back(fields_of(started)["processId"]);
+    REQUIRE(field(fields_of(started), "status") == "running");
+    ids.push_back(field(fields_of(started), "processId"));
   }
   REQUIRE(std::set<std::string>(ids.begin(), ids.end()).size() == k_processes);
 
@@ -53,25 +54,25 @@ TEST_CASE(
   for (int i = 0; i < k_processes; ++i) {
     const json fields = fields_of(printed[static_cast<std::size_t>(i)]);
     CAPTURE(fields.dump());
-    CHECK(fields["status"] == "running");
-    CHECK(fields["stdout"] == fmt::format("out {}\n", i));
-    CHECK(fields["stderr"] == fmt::format("err {}\n", i));
+    CHECK(field(fields, "status") == "running");
+    CHECK(field(fields, "stdout") == fmt::format("out {}\n", i));
+    CHECK(field(fields, "stderr") == fmt::format("err {}\n", i));
   }
   const json listed = fields_of(c.server.call("check_process", json::object()));
-  CHECK(listed["processes"].size() + listed["leftOut"].get<std::size_t>() == k_processes);
-  for (const json& process : listed["processes"]) {
-    CHECK(process["status"] == "running");
-    CHECK(std::count(ids.begin(), ids.end(), process["processId"]) == 1);
+  CHECK(field(listed, "processes").size() + field(listed, "leftOut").get<std::size_t>() == k_processes);
+  for (const json& process : field(listed, "processes")) {
+    CHECK(field(process, "status") == "running");
+    CHECK(std::count(ids.begin(), ids.end(), field(process, "processId")) == 1);
   }
 
   for (const json& killed : call_all(c.server, "control_process", [&](int i) {
          return json{{"processId", ids[static_cast<std::size_t>(i)]}, {"action", "kill"}};
        })) {
-    CHECK(fields_of(killed)["status"] == "completed");
-    CHECK(fields_of(killed)["signal"] == "SIGKILL");
+    CHECK(field(fields_of(killed), "status") == "completed");
+    CHECK(field(fields_of(killed), "signal") == "SIGKILL");
   }
   eventually("nothing of them is left",
              [&] { return c.container.pids_of("sleep 1000").empty() && c.container.pids_of(k_keeper).size() <= 4; });
   CHECK(c.container.zombies() == 0);
-  CHECK(fields_of(c.server.execute("echo well"))["stdout"] == "well\n");
+  CHECK(field(fields_of(c.server.execute("echo well")), "stdout") == "well\n");
 }

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -81,30 +82,31 @@ TEST_CASE("a process that an older dockbridge started is listed, read, fed, wait
   for (Server* server : {&c.server, &other}) {
     const json fields = fields_of(check(*server, id));
     CAPTURE(fields.dump());
-    CHECK(fields["status"] == "running");
-    CHECK(fields["stdout"].get<std::string>().starts_with("from an older version\n"));
-    CHECK(fields["command"] == "an old command");
-    CHECK(fields["pid"] == 4242);
+    CHECK(field(fields, "status") == "running");
+    CHECK(field(fields, "stdout").get<std::string>().starts_with("from an older version\n"));
+    CHECK(field(fields, "command") == "an old command");
+    CHECK(field(fields, "pid") == 4242);
     bool listed = false;
-    const json list = fields_of(server->call("check_process", json::object()))["processes"];
+    const json list = field(fields_of(server->call("check_process", json::object())), "processes");
     for (const json& process : list) {
-      listed = listed || (process["processId"] == id && process["status"] == "running");
+      listed = listed || (field(process, "processId") == id && field(process, "status") == "running");
     }
     CHECK(listed);
     const json waits = check(*server, id, {{"waitFor", {{"input", true}, {"pattern", "never"}}}, {"timeout", 0.5}});
-    CHECK(fields_of(waits)["happened"] == "timeout");
-    CHECK(error_of(check(*server, id, {{"screen", true}}))["code"] == "keeper_too_old");
+    CHECK(field(fields_of(waits), "happened") == "timeout");
+    CHECK(field(error_of(check(*server, id, {{"screen", true}})), "code") == "keeper_too_old");
   }
   const json keyed = c.server.receive_answer(c.server.start_call("send_input", {{"processId", id}, {"input", "twice?"}},
                                                                  {{"dockbridge/idempotencyKey", "k"}}))["result"];
-  CHECK(error_of(keyed)["code"] == "keeper_too_old");
+  CHECK(field(error_of(keyed), "code") == "keeper_too_old");
   const int waiting = other.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "^got x"}}}});
   c.server.call("send_input", {{"processId", id}, {"input", "x"}});
-  CHECK(fields_of(other.receive_answer(waiting)["result"])["happened"] == "pattern");
-  CHECK(fields_of(check(c.server, id))["stdout"] == "from an older version\ngot x\n");
+  CHECK(field(fields_of(other.receive_answer(waiting)["result"]), "happened") == "pattern");
+  CHECK(field(fields_of(check(c.server, id)), "stdout") == "from an older version\ngot x\n");
   const json ended = control(other, id, "terminate");
-  CHECK(fields_of(ended)["signal"] == "SIGTERM");
-  CHECK(fields_of(ended)["cause"] == "terminated");
-  CHECK(fields_of(check(c.server, id))["signal"] == "SIGTERM");
-  CHECK(fields_of(c.server.execute("test -e /app/unknown && cat /app/unknown; echo none"))["stdout"] == "none\n");
+  CHECK(field(fields_of(ended), "signal") == "SIGTERM");
+  CHECK(field(fields_of(ended), "cause") == "terminated");
+  CHECK(field(fields_of(check(c.server, id)), "signal") == "SIGTERM");
+  CHECK(field(fields_of(c.server.execute("test -e /app/unknown && cat /app/unknown; echo none")), "stdout") ==
+        "none\n");
 }

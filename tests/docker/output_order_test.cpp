@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/served.hpp"
 
 using namespace dockbridge;
@@ -78,8 +79,8 @@ TEST_CASE("order: both streams appear in the order of writing") {
   const json result = c.server.execute("echo a; sleep 0.3; echo b >&2; sleep 0.3; echo c");
   CAPTURE(text_of(result));
   CHECK(text_of(result).starts_with("a\n[stderr]\nb\n[stdout]\nc\n"));
-  CHECK(fields_of(result)["stdout"] == "a\nc\n");
-  CHECK(fields_of(result)["stderr"] == "b\n");
+  CHECK(field(fields_of(result), "stdout") == "a\nc\n");
+  CHECK(field(fields_of(result), "stderr") == "b\n");
   CHECK(text_of(c.server.execute("echo oops >&2")).starts_with("[stderr]\noops\n"));
   CHECK(text_of(c.server.execute("echo fine")).starts_with("fine\n"));
   const json broken_line = c.server.execute("printf 'loading '; sleep 0.3; echo b >&2; sleep 0.3; echo done");
@@ -97,7 +98,7 @@ TEST_CASE("order: a process that ran for long and one that was lost keep it") {
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
   }
-  eventually("it is lost", [&] { return fields_of(check(c.server, id))["status"] == "lost"; });
+  eventually("it is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
   CHECK(contains(text_of(check(c.server, id)), k_all_steps));
   (void)control(c.server, id, "kill");
 }
@@ -107,8 +108,8 @@ TEST_CASE("order: a flood of stdout between two lines of stderr is stored whole 
   const json result = c.server.execute("echo begin >&2; sleep 0.3; yes | head -c 100000000; sleep 0.3; echo end >&2",
                                        {{"maxOutput", 2000}});
   CAPTURE(text_of(result));
-  CHECK(fields_of(result)["stdoutBytes"] == 100000000);
-  CHECK(fields_of(result)["stderrBytes"] == 10);
+  CHECK(field(fields_of(result), "stdoutBytes") == 100000000);
+  CHECK(field(fields_of(result), "stderrBytes") == 10);
   CHECK(contains(text_of(result), "[stderr]\nbegin\n[stdout]\ny\n"));
   CHECK(contains(text_of(result), " more times]\n[stderr]\nend\n"));
 }
@@ -124,8 +125,8 @@ TEST_CASE("order: 20,000 changes of the stream lose no byte, and the last is in 
     out += fmt::format("o{}\n", i);
     err += fmt::format("e{}\n", i);
   }
-  CHECK(fields_of(result)["stdout"] == out + "last-o\n");
-  CHECK(fields_of(result)["stderr"] == err + "last-e\n");
+  CHECK(field(fields_of(result), "stdout") == out + "last-o\n");
+  CHECK(field(fields_of(result), "stderr") == err + "last-e\n");
   CHECK(contains(text_of(result), "last-o\n[stderr]\nlast-e\n"));
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("check_process: two sessions of one owner have cursors of their own") 
   const HttpSession first(served.port(), k_alice);
   const HttpSession second(served.port(), k_alice);
   const json started = first.call("execute_command", {{"command", k_steps}, {"background", true}});
-  const std::string id = fields_of(started)["processId"];
+  const std::string id = field(fields_of(started), "processId");
   CHECK(contains(first.check(id, {{"waitFor", {{"input", true}}}}), "one"));
   CHECK(contains(first.check(id), "No new output."));
   CHECK(contains(second.check(id), "one"));
@@ -171,7 +172,7 @@ TEST_CASE("check_process: a reply that did not reach its client shows nothing") 
   const HttpSession session(served.port(), k_alice);
   const HttpSession other(served.port(), k_alice);
   const json started = session.call("execute_command", {{"command", "read x; echo two; read x"}, {"background", true}});
-  const std::string id = fields_of(started)["processId"];
+  const std::string id = field(fields_of(started), "processId");
   {
     HttpConnection leaving(served.port());
     session.send_call(leaving, "check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}}}});

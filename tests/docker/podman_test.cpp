@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -119,18 +120,18 @@ TEST_CASE("podman: commands, files and input waits work over the API and the com
     const auto server = container.serve(via);
     const json first = server->execute("echo hello; id -u; exit 3");
     CAPTURE(first.dump());
-    CHECK(fields_of(first)["stdout"] == "hello\n0\n");
-    CHECK(fields_of(first)["exitCode"] == 3);
+    CHECK(field(fields_of(first), "stdout") == "hello\n0\n");
+    CHECK(field(fields_of(first), "exitCode") == 3);
 
     const FileTools files{*server};
     CHECK(files.write("/app/note", "one\ntwo\n")["isError"] == false);
     CHECK(text_of(files.read("/app/note")).find("two") != std::string::npos);
-    CHECK(fields_of(server->execute("cat /app/note"))["stdout"] == "one\ntwo\n");
+    CHECK(field(fields_of(server->execute("cat /app/note")), "stdout") == "one\ntwo\n");
 
     const json asks = server->execute("read x; echo \"got $x\"", {{"maxWaitTime", 15}});
-    CHECK(fields_of(asks)["returned"] == "waits_for_input");
-    const json fed = server->call("send_input", {{"processId", fields_of(asks)["processId"]}, {"input", "it"}});
-    CHECK(fields_of(fed)["stdout"] == "got it\n");
+    CHECK(field(fields_of(asks), "returned") == "waits_for_input");
+    const json fed = server->call("send_input", {{"processId", field(fields_of(asks), "processId")}, {"input", "it"}});
+    CHECK(field(fields_of(fed), "stdout") == "got it\n");
   }
 }
 
@@ -145,11 +146,11 @@ TEST_CASE("podman: a background process outlives kill -9 of the server") {
     first->signal(SIGKILL);
     first->wait_for_exit();
     const auto second = container.serve(via);
-    CHECK(fields_of(check(*second, id))["status"] == "running");
+    CHECK(field(fields_of(check(*second, id)), "status") == "running");
     second->call("send_input", {{"processId", id}, {"input", "it"}});
     const json ended = check(*second, id, {{"timeout", 20}, {"since", "0:0"}});
-    CHECK(fields_of(ended)["stdout"] == "got it\n");
-    CHECK(fields_of(ended)["exitCode"] == 9);
+    CHECK(field(fields_of(ended), "stdout") == "got it\n");
+    CHECK(field(fields_of(ended), "exitCode") == 9);
   }
 }
 
@@ -169,9 +170,9 @@ TEST_CASE("podman: servers that create one missing container at once share it") 
     for (std::size_t i = 0; i < servers.size(); ++i) {
       const json result = servers[i]->receive_answer(calls[i], seconds(60))["result"];
       CAPTURE(result.dump());
-      CHECK(fields_of(result)["stdout"] == "/app\n");
+      CHECK(field(fields_of(result), "stdout") == "/app\n");
     }
-    CHECK(fields_of(servers.front()->execute("wc -l < /app/all"))["stdout"] == "4\n");
+    CHECK(field(fields_of(servers.front()->execute("wc -l < /app/all")), "stdout") == "4\n");
   }
 }
 
@@ -182,7 +183,7 @@ TEST_CASE("podman: the agent belongs to root in a container without root") {
     const PodmanContainer container(podman);
     container.start({"--user", "nobody"});
     const auto server = container.serve(via);
-    CHECK(fields_of(server->execute("id -un; stat -c %u /.dockbridge /.dockbridge/agent-*"))["stdout"] ==
+    CHECK(field(fields_of(server->execute("id -un; stat -c %u /.dockbridge /.dockbridge/agent-*")), "stdout") ==
           "nobody\n0\n0\n");
   }
 }
@@ -203,7 +204,7 @@ TEST_CASE("podman: an agent that another user can replace is placed again") {
                          "cd /.dockbridge && name=$(echo agent-*) && mv $name real && "
                          "printf '#!/bin/sh\\nid -u >> /tmp/was-run\\n' > $name && chmod 755 $name") == 0);
     const auto server = container.serve(via);
-    CHECK(fields_of(server->execute("stat -c %u /.dockbridge; readlink /proc/$PPID/exe"))["stdout"]
+    CHECK(field(fields_of(server->execute("stat -c %u /.dockbridge; readlink /proc/$PPID/exe")), "stdout")
               .get<std::string>()
               .starts_with("0\n/.dockbridge/agent-"));
     CHECK(in_container("0", "test -e /tmp/was-run") != 0);
@@ -221,6 +222,6 @@ TEST_CASE("podman: a missing container without an image is reported as such") {
                                              : std::vector<std::string>{"--via", "exec", "--docker-command", "podman"};
     arguments.insert(arguments.end(), way.begin(), way.end());
     Server server(arguments, podman.environment());
-    CHECK(error_of(server.execute("true"))["code"] == "no_such_container");
+    CHECK(field(error_of(server.execute("true")), "code") == "no_such_container");
   }
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/full.hpp"
 
 using namespace dockbridge;
@@ -84,7 +85,7 @@ TEST_CASE("kill -9 of the server and of the session at random moments loses no b
       const auto line = 1 + random() % k_lines;
       const json there =
           check(first, id, {{"waitFor", {{"pattern", fmt::format("^{}$", line)}}}, {"tail", 1}, {"timeout", 60}});
-      CHECK(fields_of(there)["happened"] == "pattern");
+      CHECK(field(fields_of(there), "happened") == "pattern");
       if (random() % 2 == 0) {
         first.signal(SIGKILL);
       } else {
@@ -96,7 +97,7 @@ TEST_CASE("kill -9 of the server and of the session at random moments loses no b
     Server second({"-c", container.name()});
     second.initialize();
     const Heard heard = read_all(second, id);
-    CHECK(heard.last["exitCode"] == 3);
+    CHECK(field(heard.last, "exitCode") == 3);
     CHECK(heard.out == expected_stdout());
     CHECK(heard.err == expected_stderr());
   }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/served.hpp"
 
 using namespace dockbridge;
@@ -38,18 +39,18 @@ TEST_CASE("short ids: every process tool takes them, and replies use them") {
   Connected c;
   const json started = c.server.execute("echo hello; read x; echo got $x; sleep 600", {{"background", true}});
   CHECK(short_id_in(text_of(started)) == "p1");
-  const std::string long_id = fields_of(started)["processId"];
+  const std::string long_id = field(fields_of(started), "processId");
   CHECK(text_of(started).find(long_id) == std::string::npos);
-  CHECK(fields_of(check(c.server, "p1"))["processId"] == long_id);
-  CHECK(fields_of(check(c.server, long_id))["processId"] == long_id);
+  CHECK(field(fields_of(check(c.server, "p1")), "processId") == long_id);
+  CHECK(field(fields_of(check(c.server, long_id)), "processId") == long_id);
   CHECK(text_of(check(c.server, long_id)).starts_with("p1 "));
   const json answered = c.server.call("send_input", {{"processId", "p1"}, {"input", "it"}});
-  CHECK(fields_of(answered)["stdout"] == "got it\n");
-  CHECK(fields_of(check(c.server, "p1", {{"grep", "got"}}))["stdout"] == "2:got it\n");
+  CHECK(field(fields_of(answered), "stdout") == "got it\n");
+  CHECK(field(fields_of(check(c.server, "p1", {{"grep", "got"}})), "stdout") == "2:got it\n");
   const json uri = {{"uri", "dockbridge://process/p1/stdout"}};
   CHECK(c.server.request("resources/read", uri)["result"]["contents"][0]["text"] == "hello\ngot it\n");
   const json killed = control(c.server, "p1", "kill");
-  CHECK(fields_of(killed)["processId"] == long_id);
+  CHECK(field(fields_of(killed), "processId") == long_id);
   CHECK(text_of(killed).find("p1") != std::string::npos);
   CHECK(short_id_in(text_of(c.server.execute("sleep 600", {{"background", true}}))) == "p2");
 }
@@ -59,12 +60,12 @@ TEST_CASE("short ids: an unknown one is not found") {
   c.server.execute("true");
   for (const char* id : {"p2", "p999999999"}) {
     const json error = error_of(check(c.server, id));
-    CHECK(error["code"] == "no_such_process");
-    CHECK(error["message"] == fmt::format("Process not found: {}", id));
+    CHECK(field(error, "code") == "no_such_process");
+    CHECK(field(error, "message") == fmt::format("Process not found: {}", id));
   }
   for (const char* id : {"p0", "p01", "p-1", "p1000000000", "q1", "1"}) {
     CAPTURE(id);
-    CHECK(error_of(check(c.server, id))["code"] == "bad_process_id");
+    CHECK(field(error_of(check(c.server, id)), "code") == "bad_process_id");
   }
 }
 
@@ -92,7 +93,7 @@ TEST_CASE("short ids: two servers that start 50 processes each at once use 100 d
   CHECK(ids.contains("p100"));
   // Each names the same process for both servers.
   for (const std::string& id : ids) {
-    CHECK(fields_of(check(one, id))["processId"] == fields_of(check(two, id))["processId"]);
+    CHECK(field(fields_of(check(one, id)), "processId") == field(fields_of(check(two, id)), "processId"));
   }
   const auto listed = lines_of(list(one));
   CHECK(listed.size() == 100);
@@ -106,16 +107,16 @@ TEST_CASE("short ids: they continue after restarts of server and container") {
     server.initialize();
     CHECK(start_sleep(server) == "p1");
     CHECK(start_sleep(server) == "p2");
-    before = fields_of(check(server, "p2"))["processId"];
+    before = field(fields_of(check(server, "p2")), "processId");
   }
   Server server({"-c", container.name()});
   server.initialize();
-  CHECK(fields_of(check(server, "p2"))["processId"] == before);
+  CHECK(field(fields_of(check(server, "p2")), "processId") == before);
   CHECK(start_sleep(server) == "p3");
   run_ok({"docker", "restart", "--time", "0", container.name()});
   CHECK(start_sleep(server) == "p4");
-  CHECK(fields_of(check(server, "p2"))["status"] == "lost");
-  CHECK(fields_of(check(server, "p4"))["status"] == "running");
+  CHECK(field(fields_of(check(server, "p2")), "status") == "lost");
+  CHECK(field(fields_of(check(server, "p4")), "status") == "running");
   for (const int pid : container.pids_of(k_session)) {
     CHECK(run({"kill", "-9", std::to_string(pid)}).exit_code == 0);
   }
@@ -151,12 +152,12 @@ TEST_CASE("short ids: retention frees none for another process") {
     later.initialize();
     later.execute("true");
     const json result = check(later, "p1");
-    return result["isError"] == true && error_of(result)["code"] == "process_expired";
+    return field(result, "isError") == true && field(error_of(result), "code") == "process_expired";
   });
-  CHECK(error_of(check(c.server, "p1"))["message"] == "Process expired: p1");
+  CHECK(field(error_of(check(c.server, "p1")), "message") == "Process expired: p1");
   const std::string next = start_sleep(c.server);
   CHECK(std::stoi(next.substr(1)) > 6);
-  CHECK(fields_of(check(c.server, next))["status"] == "running");
+  CHECK(field(fields_of(check(c.server, next)), "status") == "running");
 }
 
 TEST_CASE("ids: another owner's expired process is reported exactly like an unknown one") {
@@ -167,9 +168,9 @@ TEST_CASE("ids: another owner's expired process is reported exactly like an unkn
     Server local(options);  // a new session tidies up when it starts
     local.initialize();
     const json result = local.execute("true");
-    id = id.empty() ? fields_of(result)["processId"].get<std::string>() : id;
+    id = id.empty() ? field(fields_of(result), "processId").get<std::string>() : id;
     const json found = check(local, id);
-    return found["isError"] == true && error_of(found)["code"] == "process_expired";
+    return field(found, "isError") == true && field(error_of(found), "code") == "process_expired";
   });
   std::string unknown = id;
   unknown.back() = unknown.back() == 'a' ? 'b' : 'a';
@@ -193,8 +194,8 @@ TEST_CASE("short ids: another owner's is reported exactly like an unknown one") 
   CHECK(short_id_in(text_of(start(k_alice))) == "p2");
   const json bobs = start(k_bob);
   CHECK(short_id_in(text_of(bobs)) == "p1");
-  CHECK(fields_of(look(k_bob, "p1"))["processId"] == fields_of(bobs)["processId"]);
-  CHECK(fields_of(look(k_alice, "p1"))["processId"] == fields_of(alices)["processId"]);
+  CHECK(field(fields_of(look(k_bob, "p1")), "processId") == field(fields_of(bobs), "processId"));
+  CHECK(field(fields_of(look(k_alice, "p1")), "processId") == field(fields_of(alices), "processId"));
 
   // Bob has no p2, and neither p3 exists.
   const auto without_id = [](std::string text, const std::string& id) {
@@ -204,11 +205,11 @@ TEST_CASE("short ids: another owner's is reported exactly like an unknown one") 
     return text;
   };
   CHECK(without_id(look(k_bob, "p2").dump(), "p2") == without_id(look(k_bob, "p3").dump(), "p3"));
-  const std::string foreign = fields_of(alices)["processId"];
+  const std::string foreign = field(fields_of(alices), "processId");
   const std::string unknown = foreign.substr(0, foreign.rfind('_')) + "_none";
   CHECK(without_id(look(k_bob, foreign).dump(), foreign) == without_id(look(k_bob, unknown).dump(), unknown));
   CHECK(served.call(k_bob, "control_process", {{"processId", "p2"}, {"action", "kill"}})["isError"] == true);
-  CHECK(fields_of(look(k_alice, "p2"))["status"] == "running");
+  CHECK(field(fields_of(look(k_alice, "p2")), "status") == "running");
 }
 
 TEST_CASE("list: running processes first and all of them, then the last five finished") {

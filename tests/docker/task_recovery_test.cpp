@@ -1,6 +1,7 @@
 #include <csignal>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/served.hpp"
 
 using namespace dockbridge;
@@ -22,7 +23,7 @@ std::string start_task(Server& server, const std::string& command) {
                                                     {"arguments", {{"command", command}, {"rationale", "a test"}}},
                                                     {"task", {{"ttl", 600'000}}}});
   REQUIRE(answer.contains("result"));
-  return answer["result"]["task"]["taskId"];
+  return field(answer, "result", "task", "taskId");
 }
 
 void kill_server(Server& server) {
@@ -47,7 +48,7 @@ json ended_task(Server& server, const std::string& id, bool stateless) {
         const json answer = get_task(server, id, stateless);
         CAPTURE(answer.dump());
         REQUIRE(answer.contains("result"));
-        task = answer["result"];
+        task = field(answer, "result");
         return task["status"] != "working";
       },
       seconds(30));
@@ -74,7 +75,7 @@ TEST_CASE("tasks: a task of 2025-11-25 outlives kill -9 of the server") {
   const json result = second.request("tasks/result", {{"taskId", id}})["result"];
   CHECK(text_of(result).find("begun\nfinished") != std::string::npos);
   CHECK(text_of(result).find("Exit code: 0") != std::string::npos);
-  CHECK(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"] == id);
+  CHECK(field(result, "_meta", "io.modelcontextprotocol/related-task", "taskId") == id);
 }
 
 TEST_CASE("tasks: a task of 2026-07-28 outlives kill -9 of the server") {
@@ -85,17 +86,17 @@ TEST_CASE("tasks: a task of 2026-07-28 outlives kill -9 of the server") {
     const json answer = first.request("tools/call", {{"name", "execute_command"},
                                                      {"arguments", {{"command", k_gated}, {"rationale", "a test"}}},
                                                      {"_meta", k_stateless_meta}});
-    REQUIRE(answer["result"]["resultType"] == "task");
-    id = answer["result"]["taskId"];
+    REQUIRE(field(answer, "result", "resultType") == "task");
+    id = field(answer, "result", "taskId");
     kill_server(first);
   }
   Server second({"-c", container.name()});
   CHECK(get_task(second, id, true)["result"]["status"] == "working");
   (void)container.sh("touch /tmp/go");
   const json task = ended_task(second, id, true);
-  CHECK(task["status"] == "completed");
-  CHECK(text_of(task["result"]).find("begun\nfinished") != std::string::npos);
-  CHECK(text_of(task["result"]).find("Exit code: 0") != std::string::npos);
+  CHECK(field(task, "status") == "completed");
+  CHECK(text_of(field(task, "result")).find("begun\nfinished") != std::string::npos);
+  CHECK(text_of(field(task, "result")).find("Exit code: 0") != std::string::npos);
 }
 
 TEST_CASE("tasks: tasks/cancel ends the command of a task from before the restart") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/full.hpp"
 
 using namespace dockbridge;
@@ -20,7 +21,7 @@ class Terminal {
     m_started = server.execute(command, more);
     CAPTURE(m_started.dump());
     REQUIRE(m_started["isError"] == false);
-    m_id = fields_of(m_started)["processId"];
+    m_id = field(fields_of(m_started), "processId");
   }
 
   [[nodiscard]] const json& started() const { return m_started; }
@@ -53,7 +54,7 @@ constexpr const char* k_repository =
 TEST_CASE("send_input: vim's screen after escape is never stale") {
   Connected c;
   const Terminal vim(c.server, "vim /app/lines.txt");
-  REQUIRE(fields_of(vim.started())["returned"] == "waits_for_input");
+  REQUIRE(field(fields_of(vim.started()), "returned") == "waits_for_input");
   const int rounds = full_run() ? 200 : 40;
   int stale = 0;
   for (int i = 0; i < rounds; ++i) {
@@ -79,7 +80,7 @@ TEST_CASE("send_input: the reply to :wq comes after git has committed") {
     const std::string opened = text_of(shell.send("git commit --allow-empty"));
     const json typed = shell.type(fmt::format("imessage {}", i), {"escape"});
     const json closed = shell.send(":wq");
-    const std::string log = fields_of(c.server.execute("git -C /app/r log -1 --format=%s"))["stdout"];
+    const std::string log = field(fields_of(c.server.execute("git -C /app/r log -1 --format=%s")), "stdout");
     const bool is_stale = log != fmt::format("message {}\n", i);
     stale += is_stale ? 1 : 0;
     if (is_stale) {
@@ -103,43 +104,44 @@ TEST_CASE("send_input: a rebase is finished when the reply to its editor comes")
   c.server.execute(std::string(k_repository) +
                    " && for i in 1 2 3; do echo $i > f$i; git add f$i; git commit -qm old$i; done");
   const Terminal rebase(c.server, "cd /app/r && GIT_EDITOR=vim git rebase -i HEAD~2");
-  REQUIRE(fields_of(rebase.started())["returned"] == "waits_for_input");
+  REQUIRE(field(fields_of(rebase.started()), "returned") == "waits_for_input");
   CHECK(has(text_of(rebase.type(":2s/pick/reword/\r")), "reword"));
   CHECK(has(text_of(rebase.send(":wq")), "old3"));  // the editor for the message
   CHECK(has(text_of(rebase.type("ccnew3", {"escape"})), "new3"));
   const json ended = rebase.send(":wq");
-  CHECK(fields_of(ended)["exitCode"] == 0);
+  CHECK(field(fields_of(ended), "exitCode") == 0);
   CHECK(has(text_of(ended), "Successfully rebased"));
-  CHECK(fields_of(c.server.execute("git -C /app/r log -2 --format=%s"))["stdout"] == "new3\nold2\n");
+  CHECK(field(fields_of(c.server.execute("git -C /app/r log -2 --format=%s")), "stdout") == "new3\nold2\n");
 }
 
 TEST_CASE("send_input: a REPL's reply is its new lines, without the echo") {
   Connected c;
   const Terminal python(c.server, "python3 -q");
-  CHECK(fields_of(python.started())["stdout"] == ">>> ");
-  CHECK(fields_of(python.send("6 * 7"))["stdout"] == "42\n>>> ");
-  CHECK(fields_of(python.send("x = 1"))["stdout"] == ">>> ");
+  CHECK(field(fields_of(python.started()), "stdout") == ">>> ");
+  CHECK(field(fields_of(python.send("6 * 7")), "stdout") == "42\n>>> ");
+  CHECK(field(fields_of(python.send("x = 1")), "stdout") == ">>> ");
   CHECK(text_of(python.send("6 * 9")).starts_with("54\n>>> \n"));
   // Editing the line leaves nothing behind, and neither does a line longer than the terminal is wide.
-  CHECK(fields_of(python.type("print('abx", {"backspace", "c", "'", ")", "enter"}))["stdout"] ==
+  CHECK(field(fields_of(python.type("print('abx", {"backspace", "c", "'", ")", "enter"})), "stdout") ==
         ">>> print('abc')\nabc\n>>> ");
   const std::string longer(150, 'y');
-  CHECK(fields_of(python.send("len('" + longer + "')"))["stdout"] == "150\n>>> ");
-  CHECK(fields_of(python.send("print('" + longer + "')"))["stdout"] == longer + "\n>>> ");
+  CHECK(field(fields_of(python.send("len('" + longer + "')")), "stdout") == "150\n>>> ");
+  CHECK(field(fields_of(python.send("print('" + longer + "')")), "stdout") == longer + "\n>>> ");
   const Terminal shell(c.server, "PS1='$ ' bash --norc");
-  CHECK(fields_of(shell.send("for i in 1 2 3; do printf \"$i0%%\\r\"; done; echo done"))["stdout"] == "done\n$ ");
+  CHECK(field(fields_of(shell.send("for i in 1 2 3; do printf \"$i0%%\\r\"; done; echo done")), "stdout") ==
+        "done\n$ ");
 }
 
 TEST_CASE("send_input: a slow answer is waited for up to two seconds") {
   Connected c;
   const Terminal shell(c.server, "PS1='$ ' bash --norc");
-  CHECK(fields_of(shell.send("sleep 1; echo late"))["stdout"] == "late\n$ ");
+  CHECK(field(fields_of(shell.send("sleep 1; echo late")), "stdout") == "late\n$ ");
   const auto began = Clock::now();
   const json early = shell.send("echo now; sleep 30");
   CHECK(Clock::now() - began >= milliseconds(1900));
   CHECK(Clock::now() - began < seconds(10));
-  CHECK(fields_of(early)["stdout"] == "now\n");
-  CHECK(fields_of(early)["waitsForInput"] == "no");
+  CHECK(field(fields_of(early), "stdout") == "now\n");
+  CHECK(field(fields_of(early), "waitsForInput") == "no");
 }
 
 TEST_CASE("send_input: an echo is no answer of a program that cannot be inspected") {
@@ -147,30 +149,30 @@ TEST_CASE("send_input: an echo is no answer of a program that cannot be inspecte
   const Terminal nested(c.server, "script -qc \"PS1='$ ' bash --norc\" /dev/null", {{"maxWaitTime", 1}});
   const json late = nested.send("sleep 1; echo late");
   CAPTURE(late.dump());
-  CHECK(fields_of(late)["stdout"] == "late\n$ ");
+  CHECK(field(fields_of(late), "stdout") == "late\n$ ");
   const Terminal su(c.server, "exec setpriv --reuid=65534 --regid=65534 --clear-groups su");
-  REQUIRE(fields_of(su.started())["returned"] == "waits_for_input");
+  REQUIRE(field(fields_of(su.started()), "returned") == "waits_for_input");
   const json failed = su.send("wrong", {{"timeout", 20}});
   CAPTURE(failed.dump());
   CHECK(has(text_of(failed), "Authentication failure"));
-  CHECK(fields_of(failed)["status"] == "completed");
+  CHECK(field(fields_of(failed), "status") == "completed");
 }
 
 TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
   Connected c;
   const Terminal sleeping(c.server, "sleep 600", {{"maxWaitTime", 1}});
-  CHECK(fields_of(sleeping.send(std::string(5000, 'x') + "\n" + std::string(5000, 'y'),
-                                {{"timeout", 0}}))["accepted"] == 10'002);
+  CHECK(field(fields_of(sleeping.send(std::string(5000, 'x') + "\n" + std::string(5000, 'y'), {{"timeout", 0}})),
+              "accepted") == 10'002);
   const json ended = sleeping.type("", {"ctrl-c"});
   CAPTURE(ended.dump());
-  CHECK(fields_of(ended)["status"] == "completed");
+  CHECK(field(fields_of(ended), "status") == "completed");
 }
 
 TEST_CASE("send_input: an edited line is shown") {
   Connected c;
   const Terminal shell(c.server, "PS1='$ ' bash --norc");
-  CHECK(fields_of(shell.type("abc def"))["stdout"] == "$ abc def");
-  CHECK(fields_of(shell.type("", {"ctrl-w"}))["stdout"] == "$ abc ");
+  CHECK(field(fields_of(shell.type("abc def")), "stdout") == "$ abc def");
+  CHECK(field(fields_of(shell.type("", {"ctrl-w"})), "stdout") == "$ abc ");
   CHECK(text_of(shell.type("", {"right"})).starts_with("(no new output)\n"));
 }
 
@@ -183,11 +185,11 @@ TEST_CASE("send_input: waitFor and timeout replace the wait for the answer") {
     more["input"] = "it";
     return c.server.call("send_input", more);
   };
-  CHECK(fields_of(send({{"waitFor", {{"pattern", "did it"}}}}))["stdout"] == "got it\ndid it\n");
+  CHECK(field(fields_of(send({{"waitFor", {{"pattern", "did it"}}}})), "stdout") == "got it\ndid it\n");
   const json missed = send({{"waitFor", {{"pattern", "never"}}}, {"timeout", 0.2}});
   CHECK(has(text_of(missed), "No line matched after 0.2 s."));
   const json ended = send({{"waitFor", {{"exit", true}}}, {"eof", true}});
-  CHECK(fields_of(ended)["exitCode"] == 3);
+  CHECK(field(fields_of(ended), "exitCode") == 3);
 }
 
 TEST_CASE("screen: programs that address it are shown as a screen, others as lines") {
@@ -214,10 +216,10 @@ TEST_CASE("screen: a menu that redraws earlier lines is shown as a screen") {
   Connected c;
   const Terminal menu(c.server,
                       "printf '> one\\n  two\\n'; read -n 1 x; printf '\\r\\033[2A  one\\n> two\\n'; read -n 1 x");
-  CHECK(fields_of(menu.started())["stdout"] == "> one\n  two\n");
+  CHECK(field(fields_of(menu.started()), "stdout") == "> one\n  two\n");
   const json moved = menu.type("j");
   CAPTURE(moved.dump());
-  CHECK(has(fields_of(moved)["screen"]["text"], "  one\n> two\n"));
+  CHECK(has(field(fields_of(moved), "screen", "text"), "  one\n> two\n"));
 }
 
 TEST_CASE("screen: after a full-screen program nothing of it is left in the reply") {
@@ -230,11 +232,11 @@ TEST_CASE("screen: after a full-screen program nothing of it is left in the repl
     CAPTURE(left.dump());
     CHECK(fields_of(left).value("stdout", "a screen").ends_with("$ "));
     CHECK(fields_of(left).value("stdout", "a screen").size() < 5);
-    CHECK(fields_of(shell.send("echo back"))["stdout"] == "back\n$ ");
+    CHECK(field(fields_of(shell.send("echo back")), "stdout") == "back\n$ ");
   }
   const Terminal top(c.server, "top -d 30");
   const json ended = top.type("q");
-  CHECK(fields_of(ended)["exitCode"] == 0);
+  CHECK(field(fields_of(ended), "exitCode") == 0);
   CHECK_FALSE(has(text_of(ended), "load average"));
   CHECK(text_of(ended).find('\x1b') == std::string::npos);
 }

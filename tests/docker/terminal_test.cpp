@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -17,7 +18,7 @@ class Person {
       : m_server(server), m_id(start_in_background(server, command, {{"tty", std::move(tty)}})) {}
 
   [[nodiscard]] std::string screen() const {
-    return fields_of(check(m_server, m_id, {{"screen", true}}))["screen"]["text"];
+    return field(fields_of(check(m_server, m_id, {{"screen", true}})), "screen", "text");
   }
   void sees(const std::string& text) const {
     CAPTURE(text);
@@ -44,7 +45,7 @@ TEST_CASE("vim: open, write, save, leave") {
   Connected c;
   const Person person(c.server, "vim -u NONE /app/letter.txt");
   person.sees("letter.txt");
-  CHECK(fields_of(check(c.server, person.id()))["screen"]["fullScreen"] == true);
+  CHECK(field(fields_of(check(c.server, person.id())), "screen", "fullScreen") == true);
   person.presses({"i"});
   person.types("Dear dockbridge,");
   person.presses({"enter"});
@@ -55,7 +56,7 @@ TEST_CASE("vim: open, write, save, leave") {
   person.types(":wq");
   person.presses({"enter"});
   CHECK(person.ends()["exitCode"] == 0);
-  CHECK(fields_of(c.server.execute("cat /app/letter.txt"))["stdout"] == "ear dockbridge,\nhello wörld\n");
+  CHECK(field(fields_of(c.server.execute("cat /app/letter.txt")), "stdout") == "ear dockbridge,\nhello wörld\n");
 }
 
 TEST_CASE("less: scroll, search, quit") {
@@ -67,7 +68,7 @@ TEST_CASE("less: scroll, search, quit") {
   person.types("/^300$");
   person.presses({"enter"});
   person.sees("300\n301\n");
-  CHECK(fields_of(check(c.server, person.id()))["waitsForInput"] == "yes");
+  CHECK(field(fields_of(check(c.server, person.id())), "waitsForInput") == "yes");
   person.presses({"q"});
   CHECK(person.ends()["exitCode"] == 0);
 }
@@ -92,8 +93,8 @@ TEST_CASE("git add -p: choose hunks") {
   person.sees("thirty-eight");
   person.types("n\r");
   CHECK(person.ends()["exitCode"] == 0);
-  CHECK(fields_of(c.server.execute("git diff --cached | grep -c '^+two'; git diff | grep -c '^+thirty'"))["stdout"] ==
-        "1\n1\n");
+  CHECK(field(fields_of(c.server.execute("git diff --cached | grep -c '^+two'; git diff | grep -c '^+thirty'")),
+              "stdout") == "1\n1\n");
 }
 
 TEST_CASE("python3: a session with line editing and history, ended by ctrl-d") {
@@ -113,17 +114,17 @@ TEST_CASE("python3: a session with line editing and history, ended by ctrl-d") {
 TEST_CASE("a password prompt waits for input and shows nothing of it") {
   Connected c;
   const json asked = c.server.execute("read -s -p 'Password: ' p; echo; echo \"${#p} characters\"", {{"tty", true}});
-  CHECK(fields_of(asked)["returned"] == "waits_for_input");
-  CHECK(fields_of(asked)["stdout"] == "Password: ");
-  const std::string id = fields_of(asked)["processId"];
+  CHECK(field(fields_of(asked), "returned") == "waits_for_input");
+  CHECK(field(fields_of(asked), "stdout") == "Password: ");
+  const std::string id = field(fields_of(asked), "processId");
   const json answered = c.server.call("send_input", {{"processId", id}, {"input", "secret"}, {"screen", false}});
   CAPTURE(answered.dump());
   CHECK(fields_of(answered).value("waitsForInput", "") != "yes");  // it has what it was waiting for, or has ended
   CHECK(answered.dump().find("secret") == std::string::npos);
   const json ended = check(c.server, id, {{"timeout", 30}, {"screen", false}});
   CHECK(ended.dump().find("secret") == std::string::npos);
-  CHECK(fields_of(ended)["exitCode"] == 0);
-  CHECK(fields_of(ended)["stdout"] == "Password: \n6 characters\n");
+  CHECK(field(fields_of(ended), "exitCode") == 0);
+  CHECK(field(fields_of(ended), "stdout") == "Password: \n6 characters\n");
 }
 
 TEST_CASE("a shell: prompt, ctrl-c, job in the foreground, eof") {
@@ -131,7 +132,7 @@ TEST_CASE("a shell: prompt, ctrl-c, job in the foreground, eof") {
   const Person person(c.server, "PS1='$ ' bash --norc");
   person.sees("$");
   person.types("sleep 600\r");
-  eventually("sleep runs", [&] { return fields_of(check(c.server, person.id()))["waitsForInput"] == "no"; });
+  eventually("sleep runs", [&] { return field(fields_of(check(c.server, person.id())), "waitsForInput") == "no"; });
   person.presses({"ctrl-c"});
   person.sees("^C");
   person.types("echo status $?\r");
@@ -147,19 +148,19 @@ TEST_CASE("the terminal has the size that was asked for, and another when it is 
   person.sees("30 100");
   control(c.server, person.id(), "resize", {{"cols", 60}, {"rows", 20}});
   person.sees("20 60");
-  CHECK(fields_of(check(c.server, person.id(), {{"screen", true}}))["screen"]["columns"] == 60);
+  CHECK(field(fields_of(check(c.server, person.id(), {{"screen", true}})), "screen", "columns") == 60);
 }
 
 TEST_CASE("a command on a terminal is asked for as a stream too, and keeps its last screen") {
   Connected c;
   const json result = c.server.execute(
       "tput setaf 1; echo red; tput sgr0; test -t 0 && test -t 1 && test -t 2 && echo tty", {{"tty", true}});
-  CHECK(fields_of(result)["stdout"] == "red\ntty\n");
-  CHECK(fields_of(result)["tty"] == true);
-  const json screen = check(c.server, fields_of(result)["processId"], {{"screen", true}});
-  CHECK(fields_of(screen)["screen"]["text"] == "red\ntty\n");
-  const std::string piped = fields_of(c.server.execute("true"))["processId"];
-  CHECK(error_of(check(c.server, piped, {{"screen", true}}))["code"] == "no_screen");
+  CHECK(field(fields_of(result), "stdout") == "red\ntty\n");
+  CHECK(field(fields_of(result), "tty") == true);
+  const json screen = check(c.server, field(fields_of(result), "processId"), {{"screen", true}});
+  CHECK(field(fields_of(screen), "screen", "text") == "red\ntty\n");
+  const std::string piped = field(fields_of(c.server.execute("true")), "processId");
+  CHECK(field(error_of(check(c.server, piped, {{"screen", true}})), "code") == "no_screen");
 }
 
 TEST_CASE("output that no emulator survives costs the picture and nothing else") {
@@ -171,9 +172,9 @@ TEST_CASE("output that no emulator survives costs the picture and nothing else")
       {{"tty", true}});
   const json alive =
       check(c.server, id, {{"waitFor", {{"input", true}}}, {"timeout", 30}, {"screen", false}, {"tail", 1}});
-  CHECK(fields_of(alive)["happened"] == "input");
+  CHECK(field(fields_of(alive), "happened") == "input");
   const json ended = c.server.call("send_input", {{"processId", id}, {"input", "x"}, {"screen", false}});
-  CHECK(fields_of(check(c.server, id, {{"timeout", 20}, {"tail", 1}}))["exitCode"] == 9);
+  CHECK(field(fields_of(check(c.server, id, {{"timeout", 20}, {"tail", 1}})), "exitCode") == 9);
 }
 
 TEST_CASE("text that is sent after keys comes after them, also when the screen process is behind") {
@@ -224,10 +225,11 @@ TEST_CASE("a screen process that is killed is replaced, and the command does not
 
 TEST_CASE("what does not fit a terminal is refused with the reason") {
   Connected c;
-  CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 0}, {"rows", 5}}}}))["code"] == "bad_arguments");
-  CHECK(error_of(c.server.execute("true", {{"tty", {{"cols", 80}, {"rows", 100000}}}}))["code"] == "bad_arguments");
-  CHECK(error_of(c.server.execute("true", {{"tty", "yes"}}))["code"] == "bad_arguments");
-  CHECK(fields_of(c.server.execute("stty size", {{"tty", json::object()}}))["stdout"] == "40 120\n");
+  CHECK(field(error_of(c.server.execute("true", {{"tty", {{"cols", 0}, {"rows", 5}}}})), "code") == "bad_arguments");
+  CHECK(field(error_of(c.server.execute("true", {{"tty", {{"cols", 80}, {"rows", 100000}}}})), "code") ==
+        "bad_arguments");
+  CHECK(field(error_of(c.server.execute("true", {{"tty", "yes"}})), "code") == "bad_arguments");
+  CHECK(field(fields_of(c.server.execute("stty size", {{"tty", json::object()}})), "stdout") == "40 120\n");
 }
 
 TEST_CASE("many look at one screen at once, and each is answered") {
@@ -239,14 +241,14 @@ TEST_CASE("many look at one screen at once, and each is answered") {
     calls.push_back(c.server.start_call("check_process", {{"processId", person.id()}, {"screen", true}}));
   }
   for (const int call : calls) {
-    CHECK(fields_of(c.server.receive_answer(call)["result"])["screen"]["text"] == "$\n");
+    CHECK(field(fields_of(c.server.receive_answer(call)["result"]), "screen", "text") == "$\n");
   }
 }
 
 TEST_CASE("a command with a terminal and its input from a file has the terminal all the same") {
   Connected c;
   const json result = c.server.execute("cat; echo done > /dev/tty", {{"tty", true}, {"stdin", "from a file\n"}});
-  CHECK(fields_of(result)["stdout"] == "from a file\ndone\n");
+  CHECK(field(fields_of(result), "stdout") == "from a file\ndone\n");
 }
 
 TEST_CASE("eof ends the input of a terminal, also in the middle of a line") {
@@ -254,7 +256,7 @@ TEST_CASE("eof ends the input of a terminal, also in the middle of a line") {
   const Person person(c.server, "cat > /app/typed; echo over");
   c.server.call("send_input", {{"processId", person.id()}, {"input", "no end"}, {"autoNewline", false}, {"eof", true}});
   CHECK(person.ends()["exitCode"] == 0);
-  CHECK(fields_of(c.server.execute("cat /app/typed"))["stdout"] == "no end");
+  CHECK(field(fields_of(c.server.execute("cat /app/typed")), "stdout") == "no end");
 }
 
 TEST_CASE("what scrolled off the screen can be read from the cursor") {
@@ -262,9 +264,9 @@ TEST_CASE("what scrolled off the screen can be read from the cursor") {
   const Person person(c.server, "seq 1 500; read x");
   person.sees("500");
   const json shown = fields_of(check(c.server, person.id(), {{"screen", true}}));
-  CHECK(shown["screen"]["text"].get<std::string>().find("\n2\n") == std::string::npos);
-  const json stream = fields_of(check(c.server, person.id(), {{"since", shown["cursor"]}}));
-  CHECK(stream["stdout"].get<std::string>().starts_with("1\n2\n3\n"));
+  CHECK(field(shown, "screen", "text").get<std::string>().find("\n2\n") == std::string::npos);
+  const json stream = fields_of(check(c.server, person.id(), {{"since", field(shown, "cursor")}}));
+  CHECK(field(stream, "stdout").get<std::string>().starts_with("1\n2\n3\n"));
 }
 
 TEST_CASE("terminal: a large screen is shortened to the lines around the cursor") {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -70,20 +71,20 @@ TEST_CASE("outcome: a call that fails with container_paused is never carried out
       }
       for (const int id : commands) {
         const json result = c.server.receive_answer(id)["result"];
-        CHECK(error_of(result)["code"] == "container_paused");
+        CHECK(field(error_of(result), "code") == "container_paused");
         processes.push_back(fields_of(result).at("processId"));
         CHECK(says(result, "may have been started, or may still be started, as process " + processes.back()));
         CHECK(says(result, "check_process " + processes.back()));
       }
       for (std::size_t i = 0; i < writes.size(); ++i) {
         const json result = c.server.receive_answer(writes[i])["result"];
-        CHECK(error_of(result)["code"] == "container_paused");
+        CHECK(field(error_of(result), "code") == "container_paused");
         CHECK(says(result, fmt::format("the change to /app/write-{} may have been made, or may still be made", i)));
       }
     }
-    CHECK(fields_of(c.server.execute("ls /app"))["stdout"] == "");
+    CHECK(field(fields_of(c.server.execute("ls /app")), "stdout") == "");
     for (const std::string& process : processes) {
-      CHECK(error_of(check(c.server, process))["code"] == "no_such_process");
+      CHECK(field(error_of(check(c.server, process)), "code") == "no_such_process");
     }
   }
 }
@@ -105,7 +106,7 @@ TEST_CASE("outcome: a long request that was not sent in time is never sent") {
       }
       for (std::size_t i = 0; i < calls.size(); ++i) {
         const json result = c.server.receive_answer(calls[i])["result"];
-        CHECK(error_of(result)["code"] == "container_paused");
+        CHECK(field(error_of(result), "code") == "container_paused");
         if (!says(result, "may have been made")) {
           unsent.push_back(std::to_string(i));
         }
@@ -129,7 +130,7 @@ TEST_CASE("outcome: a server that stops does not report a lost command as runnin
     c.server.signal(SIGTERM);
     const json result = c.server.receive_answer(call)["result"];
     CAPTURE(result.dump());
-    CHECK(result["isError"] == true);
+    CHECK(field(result, "isError") == true);
     CHECK(says(result, "the command may have been started as process"));
   }
 }
@@ -137,7 +138,7 @@ TEST_CASE("outcome: a server that stops does not report a lost command as runnin
 TEST_CASE("outcome: an edit that fails with container_paused names the old revision") {
   Files c;
   REQUIRE(done(c.tools.write("/app/a.txt", "one\n")));
-  const std::string revision = fields_of(c.tools.read("/app/a.txt"))["revision"];
+  const std::string revision = field(fields_of(c.tools.read("/app/a.txt")), "revision");
   {
     const Pause pause(c.container.name());
     const json result = c.tools.edit("/app/a.txt", "one", "two");
@@ -145,7 +146,7 @@ TEST_CASE("outcome: an edit that fails with container_paused names the old revis
     CHECK(says(result, "the change to /app/a.txt may have been made, or may still be made"));
     CHECK(says(result, "the last revision you saw was " + revision.substr(0, 8)));
   }
-  CHECK(fields_of(c.tools.read("/app/a.txt"))["revision"] == revision);
+  CHECK(field(fields_of(c.tools.read("/app/a.txt")), "revision") == revision);
 }
 
 TEST_CASE("outcome: input to a process in a paused container is refused, not sent") {
@@ -154,11 +155,11 @@ TEST_CASE("outcome: input to a process in a paused container is refused, not sen
   {
     const Pause pause(c.container.name());
     const json result = c.server.call("send_input", {{"processId", process}, {"input", "lost"}});
-    CHECK(error_of(result)["code"] == "container_paused");
+    CHECK(field(error_of(result), "code") == "container_paused");
     CHECK_FALSE(says(result, "may have been delivered"));
   }
   const json after = c.server.call("send_input", {{"processId", process}, {"input", "next"}});
-  CHECK(fields_of(after)["stdout"] == "got next\n");
+  CHECK(field(fields_of(after), "stdout") == "got next\n");
 }
 
 TEST_CASE("outcome: a process survives a pause, and the error names it") {
@@ -171,13 +172,13 @@ TEST_CASE("outcome: a process survives a pause, and the error names it") {
   {
     const Pause pause(c.container.name());
     const json result = c.server.receive_answer(call)["result"];
-    CHECK(error_of(result)["code"] == "container_paused");
+    CHECK(field(error_of(result), "code") == "container_paused");
     process = fields_of(result).at("processId");
   }
   (void)c.container.sh("touch /app/go");
   const json ended = check(c.server, process, {{"timeout", 20}});
-  CHECK(fields_of(ended)["exitCode"] == 0);
-  CHECK(fields_of(ended)["stdout"] == "finished\n");
+  CHECK(field(fields_of(ended), "exitCode") == 0);
+  CHECK(field(fields_of(ended), "stdout") == "finished\n");
 }
 
 TEST_CASE("outcome: after an engine failure the error names the process") {
@@ -195,11 +196,11 @@ TEST_CASE("outcome: after an engine failure the error names the process") {
     const json result = c.server.receive_answer(call)["result"];
     docker.recover();
     (void)c.container.sh("touch /app/go");
-    CHECK(error_of(result)["code"] == fault);
+    CHECK(field(error_of(result), "code") == fault);
     const std::string process = fields_of(result).at("processId");
     CHECK(says(result, "may have been started, or may still be started, as process " + process));
     const json ended = check(c.server, process, {{"timeout", 20}});
-    CHECK(fields_of(ended)["exitCode"] == 0);
-    CHECK(fields_of(ended)["stdout"] == "finished\n");
+    CHECK(field(fields_of(ended), "exitCode") == 0);
+    CHECK(field(fields_of(ended), "stdout") == "finished\n");
   }
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -13,7 +14,7 @@ TEST_CASE("a wait ends at whichever comes first, and says which it was") {
     const std::string id = start_in_background(c.server, command);
     const json result = check(c.server, id, {{"waitFor", wait_for}, {"timeout", timeout}});
     control(c.server, id, "kill");
-    return fields_of(result)["happened"].get<std::string>();
+    return field(fields_of(result), "happened").get<std::string>();
   };
   CHECK(happened("sleep 0.3; exit 3", all) == "exit");
   CHECK(happened("sleep 0.3; echo it is ready; sleep 60", all) == "pattern");
@@ -35,7 +36,7 @@ TEST_CASE("check_process: a plain timeout ends when the process waits for input"
   const json asked = check(c.server, id, {{"timeout", 30}});
   CAPTURE(asked.dump());
   CHECK(Clock::now() - began < seconds(15));
-  CHECK(fields_of(asked)["happened"] == "input");
+  CHECK(field(fields_of(asked), "happened") == "input");
   CHECK(
       text_of(asked).starts_with(short_id_in(text_of(asked)) + " waits for input. send_input answers it.\n\nProceed?"));
   control(c.server, id, "kill");
@@ -52,13 +53,14 @@ TEST_CASE("a pattern is found in what was printed before the wait, or only in wh
   Connected c;
   const std::string id = start_in_background(c.server, "echo ready 1; while read x; do echo ready $x; done");
   const json first = check(c.server, id, {{"waitFor", {{"pattern", "ready (\\d)"}}}});
-  CHECK(fields_of(first)["happened"] == "pattern");
-  CHECK(fields_of(first)["matchedLine"] == "ready 1");
+  CHECK(field(fields_of(first), "happened") == "pattern");
+  CHECK(field(fields_of(first), "matchedLine") == "ready 1");
   CHECK(text_of(first).find("Matched line: ready 1") != std::string::npos);
-  const json waits = {{"waitFor", {{"pattern", "ready"}}}, {"since", fields_of(first)["cursor"]}, {"timeout", 0.5}};
-  CHECK(fields_of(check(c.server, id, waits))["happened"] == "timeout");
+  const json waits = {
+      {"waitFor", {{"pattern", "ready"}}}, {"since", field(fields_of(first), "cursor")}, {"timeout", 0.5}};
+  CHECK(field(fields_of(check(c.server, id, waits)), "happened") == "timeout");
   c.server.call("send_input", {{"processId", id}, {"input", "2"}});
-  CHECK(fields_of(check(c.server, id, waits))["matchedLine"] == "ready 2");
+  CHECK(field(fields_of(check(c.server, id, waits)), "matchedLine") == "ready 2");
 }
 
 TEST_CASE("the line that was waited for is in the answer that tells of it, however early it comes") {
@@ -69,20 +71,20 @@ TEST_CASE("the line that was waited for is in the answer that tells of it, howev
     const std::string id =
         start_in_background(c.server, fmt::format("for i in $(seq {}); do :; done; echo ready; sleep 60", i * 20));
     const json told = check(c.server, id, {{"waitFor", {{"pattern", "ready"}}}});
-    REQUIRE(fields_of(told)["happened"] == "pattern");
-    REQUIRE(fields_of(told)["stdout"] == "ready\n");
+    REQUIRE(field(fields_of(told), "happened") == "pattern");
+    REQUIRE(field(fields_of(told), "stdout") == "ready\n");
     control(c.server, id, "kill");
   }
 }
 
 TEST_CASE("a pattern is found in the output of a process that has ended") {
   Connected c;
-  const std::string id = fields_of(c.server.execute("seq 100000; echo needle; seq 100000"))["processId"];
+  const std::string id = field(fields_of(c.server.execute("seq 100000; echo needle; seq 100000")), "processId");
   const json found = check(c.server, id, {{"waitFor", {{"pattern", "needle"}}}, {"tail", 1}});
-  CHECK(fields_of(found)["happened"] == "pattern");
-  CHECK(fields_of(found)["exitCode"] == 0);
+  CHECK(field(fields_of(found), "happened") == "pattern");
+  CHECK(field(fields_of(found), "exitCode") == 0);
   const json missed = check(c.server, id, {{"waitFor", {{"pattern", "haystack"}}}, {"tail", 1}});
-  CHECK(fields_of(missed)["happened"] == "exit");
+  CHECK(field(fields_of(missed), "happened") == "exit");
 }
 
 TEST_CASE("a line that drowns in a flood of output is found all the same") {
@@ -90,7 +92,7 @@ TEST_CASE("a line that drowns in a flood of output is found all the same") {
   const std::string id = start_in_background(
       c.server, "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo needle; while :; do echo hay; done");
   const json found = check(c.server, id, {{"waitFor", {{"pattern", "^needle$"}}}, {"tail", 1}, {"timeout", 30}});
-  CHECK(fields_of(found)["happened"] == "pattern");
+  CHECK(field(fields_of(found), "happened") == "pattern");
   control(c.server, id, "kill");
 }
 
@@ -103,7 +105,7 @@ TEST_CASE("many wait on one process for different things, and each is answered i
   const int first = wait_for({{"pattern", "first"}});
   const int second = wait_for({{"pattern", "second"}});
   const int end = wait_for({{"exit", true}});
-  const auto answer = [&](int call) { return fields_of(c.server.receive_answer(call)["result"])["happened"]; };
+  const auto answer = [&](int call) { return field(fields_of(c.server.receive_answer(call)["result"]), "happened"); };
   c.server.call("send_input", {{"processId", id}, {"input", "1"}});
   CHECK(answer(first) == "pattern");
   c.server.call("send_input", {{"processId", id}, {"input", "2"}});
@@ -129,21 +131,21 @@ TEST_CASE("twenty wait for one line, by way of two servers, and each gets it") {
   for (const auto& [server, call] : calls) {
     const json result = server->receive_answer(call)["result"];
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["matchedLine"] == "here it is");
+    CHECK(field(fields_of(result), "matchedLine") == "here it is");
   }
 }
 
 TEST_CASE("time in which the container is paused is not counted as silence") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 600");
-  CHECK(fields_of(check(c.server, id))["idleMs"].get<int>() < 5000);
+  CHECK(field(fields_of(check(c.server, id)), "idleMs").get<int>() < 5000);
   run_ok({"docker", "pause", c.container.name()});
   CHECK(c.server.stays_silent(seconds(9)));
   run_ok({"docker", "unpause", c.container.name()});
   const json paused = check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 0.2}});
-  CHECK(fields_of(paused)["happened"] == "timeout");
-  CHECK(fields_of(paused)["idleMs"].get<int>() < 8000);
-  CHECK(fields_of(check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 30}}))["happened"] == "idle");
+  CHECK(field(fields_of(paused), "happened") == "timeout");
+  CHECK(field(fields_of(paused), "idleMs").get<int>() < 8000);
+  CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 30}})), "happened") == "idle");
 }
 
 TEST_CASE("who waits hears a heartbeat") {
@@ -153,7 +155,7 @@ TEST_CASE("who waits hears a heartbeat") {
       c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "x"}}}, {"timeout", 5}},
                           {{"progressToken", "beat"}});
   const json answer = c.server.receive_answer(call);
-  CHECK(fields_of(answer["result"])["happened"] == "timeout");
+  CHECK(field(fields_of(field(answer, "result")), "happened") == "timeout");
   CHECK(c.server.seen.size() >= 2);
 }
 
@@ -161,7 +163,7 @@ TEST_CASE("a wait for something that makes no sense is refused with the reason")
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 60");
   const auto code_for = [&](const json& wait_for) {
-    return error_of(check(c.server, id, {{"waitFor", wait_for}}))["code"].get<std::string>();
+    return field(error_of(check(c.server, id, {{"waitFor", wait_for}})), "code").get<std::string>();
   };
   CHECK(code_for({{"pattern", "(unclosed"}}) == "bad_pattern");
   CHECK(code_for({{"pattern", 5}}) == "bad_arguments");
@@ -176,24 +178,26 @@ TEST_CASE("a wait for something that makes no sense is refused with the reason")
 TEST_CASE("a server that its command left running is waited for") {
   Connected c;
   const json started = c.server.execute("(sleep 0.5; exec python3 -m http.server 8124 >/dev/null 2>&1) &");
-  CHECK(fields_of(started)["childrenRunning"] == true);
-  const json open = check(c.server, fields_of(started)["processId"], {{"waitFor", {{"port", 8124}}}, {"timeout", 20}});
-  CHECK(fields_of(open)["happened"] == "port");
+  CHECK(field(fields_of(started), "childrenRunning") == true);
+  const json open =
+      check(c.server, field(fields_of(started), "processId"), {{"waitFor", {{"port", 8124}}}, {"timeout", 20}});
+  CHECK(field(fields_of(open), "happened") == "port");
 }
 
 TEST_CASE("stored output is searched, and only what matches is shown") {
   Connected c;
-  const std::string id = fields_of(c.server.execute("seq 1 200000; echo 'Error: no luck' >&2; seq 1 10"))["processId"];
+  const std::string id =
+      field(fields_of(c.server.execute("seq 1 200000; echo 'Error: no luck' >&2; seq 1 10")), "processId");
   const json found =
       check(c.server, id, {{"grep", {{"pattern", "^(199999|ERROR)"}, {"context", 1}, {"ignoreCase", true}}}});
-  CHECK(fields_of(found)["stdout"] == "199998-199998\n199999:199999\n200000-200000\n");
-  CHECK(fields_of(found)["stderr"] == "1:Error: no luck\n");
-  CHECK(fields_of(found)["matches"] == 2);
+  CHECK(field(fields_of(found), "stdout") == "199998-199998\n199999:199999\n200000-200000\n");
+  CHECK(field(fields_of(found), "stderr") == "1:Error: no luck\n");
+  CHECK(field(fields_of(found), "matches") == 2);
   const json many = check(c.server, id, {{"grep", {{"pattern", "7"}, {"maxLines", 2}}}});
-  CHECK(fields_of(many)["stdout"] == "7:7\n17:17\n");
-  CHECK(text_of(many).find(fmt::format("{} lines match, 2 are shown", fields_of(many)["matches"].get<int>())) !=
+  CHECK(field(fields_of(many), "stdout") == "7:7\n17:17\n");
+  CHECK(text_of(many).find(fmt::format("{} lines match, 2 are shown", field(fields_of(many), "matches").get<int>())) !=
         std::string::npos);
-  CHECK(fields_of(check(c.server, id, {{"grep", "nowhere"}}))["matches"] == 0);
-  CHECK(error_of(check(c.server, id, {{"grep", "("}}))["code"] == "bad_pattern");
-  CHECK(error_of(check(c.server, id, {{"grep", 5}}))["code"] == "bad_arguments");
+  CHECK(field(fields_of(check(c.server, id, {{"grep", "nowhere"}})), "matches") == 0);
+  CHECK(field(error_of(check(c.server, id, {{"grep", "("}})), "code") == "bad_pattern");
+  CHECK(field(error_of(check(c.server, id, {{"grep", 5}})), "code") == "bad_arguments");
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -37,7 +38,7 @@ std::vector<std::pair<Program, std::string>> outcomes(Connected& c, const std::v
     if (!running.program.input.empty()) {
       CAPTURE(running.program.command);
       const json asked = check(c.server, running.id, {{"waitFor", {{"input", true}}}, {"timeout", 20}});
-      REQUIRE(fields_of(asked)["happened"] == "input");
+      REQUIRE(field(fields_of(asked), "happened") == "input");
       c.server.call("send_input",
                     {{"processId", running.id}, {"input", running.program.input}, {"timeout", 0}, {"screen", false}});
     }
@@ -52,8 +53,8 @@ std::vector<std::pair<Program, std::string>> outcomes(Connected& c, const std::v
     const json result = c.server.receive_answer(running.call, seconds(60))["result"];
     CAPTURE(running.program.command);
     CAPTURE(result.dump());
-    REQUIRE(result["isError"] == false);
-    found.emplace_back(running.program, fields_of(result)["happened"]);
+    REQUIRE(field(result, "isError") == false);
+    found.emplace_back(running.program, field(fields_of(result), "happened"));
     control(c.server, running.id, "kill");
   }
   return found;
@@ -155,8 +156,8 @@ TEST_CASE("waits for input: what may not be looked into is unknown") {
   Connected c;
   const json result = c.server.execute("su -c true", {{"user", "nobody"}, {"maxWaitTime", 2}});
   CAPTURE(result.dump());
-  CHECK(fields_of(result)["returned"] == "quiet");
-  CHECK(fields_of(result)["waitsForInput"] == "unknown");
+  CHECK(field(fields_of(result), "returned") == "quiet");
+  CHECK(field(fields_of(result), "waitsForInput") == "unknown");
 }
 
 TEST_CASE("waits for input: a process that may wait says how it is answered") {
@@ -164,8 +165,8 @@ TEST_CASE("waits for input: a process that may wait says how it is answered") {
   const std::string nested = "script -qc \"PS1='$ ' bash --norc\" /dev/null";
   const json silent = c.server.execute(nested, {{"tty", true}, {"maxWaitTime", 1}});
   CAPTURE(silent.dump());
-  CHECK(fields_of(silent)["waitsForInput"] == "unknown");
+  CHECK(field(fields_of(silent), "waitsForInput") == "unknown");
   CHECK(text_of(silent).ends_with("no output for 1 s. It may wait for input; send_input answers it."));
-  const json checked = check(c.server, fields_of(silent)["processId"]);
+  const json checked = check(c.server, field(fields_of(silent), "processId"));
   CHECK(text_of(checked).find("It may wait for input; send_input answers it.") != std::string::npos);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
@@ -36,16 +37,18 @@ TEST_CASE("a process outlives kill -9 of the server: same id, same output, same 
   {
     Server first({"-c", container.name()});
     first.initialize();
-    id = fields_of(first.execute("for i in $(seq 2000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 9",
-                                 {{"background", true}}))["processId"];
+    id = field(
+        fields_of(first.execute("for i in $(seq 2000); do echo $i; [ $((i % 100)) = 0 ] && sleep 0.1; done; exit 9",
+                                {{"background", true}})),
+        "processId");
     first.signal(SIGKILL);
     first.wait_for_exit();
   }
   Server second({"-c", container.name()});
   second.initialize();
   const json ended = wait_for_end(second, id);
-  CHECK(fields_of(ended)["stdout"] == lines_up_to(2000));
-  CHECK(fields_of(ended)["exitCode"] == 9);
+  CHECK(field(fields_of(ended), "stdout") == lines_up_to(2000));
+  CHECK(field(fields_of(ended), "exitCode") == 9);
 }
 
 TEST_CASE("kill -9 of the session or of the stream to it in the middle of output loses nothing, and the call goes on") {
@@ -65,8 +68,8 @@ TEST_CASE("kill -9 of the session or of the stream to it in the middle of output
   REQUIRE(sessions.size() == 1);
   ::kill(kill_session ? sessions.front() : std::stoi(run_ok({"pgrep", "-P", std::to_string(c.server.pid())})), SIGKILL);
   const json result = c.server.receive_answer(id)["result"];
-  CHECK(fields_of(result)["stdout"] == lines_up_to(3000));
-  CHECK(fields_of(result)["exitCode"] == 3);
+  CHECK(field(fields_of(result), "stdout") == lines_up_to(3000));
+  CHECK(field(fields_of(result), "exitCode") == 3);
 }
 
 TEST_CASE("closing the client's end leaves the process running") {
@@ -85,19 +88,19 @@ TEST_CASE("closing the client's end leaves the process running") {
 
 TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   Connected c;
-  const std::string id = fields_of(c.server.execute("echo kept; sleep 60", {{"background", true}}))["processId"];
+  const std::string id = field(fields_of(c.server.execute("echo kept; sleep 60", {{"background", true}})), "processId");
   eventually("its output is there", [&] {
-    return fields_of(c.server.call("check_process", {{"processId", id}, {"all", true}}))["stdout"] == "kept\n";
+    return field(fields_of(c.server.call("check_process", {{"processId", id}, {"all", true}})), "stdout") == "kept\n";
   });
   const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
   ::kill(keepers.front(), SIGKILL);
   eventually("it is known to be lost", [&] {
-    return fields_of(c.server.call("check_process", {{"processId", id}}))["status"] == "lost";
+    return field(fields_of(c.server.call("check_process", {{"processId", id}})), "status") == "lost";
   });
   const json lost = c.server.call("check_process", {{"processId", id}, {"all", true}});
   CHECK_FALSE(fields_of(lost).contains("exitCode"));
-  CHECK(fields_of(lost)["stdout"] == "kept\n");
+  CHECK(field(fields_of(lost), "stdout") == "kept\n");
   CHECK(text_of(lost).find("unknown") != std::string::npos);
 }
 
@@ -108,12 +111,12 @@ TEST_CASE("a keeper looks after one command after another, and carries nothing o
   const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
   const json second = c.server.execute("umask; pwd; trap; cat", {{"stdin", "in"}})["structuredContent"];
-  CHECK(second["exitCode"] == 0);
-  CHECK(second["stdout"] == "0022\n/app\nin");
-  CHECK(second["stderr"] == "");
+  CHECK(field(second, "exitCode") == 0);
+  CHECK(field(second, "stdout") == "0022\n/app\nin");
+  CHECK(field(second, "stderr") == "");
   CHECK(c.container.pids_of(k_keeper) == keepers);
   // What could not be started is no reason to give the keeper up.
-  CHECK(error_of(c.server.execute("true", {{"cwd", "/nope"}}))["code"] == "bad_cwd");
+  CHECK(field(error_of(c.server.execute("true", {{"cwd", "/nope"}})), "code") == "bad_cwd");
   CHECK(c.server.execute("true")["structuredContent"]["exitCode"] == 0);
   CHECK(c.container.pids_of(k_keeper) == keepers);
 }
@@ -132,7 +135,7 @@ TEST_CASE("a command with a large environment reaches its keeper whole") {
   Connected c;
   const std::string value(100'000, 'x');
   const json result = c.server.execute("echo ${#A} ${#B}", {{"env", {{"A", value}, {"B", value}}}});
-  CHECK(result["structuredContent"]["stdout"] == "100000 100000\n");
+  CHECK(field(result, "structuredContent", "stdout") == "100000 100000\n");
 }
 
 TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
@@ -156,12 +159,12 @@ TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
 TEST_CASE("no such container, and no image to make it from, names the way on") {
   Server server({"-c", "dockbridge-no-such", "--image", "dockbridge-no-such-image"});
   const json error = error_of(server.execute("true"));
-  CHECK(error["code"] == "no_such_container");
-  CHECK(error["nextStep"].get<std::string>().find("run.sh") != std::string::npos);
+  CHECK(field(error, "code") == "no_such_container");
+  CHECK(field(error, "nextStep").get<std::string>().find("run.sh") != std::string::npos);
   Server forbidden({"-c", "dockbridge-no-such", "--image", "dockbridge-test:slim", "--no-create"});
-  CHECK(error_of(forbidden.execute("true"))["code"] == "no_such_container");
+  CHECK(field(error_of(forbidden.execute("true")), "code") == "no_such_container");
   Server by_command({"-c", "dockbridge-no-such", "--image", "dockbridge-no-such-image", "--via", "exec"});
-  CHECK(error_of(by_command.execute("true"))["code"] == "no_such_container");
+  CHECK(field(error_of(by_command.execute("true")), "code") == "no_such_container");
 }
 
 TEST_CASE("a missing container is created with the hardening, over both channels, and only by a tool call") {
@@ -177,13 +180,13 @@ TEST_CASE("a missing container is created with the hardening, over both channels
     server.initialize();
     server.request("tools/list");
     CHECK_FALSE(exists());
-    CHECK(fields_of(server.execute("pwd"))["stdout"] == "/app\n");
+    CHECK(field(fields_of(server.execute("pwd")), "stdout") == "/app\n");
     const json host = json::parse(run_ok({"docker", "inspect", "--format", "{{json .HostConfig}}", name}));
-    CHECK(host["Init"] == true);
-    CHECK(host["CapDrop"] == json::array({"ALL"}));
-    CHECK(host["SecurityOpt"] == json::array({"no-new-privileges:true"}));
-    CHECK(host["PidsLimit"] == 4096);
-    CHECK(host["Memory"].get<std::int64_t>() > 0);
+    CHECK(field(host, "Init") == true);
+    CHECK(field(host, "CapDrop") == json::array({"ALL"}));
+    CHECK(field(host, "SecurityOpt") == json::array({"no-new-privileges:true"}));
+    CHECK(field(host, "PidsLimit") == 4096);
+    CHECK(field(host, "Memory").get<std::int64_t>() > 0);
   }
 }
 
@@ -200,7 +203,7 @@ TEST_CASE("channel: a container that is being removed is created again afterward
     Server server({"-c", name, "--image", "dockbridge-test:slim"});
     const json result = server.execute("test -e /many || echo new");
     CAPTURE(result.dump());
-    CHECK(fields_of(result)["stdout"] == "new\n");
+    CHECK(field(fields_of(result), "stdout") == "new\n");
   }
   remove();
 }
@@ -210,12 +213,12 @@ TEST_CASE("a stopped container is started, unless that is forbidden") {
   run_ok({"docker", "stop", "--time", "1", container.name()});
   Server forbidden({"-c", container.name(), "--no-start"});
   const json error = error_of(forbidden.execute("true"));
-  CHECK(error["code"] == "container_stopped");
-  CHECK(error["nextStep"] == "docker start " + container.name());
+  CHECK(field(error, "code") == "container_stopped");
+  CHECK(field(error, "nextStep") == "docker start " + container.name());
   for (const char* via : {"engine", "exec"}) {
     run_ok({"docker", "stop", "--time", "1", container.name()});
     Server server({"-c", container.name(), "--via", via});
-    CHECK(fields_of(server.execute("echo up"))["stdout"] == "up\n");
+    CHECK(field(fields_of(server.execute("echo up")), "stdout") == "up\n");
   }
 }
 
@@ -226,14 +229,15 @@ TEST_CASE("a paused container is named as the reason, and work goes on after unp
     c.server.execute("true");
     run_ok({"docker", "pause", c.container.name()});
     const json error = error_of(c.server.execute("true"));
-    CHECK(error["code"] == "container_paused");
-    CHECK(
-        error["nextStep"].get<std::string>().starts_with("docker unpause " + c.container.name() + ". check_process "));
+    CHECK(field(error, "code") == "container_paused");
+    CHECK(field(error, "nextStep")
+              .get<std::string>()
+              .starts_with("docker unpause " + c.container.name() + ". check_process "));
     Server fresh({"-c", c.container.name(), "--via", via});
-    CHECK(error_of(fresh.execute("true"))["code"] == "container_paused");
+    CHECK(field(error_of(fresh.execute("true")), "code") == "container_paused");
     run_ok({"docker", "unpause", c.container.name()});
-    CHECK(fields_of(c.server.execute("echo again"))["stdout"] == "again\n");
-    CHECK(fields_of(fresh.execute("echo again"))["stdout"] == "again\n");
+    CHECK(field(fields_of(c.server.execute("echo again")), "stdout") == "again\n");
+    CHECK(field(fields_of(fresh.execute("echo again")), "stdout") == "again\n");
   }
 }
 
@@ -242,15 +246,15 @@ TEST_CASE(
   for (const char* via : {"engine", "exec"}) {
     CAPTURE(via);
     Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
-    const std::string old = fields_of(c.server.execute("echo kept"))["processId"];
+    const std::string old = field(fields_of(c.server.execute("echo kept")), "processId");
     const int id = c.server.start_call("execute_command", {{"command", "sleep 9753"}});
     eventually("it runs", [&] { return !c.container.pids_of("sleep 9753").empty(); });
     run_ok({"docker", "kill", c.container.name()});
     const json error = error_of(c.server.receive_answer(id)["result"]);
-    CHECK(error["code"] == "container_stopped");
-    CHECK(fields_of(c.server.execute("echo up"))["stdout"] == "up\n");
+    CHECK(field(error, "code") == "container_stopped");
+    CHECK(field(fields_of(c.server.execute("echo up")), "stdout") == "up\n");
     // What had ended before is still on the container's disk.
-    CHECK(fields_of(c.server.call("check_process", {{"processId", old}, {"all", true}}))["stdout"] == "kept\n");
+    CHECK(field(fields_of(c.server.call("check_process", {{"processId", old}, {"all", true}})), "stdout") == "kept\n");
   }
 }
 
@@ -262,13 +266,13 @@ TEST_CASE("a container restarted in the middle of a call is why the call and its
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
   const json result = c.server.receive_answer(call)["result"];
   CAPTURE(result.dump());
-  const std::string why = error_of(result)["code"];
+  const std::string why = field(error_of(result), "code");
   CHECK((why == "container_stopped" || why == "container_replaced"));
-  const json listed = fields_of(c.server.call("check_process", json::object()))["processes"];
+  const json listed = field(fields_of(c.server.call("check_process", json::object())), "processes");
   REQUIRE(listed.size() == 2);
-  CHECK(listed[0]["status"] == "lost");
-  CHECK(listed[0]["cause"] == "container");
-  CHECK(fields_of(check(c.server, listed[0]["processId"]))["stdout"] == "before\n");
+  CHECK(field(listed, 0, "status") == "lost");
+  CHECK(field(listed, 0, "cause") == "container");
+  CHECK(field(fields_of(check(c.server, field(listed, 0, "processId"))), "stdout") == "before\n");
 }
 
 TEST_CASE("a container replaced under the same name is noticed: old ids are gone, new calls work") {
@@ -282,17 +286,17 @@ TEST_CASE("a container replaced under the same name is noticed: old ids are gone
   };
   create();
   Server server({"-c", name});
-  const std::string old = fields_of(server.execute("sleep 60", {{"background", true}}))["processId"];
+  const std::string old = field(fields_of(server.execute("sleep 60", {{"background", true}})), "processId");
   run_ok({"docker", "rm", "--force", name});
   create();
   eventually("the loss is noticed", [&] { return server.execute("true")["isError"] == false; });
-  CHECK(error_of(server.call("check_process", {{"processId", old}}))["code"] == "process_gone");
+  CHECK(field(error_of(server.call("check_process", {{"processId", old}})), "code") == "process_gone");
 }
 
 TEST_CASE("an image with nothing but a static sh works") {
   Connected c({"--init"}, "dockbridge-test:sh-only");
-  CHECK(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6"))["exitCode"] == 6);
-  CHECK(fields_of(c.server.execute("cat <<E\nhi\nE"))["stdout"] == "hi\n");
+  CHECK(field(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6")), "exitCode") == 6);
+  CHECK(field(fields_of(c.server.execute("cat <<E\nhi\nE")), "stdout") == "hi\n");
 }
 
 TEST_CASE("an image without any shell runs plain programs and says why it runs nothing else") {
@@ -302,25 +306,25 @@ TEST_CASE("an image without any shell runs plain programs and says why it runs n
   // The agent needs no shell: remove it, and connect anew.
   (void)container.sh("cp /bin/busybox /busybox-only && rm -f /bin/sh /bin/ash /bin/bash");
   Server fresh({"-c", container.name()});
-  CHECK(fields_of(fresh.execute("/busybox-only echo 'a b'  c"))["stdout"] == "a b c\n");
+  CHECK(field(fields_of(fresh.execute("/busybox-only echo 'a b'  c")), "stdout") == "a b c\n");
   const json error = error_of(fresh.execute("/busybox-only echo a | cat"));
-  CHECK(error["code"] == "no_shell");
+  CHECK(field(error, "code") == "no_shell");
 }
 
 TEST_CASE("agent: a read-only root works with a volume; the error asks for one") {
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", "/app"});
-  CHECK(fields_of(c.server.execute("echo works; touch /etc/x"))["stdout"] == "works\n");
+  CHECK(field(fields_of(c.server.execute("echo works; touch /etc/x")), "stdout") == "works\n");
   const TemporaryDirectory empty;
   Connected bare({"--init", "--read-only", "--volume", empty.path().string() + ":/app:ro"});
   const json error = error_of(bare.server.execute("true"));
-  CHECK(error["code"] == "agent_not_placed");
-  CHECK(error["message"].get<std::string>().find("read-only") != std::string::npos);
+  CHECK(field(error, "code") == "agent_not_placed");
+  CHECK(field(error, "message").get<std::string>().find("read-only") != std::string::npos);
 }
 
 TEST_CASE("a container that runs as a user without privileges works") {
   Connected c({"--init", "--user", "1234:1234"});
-  CHECK(fields_of(c.server.execute("id -u"))["stdout"] == "1234\n");
-  CHECK(error_of(c.server.execute("id -u", {{"user", "root"}}))["code"] == "cannot_switch_user");
+  CHECK(field(fields_of(c.server.execute("id -u")), "stdout") == "1234\n");
+  CHECK(field(error_of(c.server.execute("id -u", {{"user", "root"}})), "code") == "cannot_switch_user");
 }
 
 TEST_CASE("without permission on the socket the error says what to do") {
@@ -328,8 +332,8 @@ TEST_CASE("without permission on the socket the error says what to do") {
   Server server({"-c", container.name(), "--docker-host", "unix:///var/run/docker.sock"}, {},
                 {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"});
   const json error = error_of(server.execute("true"));
-  CHECK(error["code"] == "no_permission");
-  CHECK(error["nextStep"].get<std::string>().find("usermod") != std::string::npos);
+  CHECK(field(error, "code") == "no_permission");
+  CHECK(field(error, "nextStep").get<std::string>().find("usermod") != std::string::npos);
 }
 
 TEST_CASE("an engine that accepts and never answers is named as hung, and the server goes on serving") {
@@ -346,26 +350,26 @@ TEST_CASE("an engine that accepts and never answers is named as hung, and the se
   CHECK(server.request("ping")["result"] == json::object());
   const json error = error_of(server.receive_answer(id, seconds(60))["result"]);
   ::unlink(path.c_str());
-  CHECK(error["code"] == "engine_hung");
+  CHECK(field(error, "code") == "engine_hung");
 }
 
 TEST_CASE("a gigabyte of output is counted exactly and shown small") {
   Connected c;
   const json result = c.server.execute("head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo end");
-  CHECK(fields_of(result)["stdoutBytes"] == 1073741824 + 5);
+  CHECK(field(fields_of(result), "stdoutBytes") == 1073741824 + 5);
   CHECK(result.dump().size() < 200'000);
-  CHECK(fields_of(result)["stdout"].get<std::string>().ends_with("x\nend\n"));
+  CHECK(field(fields_of(result), "stdout").get<std::string>().ends_with("x\nend\n"));
   CHECK(text_of(result).find("not stored]") != std::string::npos);
 }
 
 TEST_CASE("at the pids limit a command is refused with the reason, and works again when there is room") {
   Connected c({"--init", "--pids-limit", "30"});
   c.server.execute("true");
-  const std::string hog =
-      fields_of(c.server.execute("for i in $(seq 40); do sleep 40 & done; wait", {{"background", true}}))["processId"];
+  const std::string hog = field(
+      fields_of(c.server.execute("for i in $(seq 40); do sleep 40 & done; wait", {{"background", true}})), "processId");
   eventually("the limit is felt", [&] {
     const json result = c.server.execute("true");
-    return result["isError"] == true && fields_of(result)["error"]["code"] == "cannot_fork";
+    return field(result, "isError") == true && field(fields_of(result), "error", "code") == "cannot_fork";
   });
   for (const int pid : c.container.pids_of("sleep 40")) {
     ::kill(pid, SIGKILL);

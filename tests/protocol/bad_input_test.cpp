@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "support/field.hpp"
 #include "support/full.hpp"
 #include "support/program.hpp"
 
@@ -40,7 +41,7 @@ TEST_CASE("text that is not JSON is a parse error with a null id") {
   for (const char* text : {"{", "nonsense", "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ", "\"\\ud800", "[1,2"}) {
     server.send_raw(std::string(text) + "\n");
     const json answer = server.receive();
-    CHECK(answer["error"]["code"] == -32700);
+    CHECK(field(answer, "error", "code") == -32700);
     CHECK_FALSE(answer.contains("id"));
   }
   server.must_still_serve();
@@ -74,8 +75,8 @@ TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory, where t
   server.send_megabytes(100);
   server.send_raw("\"}\n");
   const json answer = server.receive();
-  CHECK(answer["error"]["code"] == -32600);
-  CHECK(answer["error"]["message"].get<std::string>().find("Message exceeds") != std::string::npos);
+  CHECK(field(answer, "error", "code") == -32600);
+  CHECK(field(answer, "error", "message").get<std::string>().find("Message exceeds") != std::string::npos);
   CHECK((!k_memory_tells || server.kib_of("VmHWM:") < k_small_kib));
   server.must_still_serve();
 }
@@ -94,9 +95,9 @@ TEST_CASE("a line of 100 MB that is nonsense, or asks for nothing that there is,
     const json answer = server.receive(seconds(60));
     CHECK(answer.dump().size() < 1000);
     if (code != 0) {
-      CHECK(answer["error"]["code"] == code);
+      CHECK(field(answer, "error", "code") == code);
     } else {
-      CHECK(answer["result"]["isError"] == true);
+      CHECK(field(answer, "result", "isError") == true);
     }
     eventually("its memory is given back", [&] { return !k_memory_tells || server.kib_of("VmRSS:") < k_small_kib; });
     server.must_still_serve();
@@ -117,8 +118,8 @@ TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
   }
   server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[1]}\n");
   const json answer = server.receive();
-  CHECK(answer["error"]["code"] == -32602);
-  CHECK(answer["id"] == 7);
+  CHECK(field(answer, "error", "code") == -32602);
+  CHECK(field(answer, "id") == 7);
   server.must_still_serve();
 }
 
@@ -128,8 +129,8 @@ TEST_CASE("ids come back exactly as they were sent") {
        {json(0), json(-1), json(9007199254740993), json(18446744073709551615ULL), json(""), json("ä\n")}) {
     server.send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "ping"}});
     const json answer = server.receive();
-    CHECK(answer["id"] == id);
-    CHECK(answer["id"].type_name() == id.type_name());
+    CHECK(field(answer, "id") == id);
+    CHECK(field(answer, "id").type_name() == id.type_name());
   }
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refuse
     server.send_raw(std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}\n");
     const json answer = server.receive();
     CHECK_FALSE(answer.contains("id"));
-    CHECK(answer["error"]["code"].get<int>() <= -32600);
+    CHECK(field(answer, "error", "code").get<int>() <= -32600);
   }
   server.must_still_serve();
 }
@@ -147,8 +148,8 @@ TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refuse
 TEST_CASE("unknown methods are refused by name, unknown notifications are ignored") {
   Offline server;
   const json error = server.request("tools/destroy")["error"];
-  CHECK(error["code"] == -32601);
-  CHECK(error["message"].get<std::string>().find("tools/destroy") != std::string::npos);
+  CHECK(field(error, "code") == -32601);
+  CHECK(field(error, "message").get<std::string>().find("tools/destroy") != std::string::npos);
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/whatever"}, {"params", {{"a", 1}}}});
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 12345}}}});
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}});
@@ -174,9 +175,9 @@ TEST_CASE("bad tool arguments are a result that names the argument") {
   Offline server;
   const auto complaint = [&](const std::string& tool, const json& arguments) {
     const json result = server.request("tools/call", {{"name", tool}, {"arguments", arguments}})["result"];
-    CHECK(result["isError"] == true);
-    CHECK(result["structuredContent"]["error"]["code"] == "bad_arguments");
-    return result["content"][0]["text"].get<std::string>();
+    CHECK(field(result, "isError") == true);
+    CHECK(field(result, "structuredContent", "error", "code") == "bad_arguments");
+    return field(result, "content", 0, "text").get<std::string>();
   };
   const auto names = [](const std::string& text, const char* argument) {
     CAPTURE(text);
@@ -207,9 +208,9 @@ TEST_CASE("no engine, and engine addresses that cannot work, are clear errors") 
   const auto error_of = [](const std::string& host) {
     Server server({"--docker-host", host});
     const json result = server.execute("true");
-    CHECK(result["isError"] == true);
+    CHECK(field(result, "isError") == true);
     server.request("ping");
-    return result["structuredContent"]["error"];
+    return field(result, "structuredContent", "error");
   };
   CHECK(error_of("unix:///nonexistent/docker.sock")["code"] == "no_engine");
   CHECK(error_of("tcp://127.0.0.1:1")["code"] == "no_engine");
@@ -223,8 +224,8 @@ TEST_CASE("no engine, and engine addresses that cannot work, are clear errors") 
 TEST_CASE("a docker command that does not exist is a clear error") {
   Server server({"--via", "exec", "--docker-command", "no-such-docker"});
   const json result = server.execute("true");
-  CHECK(result["isError"] == true);
-  CHECK(result["structuredContent"]["error"]["code"] == "no_docker_command");
+  CHECK(field(result, "isError") == true);
+  CHECK(field(result, "structuredContent", "error", "code") == "no_docker_command");
 }
 
 TEST_CASE("bad options name the value, its source and what is accepted, and start nothing") {

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "util/fd.hpp"
 
 using namespace dockbridge;
@@ -49,9 +50,9 @@ TEST_CASE("engine address: no plain text connection is made if TLS is configured
                     {{variable, "1"}, {"DOCKER_HOST", by_option ? "" : engine.url()}});
       server.initialize();
       const json error = error_of(server.execute("true"));
-      CHECK(error["code"] == "unsupported_docker_host");
-      CHECK(error["message"].get<std::string>().find(variable) != std::string::npos);
-      CHECK(error["nextStep"].get<std::string>().find("--via exec") != std::string::npos);
+      CHECK(field(error, "code") == "unsupported_docker_host");
+      CHECK(field(error, "message").get<std::string>().find(variable) != std::string::npos);
+      CHECK(field(error, "nextStep").get<std::string>().find("--via exec") != std::string::npos);
       CHECK_FALSE(engine.has_visitor());
     }
   }
@@ -61,5 +62,5 @@ TEST_CASE("engine address: with --via exec the docker command handles TLS") {
   Server server({"--docker-host", "tcp://127.0.0.1:1", "--via", "exec", "--docker-command", "/bin/false"},
                 {{"DOCKER_TLS_VERIFY", "1"}});
   server.initialize();
-  CHECK(fields_of(server.execute("true"))["error"]["code"] == "engine_error");  // not unsupported_docker_host
+  CHECK(field(fields_of(server.execute("true")), "error", "code") == "engine_error");  // not unsupported_docker_host
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -25,9 +26,9 @@ TEST_CASE("initialize echoes every handshake revision that is known") {
   for (const char* version : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
     Offline server;
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
-    CHECK(answer["result"]["protocolVersion"] == version);
-    CHECK(answer["result"]["serverInfo"]["name"] == "dockbridge");
-    CHECK(answer["result"]["capabilities"].contains("tools"));
+    CHECK(field(answer, "result", "protocolVersion") == version);
+    CHECK(field(answer, "result", "serverInfo", "name") == "dockbridge");
+    CHECK(field(answer, "result", "capabilities").contains("tools"));
   }
 }
 
@@ -35,7 +36,7 @@ TEST_CASE("initialize answers an unknown revision with the newest handshake revi
   Offline server;
   for (const char* version : {"1999-01-01", "2026-07-28"}) {
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
-    CHECK(answer["result"]["protocolVersion"] == "2025-11-25");
+    CHECK(field(answer, "result", "protocolVersion") == "2025-11-25");
   }
 }
 
@@ -46,10 +47,10 @@ TEST_CASE("tools/list needs no engine and no params") {
   const json tools = server.receive_answer(77)["result"]["tools"];
   std::vector<std::string> names;
   for (const json& tool : tools) {
-    names.push_back(tool["name"]);
-    CHECK(tool["inputSchema"]["type"] == "object");
-    CHECK(tool["outputSchema"]["type"] == "object");
-    CHECK(tool["inputSchema"]["properties"].contains("rationale"));
+    names.push_back(field(tool, "name"));
+    CHECK(field(tool, "inputSchema", "type") == "object");
+    CHECK(field(tool, "outputSchema", "type") == "object");
+    CHECK(field(tool, "inputSchema", "properties").contains("rationale"));
   }
   CHECK(names == std::vector<std::string>{"execute_command", "check_process", "send_input", "control_process",
                                           "file_read", "file_write", "file_edit", "file_undo", "file_ls", "file_glob",
@@ -67,9 +68,9 @@ TEST_CASE("files are copied from and to the host only where that was allowed") {
   server.initialize();
   const json tools = server.request("tools/list")["result"]["tools"];
   REQUIRE(tools.size() == 13);
-  CHECK(tools[11]["name"] == "file_upload");
-  CHECK(tools[12]["name"] == "file_download");
-  CHECK(tools[11].dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
+  CHECK(field(tools, 11, "name") == "file_upload");
+  CHECK(field(tools, 12, "name") == "file_download");
+  CHECK(field(tools, 11).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
 }
 
 TEST_CASE("an older revision is not shown what it does not know") {
@@ -89,20 +90,20 @@ TEST_CASE("ping answers with an empty result") {
 TEST_CASE("server/discover tells versions, capabilities and how long they hold") {
   Offline server;
   const json result = server.request("server/discover", {{"_meta", k_modern_meta}})["result"];
-  CHECK(result["supportedVersions"] == json::array({"2026-07-28"}));
-  CHECK(result["capabilities"].contains("tools"));
-  CHECK(result["resultType"] == "complete");
-  CHECK(result["ttlMs"].get<int>() > 0);
-  CHECK(result["cacheScope"] == "public");
-  CHECK(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "dockbridge");
+  CHECK(field(result, "supportedVersions") == json::array({"2026-07-28"}));
+  CHECK(field(result, "capabilities").contains("tools"));
+  CHECK(field(result, "resultType") == "complete");
+  CHECK(field(result, "ttlMs").get<int>() > 0);
+  CHECK(field(result, "cacheScope") == "public");
+  CHECK(field(result, "_meta", "io.modelcontextprotocol/serverInfo", "name") == "dockbridge");
 }
 
 TEST_CASE("a stateless tools/list needs no handshake and says how long it holds") {
   Offline server;
   const json result = server.request("tools/list", {{"_meta", k_modern_meta}})["result"];
-  CHECK(result["resultType"] == "complete");
-  CHECK(result["ttlMs"].is_number());
-  CHECK(result["cacheScope"].is_string());
+  CHECK(field(result, "resultType") == "complete");
+  CHECK(field(result, "ttlMs").is_number());
+  CHECK(field(result, "cacheScope").is_string());
 }
 
 TEST_CASE("a stateless request needs its client's capabilities") {
@@ -117,9 +118,9 @@ TEST_CASE("a stateless request of another version is told which are supported") 
   json meta = k_modern_meta;
   meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01";
   const json error = server.request("tools/list", {{"_meta", meta}})["error"];
-  CHECK(error["code"] == -32022);
-  CHECK(error["data"]["supported"] == json::array({"2026-07-28"}));
-  CHECK(error["data"]["requested"] == "2031-01-01");
+  CHECK(field(error, "code") == -32022);
+  CHECK(field(error, "data", "supported") == json::array({"2026-07-28"}));
+  CHECK(field(error, "data", "requested") == "2031-01-01");
 }
 
 TEST_CASE("the stateless era knows no initialize and no ping") {
@@ -133,9 +134,9 @@ TEST_CASE("a stateless call answers a complete result with isError when there is
   const json result = server.request("tools/call", {{"name", "execute_command"},
                                                     {"arguments", {{"command", "true"}, {"rationale", "x"}}},
                                                     {"_meta", k_modern_meta}})["result"];
-  CHECK(result["resultType"] == "complete");
-  CHECK(result["isError"] == true);
-  CHECK(result["structuredContent"]["error"]["code"] == "no_engine");
+  CHECK(field(result, "resultType") == "complete");
+  CHECK(field(result, "isError") == true);
+  CHECK(field(result, "structuredContent", "error", "code") == "no_engine");
 }
 
 TEST_CASE("a batch is one answer in 2025-03-26 and refused in every other revision") {
@@ -149,8 +150,8 @@ TEST_CASE("a batch is one answer in 2025-03-26 and refused in every other revisi
     const json answers = server.receive();
     REQUIRE(answers.is_array());
     REQUIRE(answers.size() == 2);
-    CHECK(answers[0]["id"] == "a");
-    CHECK(answers[1]["error"]["code"] == -32601);
+    CHECK(field(answers, 0, "id") == "a");
+    CHECK(field(answers, 1, "error", "code") == -32601);
   }
   {
     Offline server;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/container.hpp"
+#include "support/field.hpp"
 #include "support/program.hpp"
 
 namespace dockbridge::test {
@@ -33,7 +34,7 @@ inline constexpr const char* k_keeper = "dockbridge-keep";
 inline constexpr const char* k_screen = "dockbridge-scr";
 
 inline std::string text_of(const json& result) {
-  return result["content"][0]["text"].get<std::string>();
+  return field(result, "content", 0, "text").get<std::string>();
 }
 
 /// The first short id in a reply such as "p3 is running in the background."
@@ -44,15 +45,15 @@ inline std::string short_id_in(const std::string& text) {
 }
 
 inline const json& fields_of(const json& result) {
-  return result["structuredContent"];
+  return field(result, "structuredContent");
 }
 
 /// The error of a call that could not be done, which says what to do.
 inline const json& error_of(const json& result) {
-  CHECK(result["isError"] == true);
-  const json& error = fields_of(result)["error"];
-  CHECK_FALSE(error["nextStep"].get<std::string>().empty());
-  CHECK(text_of(result).ends_with("\n" + error["nextStep"].get<std::string>()));
+  CHECK(field(result, "isError") == true);
+  const json& error = field(fields_of(result), "error");
+  CHECK_FALSE(field(error, "nextStep").get<std::string>().empty());
+  CHECK(text_of(result).ends_with("\n" + field(error, "nextStep").get<std::string>()));
   return error;
 }
 
@@ -78,8 +79,8 @@ inline std::string start_in_background(Server& server, const std::string& comman
   more["timeout"] = 0;  // without watching whether it ends at once
   const json result = server.execute(command, more);
   CAPTURE(result.dump());
-  REQUIRE(fields_of(result)["status"] == "running");
-  return fields_of(result)["processId"];
+  REQUIRE(field(fields_of(result), "status") == "running");
+  return field(fields_of(result), "processId");
 }
 
 }  // namespace dockbridge::test

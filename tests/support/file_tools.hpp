@@ -4,6 +4,7 @@
 #include <string>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "util/encoding.hpp"
 
 namespace dockbridge::test {
@@ -70,7 +71,7 @@ inline bool done(const json& result) {
 
 inline std::string error_code(const json& result) {
   CAPTURE(result.dump(-1, ' ', false, json::error_handler_t::replace));
-  return error_of(result)["code"];
+  return field(error_of(result), "code");
 }
 
 inline bool says(const json& result, const std::string& part) {
