@@ -135,7 +135,7 @@ Result<void> Session::queue_requests() {
     if (!route) {
       return fail(route.error());
     }
-    if (route->op == name_of(wire::Operation::cancel)) {
+    if (wire::operation_named(route->op.value_or("")) == wire::Operation::cancel) {
       // A malformed cancellation is refused when it is handled.
       const auto cancelled =
           wire::parse_bounded((*frame)->head(), wire::k_max_head_depth).and_then([](const json& head) {
