@@ -26,6 +26,11 @@ auto Sandbox::read_answer(const wire::Frame& answer, Read read) {
   return message ? std::move(message) : drop_session(message.error());
 }
 
+template <typename Message>
+Result<Message> Sandbox::read_answer(const wire::Frame& answer) {
+  return read_answer(answer, [&](const wire::Field& head) { return Message::from_json(head, answer.body); });
+}
+
 template <typename Request>
 Result<wire::Frame> Sandbox::call_process(const Request& request, std::string_view body, milliseconds patience,
                                           const CallLimit& limit) {

@@ -84,7 +84,7 @@ Result<std::string> Sandbox::new_process_id(const std::stop_token& stop, const s
 }
 
 Result<Snapshot> Sandbox::checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake) {
-  auto snapshot = read_answer(frame, [&](const wire::Field& head) { return Snapshot::from_json(head, frame.body); });
+  auto snapshot = read_answer<Snapshot>(frame);
   const auto is_meant = [&](const std::string& id) {
     return id == process || (or_namesake && id.ends_with(process.substr(process.rfind('_'))));
   };
@@ -173,8 +173,7 @@ Result<Snapshot> Sandbox::wait_for_any(const std::vector<std::string>& processes
   if (!answer) {
     return fail(answer.error());
   }
-  auto snapshot =
-      read_answer(*answer, [&](const wire::Field& head) { return Snapshot::from_json(head, answer->body); });
+  auto snapshot = read_answer<Snapshot>(*answer);
   if (!snapshot) {
     return snapshot;
   }
@@ -229,8 +228,7 @@ Result<Snapshot> Sandbox::find(const std::string& process, const std::string& ow
   if (!answer) {
     return fail(answer.error());
   }
-  auto snapshot =
-      read_answer(*answer, [&](const wire::Field& head) { return Snapshot::from_json(head, answer->body); });
+  auto snapshot = read_answer<Snapshot>(*answer);
   if (snapshot && (snapshot->state.number != *number || snapshot->state.owner != owner)) {
     return drop_session(violation());
   }
@@ -253,10 +251,7 @@ Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std
 
 Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& query, const CallLimit& limit) {
   const auto answer = call_process(wire::GrepRequest{process, query}, {}, k_grep_patience, limit);
-  if (!answer) {
-    return fail(answer.error());
-  }
-  return read_answer(*answer, [&](const wire::Field& head) { return GrepResult::from_json(head, answer->body); });
+  return answer ? read_answer<GrepResult>(*answer) : fail(answer.error());
 }
 
 Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
@@ -266,7 +261,7 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_fin
   if (!answer) {
     return fail(answer.error());
   }
-  auto list = read_answer(*answer, [&](const wire::Field& head) { return ProcessList::from_json(head, answer->body); });
+  auto list = read_answer<ProcessList>(*answer);
   if (list) {
     for (wire::ProcessState& state : list->processes) {
       explain_loss(state);
@@ -276,12 +271,8 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_fin
 }
 
 Result<Screen> Sandbox::screen(const std::string& process, const CallLimit& limit) {
-  auto answer = call_process(wire::ScreenRequest{process}, {}, k_answer_patience, limit);
-  if (!answer) {
-    return fail(answer.error());
-  }
-  return read_answer(*answer,
-                     [&](const wire::Field& head) { return Screen::from_json(head, std::move(answer->body)); });
+  const auto answer = call_process(wire::ScreenRequest{process}, {}, k_answer_patience, limit);
+  return answer ? read_answer<Screen>(*answer) : fail(answer.error());
 }
 
 Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit) {

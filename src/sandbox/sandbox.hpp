@@ -162,6 +162,8 @@ class Sandbox {
   /// The message in an answer. A malformed one ends the connection.
   template <typename Read>
   auto read_answer(const wire::Frame& answer, Read read);
+  template <typename Message>
+  Result<Message> read_answer(const wire::Frame& answer);
   // The highest number that a process of an owner has been seen with. It is told to the agent, because a state
   // directory in memory is lost when the container stops, and no number may come again.
   [[nodiscard]] std::uint64_t highest_number(const std::string& owner);
