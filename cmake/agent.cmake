@@ -31,10 +31,15 @@ dockbridge_objects(dockbridge_shared
   src/wire/fields.cpp
   src/wire/file_entry.cpp
   src/wire/frame.cpp
+  src/wire/input_messages.cpp
   src/wire/operation.cpp
+  src/wire/output_messages.cpp
+  src/wire/route.cpp
   src/wire/screen_facts.cpp
+  src/wire/session_messages.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
+  src/wire/wait_messages.cpp
   src/wire/write_order.cpp
   src/util/beneath.cpp
   src/util/file.cpp

@@ -12,8 +12,8 @@
 #include "agent/session/session.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/file.hpp"
-#include "wire/error_message.hpp"
 #include "wire/frame.hpp"
+#include "wire/session_messages.hpp"
 
 using namespace dockbridge;
 
@@ -60,8 +60,7 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_IGN);  // a keeper that is this process's child leaves no zombie
   auto state = agent::StateDirectory::open();
   if (!state) {
-    const nlohmann::json fatal = {{"fatal", wire::to_json(state.error())}};
-    (void)write_all(1, std::string(wire::k_magic) + wire::encode(fatal));
+    (void)write_all(1, std::string(wire::k_magic) + wire::encode(wire::fatal_greeting_of(state.error())));
     return 1;
   }
   return agent::Session(std::move(*state), retention_from(argc, argv)).run();

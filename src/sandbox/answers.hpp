@@ -1,12 +1,13 @@
 #pragma once
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "error/error.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/clock.hpp"
+#include "wire/fields.hpp"
+#include "wire/operation.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -19,12 +20,25 @@ inline Error violation() {
   return {ErrorCode::protocol_violation, "The agent's reply is malformed"};
 }
 
-inline std::optional<Offsets> offsets_from(const nlohmann::json& value) {
-  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned()) {
-    return std::nullopt;
+template <typename Read>
+auto Sandbox::read_answer(const wire::Frame& answer, Read read) {
+  auto message = wire::read_fields(answer.head, ErrorCode::protocol_violation, read);
+  return message ? std::move(message) : drop_session(message.error());
+}
+
+template <typename Message>
+Result<Message> Sandbox::read_answer(const wire::Frame& answer) {
+  return read_answer(answer, [&](const wire::Field& head) { return Message::from_json(head, answer.body); });
+}
+
+template <typename Request>
+Result<wire::Frame> Sandbox::call_process(const Request& request, std::string_view body, milliseconds patience,
+                                          const CallLimit& limit) {
+  bool repeatable = wire::properties_of(Request::k_operation).repeatable;
+  if constexpr (requires { request.once.has_value(); }) {
+    repeatable = repeatable || request.once;  // the process takes each unit once
   }
-  const Offsets offsets{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>()};
-  return std::max(offsets.first, offsets.second) <= wire::k_max_stream_bytes ? std::optional(offsets) : std::nullopt;
+  return call_process(request.process, wire::to_json(request), body, patience, repeatable, limit);
 }
 
 }  // namespace dockbridge::sandbox

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "sandbox/direct_line.hpp"
 #include "util/text.hpp"
@@ -33,41 +32,33 @@ Error lost(const std::string& why) {
           "Call again: that reconnects. Processes keep running"};
 }
 
+/// The texts go to logs and to people.
 Result<Hello> parse_hello(const json& head) {
-  try {
-    if (const auto fatal = head.find("fatal"); fatal != head.end()) {
-      return fail(wire::error_from_json(*fatal));
-    }
-    const json& hello = head.at("hello");
-    if (!hello.at("uid").is_number_unsigned() || hello.at("uid").get<std::uint64_t>() > UINT32_MAX ||
-        !hello.at("protocol").is_number_integer()) {
-      return fail(ErrorCode::protocol_violation, "The agent's greeting is malformed");
-    }
-    if (hello.at("protocol") != wire::k_protocol_version) {
-      return fail(ErrorCode::agent_version, "The agent uses another protocol version");
-    }
-    const auto text = [&](const char* key) { return printable_line(hello.at(key).get<std::string>(), 500); };
-    return Hello{.version = text("version"),
-                 .machine = text("machine"),
-                 .shell = text("shell"),
-                 .state_directory = text("state"),
-                 .home = text("home"),
-                 .uid = hello.at("uid").get<std::uint64_t>()};
-  } catch (const std::exception&) {
-    return fail(ErrorCode::protocol_violation, "The agent's greeting is malformed");
+  constexpr std::size_t k_max_text = 500;
+  auto hello = wire::hello_from_greeting(head);
+  if (!hello) {
+    return fail(hello.error());
   }
+  for (std::string* text : {&hello->version, &hello->machine, &hello->shell, &hello->state_directory, &hello->home}) {
+    *text = printable_line(*text, k_max_text);
+  }
+  return Hello{std::move(*hello)};
 }
 
 Result<wire::Frame> answer_of(wire::Frame frame) {
-  const auto error = frame.head.find("error");
-  if (error == frame.head.end()) {
+  if (!frame.head.contains("error")) {
     return frame;
   }
-  try {
-    return fail(wire::error_from_json(*error));
-  } catch (const std::exception&) {
-    return fail_unknown({ErrorCode::protocol_violation, "The agent sent a malformed error"});
-  }
+  const auto error = wire::read_fields(frame.head, ErrorCode::protocol_violation,
+                                       [](const wire::Field& head) { return wire::error_from(head.at("error")); });
+  return error ? fail(*error) : fail_unknown(error.error());
+}
+
+template <typename Request>
+std::string encode(const Request& request, std::uint64_t id) {
+  json head = wire::to_json(request);
+  head["id"] = id;
+  return wire::encode(head);
 }
 
 }  // namespace
@@ -159,7 +150,7 @@ Result<void> Connection::await_hello(Deadline deadline) {
 /// Before there is another thread. What keeps the agent from coming is no error; once it has come, the stream is dead.
 Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadline) {
   const auto line = DirectLine::offer(shared);
-  const auto answer = line ? call(line->invitation(), {}, deadline, {}) : fail(line.error());
+  const auto answer = line ? call(wire::to_json(line->invitation()), {}, deadline, {}) : fail(line.error());
   if (!line || (!answer && answer.error().code == ErrorCode::no_line)) {
     m_hello.detour = printable_line(answer.error().message, 500);
     return {};
@@ -240,7 +231,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     result.error().outcome_unknown = false;
   } else if (given_up && !m_broken) {
     const std::uint64_t own_id = m_next_id++;
-    m_queue.push_cancellation(own_id, wire::encode({{"op", "cancel"}, {"id", own_id}, {"request", id}}));
+    m_queue.push_cancellation(own_id, encode(wire::CancelRequest{id}, own_id));
     send_or_wake(lock);
   }
   pass_turn();
@@ -415,7 +406,7 @@ void Connection::ping_if_due() {
   const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
   if (due && !m_unanswered_ping && !m_broken) {
     const std::uint64_t id = m_next_id++;
-    m_queue.push(id, wire::encode({{"op", "ping"}, {"id", id}}));
+    m_queue.push(id, encode(wire::PingRequest{}, id));
     m_unanswered_ping = Clock::now();
   }
 }

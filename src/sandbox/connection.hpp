@@ -19,18 +19,13 @@
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
+#include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 
-/// What an agent says of itself, and how it is talked to.
-struct Hello {
-  std::string version;
-  std::string machine;
-  std::string shell;  ///< empty: the container has none
-  std::string state_directory;
-  std::string home;  ///< of the user that the agent runs as
-  std::uint64_t uid = 0;
-  /// Why what is said passes through the engine; none if it does not.
+/// An agent's description of itself, and the way to it.
+struct Hello : wire::Hello {
+  /// Reason the direct line is not in use; nullopt if it is.
   std::optional<std::string> detour = "no shared directory is used";
 };
 

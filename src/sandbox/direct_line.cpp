@@ -123,8 +123,8 @@ DirectLine::~DirectLine() {
   }
 }
 
-nlohmann::json DirectLine::invitation() const {
-  return {{"op", "line"}, {"path", m_path_in_container}, {"device", m_device}, {"inode", m_inode}, {"key", m_key}};
+wire::LineRequest DirectLine::invitation() const {
+  return {m_path_in_container, m_device, m_inode, m_key};
 }
 
 Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStream> by_engine) const {

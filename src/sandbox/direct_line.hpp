@@ -1,12 +1,12 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "util/fd.hpp"
+#include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -22,7 +22,7 @@ class DirectLine {
   DirectLine& operator=(DirectLine&&) = delete;
 
   /// The request that asks the session to come.
-  [[nodiscard]] nlohmann::json invitation() const;
+  [[nodiscard]] wire::LineRequest invitation() const;
   /// The stream to the session, once that has said that it came; whoever else did is turned away. Holds on to the one
   /// by which the engine runs it.
   [[nodiscard]] Result<std::unique_ptr<ByteStream>> accept(std::unique_ptr<ByteStream> by_engine) const;

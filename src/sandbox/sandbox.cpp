@@ -220,16 +220,12 @@ Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body,
   return answer;
 }
 
-Result<wire::Frame> Sandbox::call_process(const std::string& process, json head, std::string_view body,
-                                          milliseconds patience, const CallLimit& limit) {
+Result<wire::Frame> Sandbox::call_process(const std::string& process, const json& head, std::string_view body,
+                                          milliseconds patience, bool repeatable, const CallLimit& limit) {
   if (!generation_of(process)) {
     return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)),
                 "Use an id from execute_command, such as p3. check_process without processId lists the ids");
   }
-  head["process"] = process;
-  // What was done twice would be seen, unless the process itself takes it once.
-  const std::string& op = head.at("op").get_ref<const std::string&>();
-  const bool repeatable = head.contains("once") || (op != "input" && op != "keys" && op != "signal");
   auto answer = call_again(head, body, patience, repeatable, limit);
   return answer || answer.error().code != ErrorCode::no_such_process ? std::move(answer)
                                                                      : fail(unknown_process(process, limit));
@@ -263,7 +259,7 @@ std::uint64_t Sandbox::connection_number() {
 
 Result<Clock::duration> Sandbox::round_trip() {
   const auto began = Clock::now();
-  const auto pong = ask({{"op", "ping"}}, {}, k_inspect_patience, {}, Connect::never);
+  const auto pong = ask(wire::to_json(wire::PingRequest{}), {}, k_inspect_patience, {}, Connect::never);
   return pong ? Result<Clock::duration>(Clock::now() - began) : fail(pong.error());
 }
 

@@ -21,116 +21,32 @@
 #include "sandbox/files.hpp"
 #include "util/clock.hpp"
 #include "util/log.hpp"
+#include "wire/input_messages.hpp"
+#include "wire/output_messages.hpp"
 #include "wire/process_state.hpp"
 #include "wire/retention.hpp"
-#include "wire/screen_facts.hpp"
 #include "wire/terminal.hpp"
-#include "wire/write_order.hpp"
+#include "wire/wait_messages.hpp"
 
 namespace dockbridge::sandbox {
 
-enum class Stream { out, err };
+using wire::Listener;
+using wire::Offsets;
+using wire::Once;
+using wire::Stream;
+using wire::WaitCondition;
+using StartRequest = wire::Command;
+using Snapshot = wire::WaitAnswer;
+using OutputSlice = wire::ReadAnswer;
+using Screen = wire::ScreenAnswer;
+using GrepRequest = wire::GrepQuery;
+using GrepResult = wire::GrepAnswer;
+using ProcessList = wire::ListAnswer;
 
-struct StartRequest {
-  std::string id;  ///< from Sandbox::new_process_id
-  std::string command;
-  std::string cwd;
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::optional<std::string> input;  ///< the whole of stdin; none: stdin stays open
-  milliseconds max_runtime{0};       ///< 0: no limit
-  std::uint64_t output_limit = 0;    ///< bytes after which it is ended; 0: no limit
-  int nice = 0;
-  std::optional<wire::TerminalSize> terminal;  ///< none: pipes
-  std::optional<std::string> user;             ///< none: the container's own
-  std::string owner;
-  std::string rationale;
-  /// The digest of a call with an idempotency key: if its process is there, that is followed. Empty: it has none.
-  std::string call{};
-};
-
-/// Bytes of stdout and of stderr.
-using Offsets = std::pair<std::uint64_t, std::uint64_t>;
-
-/// A part of what is sent to a process by a call with an idempotency key. The process takes each unit (a byte, the end
-/// of the input, a key, a signal) once, however often it is sent.
-struct Once {
-  std::string key;       ///< digests of 32 hexadecimal digits: of the owner and the key
-  std::string call;      ///< of what is asked for under it
-  std::uint64_t at = 0;  ///< the units before these
-  Offsets seen{};        ///< how much output the caller knew of when it began
-};
-
-/// What a process took.
+/// Units that a process took.
 struct Taken {
   std::size_t count = 0;           ///< bytes, keys or signals
-  std::optional<Offsets> earlier;  ///< it was taken before, by a call that knew of so much output
-};
-
-/// What a wait returns at, beside the end of the process and of the time.
-struct Until {
-  std::optional<Offsets> known{};              ///< more output than this
-  std::optional<std::string> pattern{};        ///< a line of output that matches, in RE2 syntax
-  Offsets search_from{};                       ///< where the lines begin that the pattern is held against
-  std::optional<std::uint16_t> port{};         ///< something listens on it in the container
-  std::optional<milliseconds> idle{};          ///< neither output nor input for so long
-  std::optional<milliseconds> longest_idle{};  ///< with `idle`: time without a CPU to run on is not counted, up to this
-  bool input = false;                          ///< the process waits for input
-  /// The process has read its input and waits for more, or, if that cannot be seen, has printed something and paused.
-  bool answer = false;
-  bool closed = false;  ///< not at the command's end, but when all that it started has ended too
-};
-
-/// A process that listens on a TCP port of the container.
-struct Listener {
-  std::int64_t pid = 0;  ///< 0: the agent cannot determine it
-  std::string command;
-  bool is_own = false;       ///< it belongs to the process that the wait is about
-  std::string process;       ///< the id of the owner's process that it belongs to; empty if none
-  std::uint64_t number = 0;  ///< of that process; 0: none
-};
-
-/// A process as it is, and its whole output if that was short.
-struct Snapshot {
-  wire::ProcessState state;
-  wire::Happened happened = wire::Happened::nothing;  ///< why the wait is over
-  std::string line;                                   ///< the one that matches the pattern
-  Offsets searched{};                                 ///< where to search on if none did
-  std::optional<Listener> listener{};                 ///< on the port of the wait; nullopt if nothing listens
-  bool whole = false;                                 ///< `out` and `err` hold everything the process wrote so far
-  std::string out;
-  std::string err;
-  wire::WriteOrder order;  ///< of both streams; may name bytes beyond their totals
-};
-
-struct OutputSlice {
-  std::uint64_t offset = 0;
-  std::string bytes;
-  wire::StreamState stream;
-};
-
-/// Contents of a process's terminal screen.
-struct Screen : wire::ScreenFacts {
-  std::string text;
-};
-
-struct GrepRequest {
-  std::string pattern;  ///< in RE2 syntax
-  bool ignore_case = false;
-  std::size_t context = 0;
-  std::size_t most = 100;  ///< matching lines that are shown of each stream
-};
-
-/// Lines of a process's stored output as grep shows them.
-struct GrepResult {
-  std::string out;
-  std::string err;
-  Offsets matches{};
-  Offsets shown{};
-};
-
-struct ProcessList {
-  std::vector<wire::ProcessState> processes;  ///< those that run, then finished ones; each latest first
-  std::uint64_t left_out = 0;
+  std::optional<Offsets> earlier;  ///< they were taken before, by a call that knew of so much output
 };
 
 /// Whether a request may connect to the container, and so start it.
@@ -174,12 +90,14 @@ class Sandbox {
   /// With the digest of an idempotency key, always the same one in a run of the container.
   Result<std::string> new_process_id(const std::stop_token& stop = {}, const std::optional<std::string>& key = {});
   /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
-  Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const Until& until, const CallLimit& limit);
-  Result<Snapshot> wait(const std::string& process, milliseconds timeout, const Until& until, const CallLimit& limit);
+  Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const WaitCondition& until,
+                         const CallLimit& limit);
+  Result<Snapshot> wait(const std::string& process, milliseconds timeout, const WaitCondition& until,
+                        const CallLimit& limit);
   /// Waits for several processes at once, by their ids. Returns with the first for which the wait is over. A pattern is
   /// searched from the beginning of the output.
-  Result<Snapshot> wait_for_any(const std::vector<std::string>& processes, milliseconds timeout, const Until& until,
-                                const CallLimit& limit);
+  Result<Snapshot> wait_for_any(const std::vector<std::string>& processes, milliseconds timeout,
+                                const WaitCondition& until, const CallLimit& limit);
   /// Calls `on_end` once, soon after the process has ended; with `closed`, after everything that it started has. It is
   /// called by any thread and must not use the sandbox. Does not wait and does not connect. Returns the number of the
   /// connection, 0 if there is none: with that connection the watch is lost.
@@ -234,9 +152,18 @@ class Sandbox {
   void explain_loss(wire::ProcessState& state);
   static void explain_loss(wire::ProcessState& state, std::uint32_t generation);
   /// Of this process; of a start with a key also of one with the same key from another run of the container.
-  Result<Snapshot> checked_snapshot(wire::Frame frame, const std::string& process, bool or_namesake = false);
-  Result<wire::Frame> call_process(const std::string& process, nlohmann::json head, std::string_view body,
-                                   milliseconds patience, const CallLimit& limit);
+  Result<Snapshot> checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake = false);
+  /// Sends a request about one process. After a lost connection it is sent again, if that has no second effect.
+  template <typename Request>
+  Result<wire::Frame> call_process(const Request& request, std::string_view body, milliseconds patience,
+                                   const CallLimit& limit);
+  Result<wire::Frame> call_process(const std::string& process, const nlohmann::json& head, std::string_view body,
+                                   milliseconds patience, bool repeatable, const CallLimit& limit);
+  /// The message in an answer. A malformed one ends the connection.
+  template <typename Read>
+  auto read_answer(const wire::Frame& answer, Read read);
+  template <typename Message>
+  Result<Message> read_answer(const wire::Frame& answer);
   // The highest number that a process of an owner has been seen with. It is told to the agent, because a state
   // directory in memory is lost when the container stops, and no number may come again.
   [[nodiscard]] std::uint64_t highest_number(const std::string& owner);
@@ -246,11 +173,12 @@ class Sandbox {
   /// Sends a request about an existing process. After a lost connection it is sent again, if it is `repeatable`.
   Result<wire::Frame> call_again(const nlohmann::json& head, std::string_view body, milliseconds patience,
                                  bool repeatable, const CallLimit& limit);
-  /// A request that gives the process at most so many bytes, keys or signals.
-  Result<Taken> give(const std::string& process, nlohmann::json head, std::string_view body, std::size_t most,
-                     const std::optional<Once>& once, const CallLimit& limit);
-  /// A request whose answer says nothing.
-  Result<void> order(const std::string& process, const nlohmann::json& head, const CallLimit& limit);
+  /// Sends at most `max` bytes, keys or signals to a process.
+  template <typename Request>
+  Result<Taken> give(const Request& request, std::string_view body, std::size_t max, const CallLimit& limit);
+  /// Sends a request whose answer is empty.
+  template <typename Request>
+  Result<void> order(const Request& request, const CallLimit& limit);
 
   Channel& m_channel;
   Settings m_settings;

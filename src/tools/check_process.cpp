@@ -60,7 +60,7 @@ ordered_json output_schema() {
 
 struct Question {
   std::vector<std::string> processes;  ///< none: list them all
-  sandbox::Until until;
+  wire::WaitCondition until;
   milliseconds timeout{0};
   ViewRequest view;
   bool only_new = false;  ///< leave out what the client was shown before
@@ -144,7 +144,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   if (waited) {
     result.structured["happened"] = happened_word(snapshot.happened);
   }
-  if (snapshot.happened == wire::Happened::pattern) {
+  if (snapshot.happened == wire::WaitOutcome::pattern) {
     result.structured["matchedLine"] = snapshot.line;
   }
   return result;
@@ -165,7 +165,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   if (!first) {
     return mcp::error_result(first.error());
   }
-  const bool is_over = first->happened != wire::Happened::nothing;
+  const bool is_over = first->happened != wire::WaitOutcome::nothing;
   std::string lines;
   auto processes = mcp::json::array();
   std::vector<std::pair<std::string, std::string>> words;

@@ -41,7 +41,7 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   auto found = find_own(m_sandbox, *id, context.owner, limit_of(context));
   if (const milliseconds waits = found ? std::min(patience, wait_left(found->state)) : milliseconds{0};
       waits > milliseconds{0}) {
-    const sandbox::Until until{.idle = m_settings.inactivity_timeout, .input = true};
+    const wire::WaitCondition until{.idle = m_settings.inactivity_timeout, .input = true};
     found = m_sandbox.wait(*id, waits, until, limit_of(context, waits));
   }
   if (!found) {

@@ -156,7 +156,7 @@ milliseconds time_to_show(const Order& order) {
 Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const std::string& process,
                               const sandbox::CallLimit& limit) {
   const bool ends = order.action == Action::terminate || order.action == Action::kill;
-  const sandbox::Until until{.closed = ends};
+  const wire::WaitCondition until{.closed = ends};
   auto after = call.sandbox.wait(process, std::min(time_to_show(order), longest_wait(call)), until, limit);
   if (order.action == Action::pause || order.action == Action::resume) {
     const bool wanted = order.action == Action::pause;

@@ -21,7 +21,7 @@ using mcp::ordered_json;
 using mcp::StopReason;
 using mcp::ToolResult;
 using sandbox::Snapshot;
-using wire::Happened;
+using wire::WaitOutcome;
 
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
 constexpr std::int64_t k_max_nice = 19;
@@ -83,7 +83,7 @@ struct Order {
   milliseconds inactivity{0};
   std::optional<Timeout> timeout;
   bool background = false;
-  std::optional<sandbox::Until> event;  ///< return when this happens, and leave the command running
+  std::optional<wire::WaitCondition> event;  ///< return when this happens, and leave the command running
   ViewRequest view;
 };
 
@@ -123,7 +123,7 @@ Order read_order(const ToolCall& call) {
   order.start.call = call.context.once ? call.context.once->call : "";
   order.timeout = read_command_timeout(arguments);
   order.background = arguments.flag("background", false);
-  if (sandbox::Until until; read_wait_for(arguments, until)) {
+  if (wire::WaitCondition until; read_wait_for(arguments, until)) {
     order.event = std::move(until);
   }
   order.view = read_view_arguments(arguments);
@@ -155,22 +155,22 @@ Result<Snapshot> run(const ToolCall& call, const Order& order) {
   if (order.background && !order.event) {
     return call.sandbox.start(order.start, time_to_wait(call, order), {}, call.limit());
   }
-  const sandbox::Until until = order.event.value_or(sandbox::Until{.idle = order.inactivity, .input = true});
+  const wire::WaitCondition until = order.event.value_or(wire::WaitCondition{.idle = order.inactivity, .input = true});
   return Following(call, until, time_to_wait(call, order)).start(order.start);
 }
 
 const char* why_returned(const Snapshot& snapshot, bool background) {
   switch (snapshot.happened) {
-    case Happened::ended:
+    case WaitOutcome::ended:
       return "ended";
-    case Happened::input:
+    case WaitOutcome::input:
       return "waits_for_input";
-    case Happened::idle:
+    case WaitOutcome::idle:
       return "quiet";
-    case Happened::grew:
-    case Happened::pattern:
-    case Happened::port:
-    case Happened::nothing:
+    case WaitOutcome::grew:
+    case WaitOutcome::pattern:
+    case WaitOutcome::port:
+    case WaitOutcome::nothing:
       break;
   }
   return background ? "background" : "waited_enough";
@@ -212,7 +212,7 @@ std::string running_text(const ToolCall& call, const Snapshot& snapshot, const O
   }
   const bool may_wait = may_wait_for_input(state, view);
   const std::string_view next = may_wait ? k_may_wait_hint : "check_process waits for it.";
-  if (snapshot.happened == Happened::idle) {
+  if (snapshot.happened == WaitOutcome::idle) {
     const double silence = static_cast<double>(state.idle_ms) / 1000;
     return call.hint(
         fmt::format("{} is still running: no output for {:.{}f} s. {}", name, silence, silence < 1 ? 1 : 0, next));

@@ -13,7 +13,7 @@ namespace dockbridge::tools {
 namespace {
 
 using sandbox::Snapshot;
-using wire::Happened;
+using wire::WaitOutcome;
 
 constexpr std::size_t k_most_told_bytes = 2000;
 /// Progress that takes longer to collect is not reported.
@@ -37,7 +37,7 @@ milliseconds longest_wait(const ToolCall& call) {
   return std::min({settings.max_wait, known, call.context.report_progress ? known : settings.client_timeout});
 }
 
-Following::Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace)
+Following::Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience, Pace pace)
     : m_call(call),
       m_limit(call.limit(patience)),
       m_until(std::move(until)),
@@ -71,20 +71,20 @@ Result<Snapshot> Following::join(const wire::ProcessState& now) {
 
 Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
   const auto goes_on = [&] {
-    return snapshot && (snapshot->happened == Happened::nothing || snapshot->happened == Happened::grew);
+    return snapshot && (snapshot->happened == WaitOutcome::nothing || snapshot->happened == WaitOutcome::grew);
   };
   while (goes_on() && !m_deadline.passed()) {
     if (m_call.context.report_progress) {
       tell(*snapshot);
     }
     if (m_until.pattern) {
-      m_until.search_from = snapshot->searched;
+      m_until.search_from = snapshot->searched.value_or(sandbox::Offsets{});
     }
     auto later = m_call.sandbox.wait(snapshot->state.id, slice(), m_until, m_limit);
     snapshot = std::move(later);
   }
   if (goes_on()) {
-    snapshot->happened = Happened::nothing;  // of what the caller waits for
+    snapshot->happened = WaitOutcome::nothing;  // of what the caller waits for
   }
   return snapshot;
 }
@@ -118,13 +118,13 @@ std::string Following::news(const Snapshot& snapshot) {
 }
 
 Result<Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
-                            const sandbox::Until& until, milliseconds patience) {
+                            const wire::WaitCondition& until, milliseconds patience) {
   const auto limit = call.limit(patience);
   const auto deadline = Deadline::after(patience);
   const milliseconds longest = call.context.report_progress ? Following::Pace{}.heartbeat : patience;
   while (true) {
     auto snapshot = call.sandbox.wait_for_any(processes, std::min(deadline.remaining(), longest), until, limit);
-    if (!snapshot || snapshot->happened != Happened::nothing || deadline.passed()) {
+    if (!snapshot || snapshot->happened != WaitOutcome::nothing || deadline.passed()) {
       return snapshot;
     }
     call.context.report_progress(fmt::format("waiting for {} processes", processes.size()));

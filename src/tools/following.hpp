@@ -22,8 +22,8 @@ class Following {
     milliseconds heartbeat{2000};
   };
 
-  Following(const ToolCall& call, sandbox::Until until, milliseconds patience, Pace pace);
-  Following(const ToolCall& call, sandbox::Until until, milliseconds patience)
+  Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience, Pace pace);
+  Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience)
       : Following(call, std::move(until), patience, Pace{}) {}
 
   /// Starts the process and follows it.
@@ -39,7 +39,7 @@ class Following {
 
   const ToolCall& m_call;
   sandbox::CallLimit m_limit;
-  sandbox::Until m_until;  // `known` is set while new output is to be told at once
+  wire::WaitCondition m_until;  // `known` is set while new output is to be told at once
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;
   Pace m_pace;
@@ -49,6 +49,6 @@ class Following {
 
 /// Waits for any of several processes, by their ids, and reports only that it waits.
 Result<sandbox::Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
-                                     const sandbox::Until& until, milliseconds patience);
+                                     const wire::WaitCondition& until, milliseconds patience);
 
 }  // namespace dockbridge::tools

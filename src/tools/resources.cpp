@@ -81,7 +81,7 @@ void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, c
     bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
   }
   while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
-    sandbox::Until until;
+    wire::WaitCondition until;
     until.known = sandbox::Offsets{snapshot->state.out.total, snapshot->state.err.total};
     auto later = sandbox.wait(snapshot->state.id, k_watch_slice, until, stop);
     const bool changed = later && (later->state.out.total != snapshot->state.out.total ||

@@ -65,7 +65,7 @@ struct Order {
   bool newline = false;
   bool eof = false;
   bool paste = false;
-  sandbox::Until until;
+  wire::WaitCondition until;
   milliseconds patience{0};
   ViewRequest view;
 };
@@ -254,7 +254,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   ToolResult result;
   const bool has_earlier = state.out.total + state.err.total > 0;
   const std::string nothing = has_earlier ? "(no new output)" : "(no output)";
-  const bool is_missed = snapshot.happened == wire::Happened::nothing && !order.until.answer;
+  const bool is_missed = snapshot.happened == wire::WaitOutcome::nothing && !order.until.answer;
   result.text = with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state),
                                        is_missed ? happened_text(snapshot, order.until, order.patience) : ""),
                            notes);

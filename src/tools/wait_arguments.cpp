@@ -50,7 +50,7 @@ mcp::ordered_json wait_for_schema() {
   return schema;
 }
 
-bool read_wait_for(Arguments& arguments, sandbox::Until& until) {
+bool read_wait_for(Arguments& arguments, wire::WaitCondition& until) {
   auto wanted = arguments.object("waitFor");
   if (!wanted) {
     return false;

@@ -29,6 +29,6 @@ std::optional<Timeout> read_command_timeout(Arguments& arguments);
 /// The schema of `waitFor`.
 mcp::ordered_json wait_for_schema();
 /// Reads `waitFor` into `until`; false if it is absent.
-bool read_wait_for(Arguments& arguments, sandbox::Until& until);
+bool read_wait_for(Arguments& arguments, wire::WaitCondition& until);
 
 }  // namespace dockbridge::tools

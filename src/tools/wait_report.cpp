@@ -10,7 +10,7 @@ namespace dockbridge::tools {
 namespace {
 
 using sandbox::Snapshot;
-using wire::Happened;
+using wire::WaitOutcome;
 
 constexpr std::size_t k_max_line = 300;
 constexpr std::size_t k_max_command = 80;
@@ -19,7 +19,7 @@ constexpr std::size_t k_max_command = 80;
 std::string port_text(const Snapshot& snapshot, std::uint16_t port) {
   const auto& listener = snapshot.listener;
   if (!listener || listener->is_own) {
-    return snapshot.happened == Happened::port ? fmt::format("\nPort {} is open.", port) : "";
+    return snapshot.happened == WaitOutcome::port ? fmt::format("\nPort {} is open.", port) : "";
   }
   if (listener->pid == 0) {
     return fmt::format("\nPort {} is open, but its listener cannot be determined (no permission).", port);
@@ -32,7 +32,7 @@ std::string port_text(const Snapshot& snapshot, std::uint16_t port) {
 }
 
 /// What did not happen within the time of a wait.
-std::string missed_text(const Snapshot& snapshot, const sandbox::Until& until, milliseconds timeout) {
+std::string missed_text(const Snapshot& snapshot, const wire::WaitCondition& until, milliseconds timeout) {
   const double waited = static_cast<double>(timeout.count()) / 1000;
   std::string text;
   if (until.pattern) {
@@ -50,27 +50,27 @@ std::string missed_text(const Snapshot& snapshot, const sandbox::Until& until, m
 
 }  // namespace
 
-std::string happened_word(Happened happened) {
+std::string happened_word(WaitOutcome happened) {
   switch (happened) {
-    case Happened::ended:
+    case WaitOutcome::ended:
       return "exit";
-    case Happened::nothing:
+    case WaitOutcome::nothing:
       return "timeout";
-    case Happened::grew:
-    case Happened::pattern:
-    case Happened::port:
-    case Happened::idle:
-    case Happened::input:
+    case WaitOutcome::grew:
+    case WaitOutcome::pattern:
+    case WaitOutcome::port:
+    case WaitOutcome::idle:
+    case WaitOutcome::input:
       break;
   }
   return std::string(name_of(happened));
 }
 
-std::string happened_text(const Snapshot& snapshot, const sandbox::Until& until, milliseconds timeout) {
+std::string happened_text(const Snapshot& snapshot, const wire::WaitCondition& until, milliseconds timeout) {
   std::string text;
-  if (snapshot.happened == Happened::pattern) {
+  if (snapshot.happened == WaitOutcome::pattern) {
     text = "\nMatched line: " + printable_line(snapshot.line, k_max_line);
-  } else if (snapshot.happened == Happened::nothing) {
+  } else if (snapshot.happened == WaitOutcome::nothing) {
     text = missed_text(snapshot, until, timeout);
   }
   return until.port ? text + port_text(snapshot, *until.port) : text;

@@ -1,7 +1,5 @@
 #include "wire/error_message.hpp"
 
-#include <stdexcept>
-
 #include "util/text.hpp"
 
 namespace dockbridge::wire {
@@ -18,13 +16,13 @@ nlohmann::json to_json(const Error& error) {
   return {{"code", name_of(error.code)}, {"message", error.message}, {"nextStep", error.next_step}};
 }
 
+Error error_from(const Field& field) {
+  return {field.at("code").word(error_code_named), printable_text(field.at("message").text(), k_max_message_bytes),
+          printable_line(field.at("nextStep").text(), k_max_step_bytes)};
+}
+
 Error error_from_json(const nlohmann::json& value) {
-  const auto code = error_code_named(value.at("code").get_ref<const std::string&>());
-  if (!code) {
-    throw std::runtime_error("unknown error code");
-  }
-  return {*code, printable_text(value.at("message").get_ref<const std::string&>(), k_max_message_bytes),
-          printable_line(value.at("nextStep").get_ref<const std::string&>(), k_max_step_bytes)};
+  return error_from(Field(value));
 }
 
 }  // namespace dockbridge::wire

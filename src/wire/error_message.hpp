@@ -3,12 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "error/error.hpp"
+#include "wire/fields.hpp"
 
 namespace dockbridge::wire {
 
 /// An error as answers and the agent's greeting carry it: `code`, `message` and `nextStep` (docs/agent-protocol.md).
 nlohmann::json to_json(const Error& error);
-/// Throws std::exception if a field is missing or malformed. Control characters in the texts become visible escapes.
+/// Throws BadField if a field is missing or malformed. Control characters in the texts become visible escapes.
+Error error_from(const Field& field);
 Error error_from_json(const nlohmann::json& value);
 
 }  // namespace dockbridge::wire

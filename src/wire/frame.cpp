@@ -54,30 +54,54 @@ Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth) {
   return std::move(parsed.value);
 }
 
-Result<std::optional<Frame>> FrameReader::next() {
+std::string_view RawFrame::head() const {
+  return std::string_view(m_bytes).substr(k_prefix_bytes, m_head_bytes);
+}
+
+std::string_view RawFrame::body() const {
+  return std::string_view(m_bytes).substr(k_prefix_bytes + m_head_bytes);
+}
+
+Result<std::optional<FrameReader::Extent>> FrameReader::next_extent() {
   const std::string_view rest = std::string_view(m_buffer).substr(m_consumed);
-  if (rest.size() < k_prefix_bytes) {
-    m_buffer.erase(0, m_consumed);
-    m_consumed = 0;
-    return std::nullopt;
+  if (rest.size() >= k_prefix_bytes) {
+    const Extent extent{read_u32(rest), read_u32(rest.substr(4))};
+    if (extent.head_bytes > k_max_head_bytes || extent.body_bytes > m_max_body) {
+      return fail(ErrorCode::protocol_violation,
+                  fmt::format("A frame of {} + {} bytes exceeds the limits of {} + {}", extent.head_bytes,
+                              extent.body_bytes, k_max_head_bytes, m_max_body));
+    }
+    if (rest.size() >= k_prefix_bytes + extent.head_bytes + extent.body_bytes) {
+      return extent;
+    }
   }
-  const std::size_t head_bytes = read_u32(rest);
-  const std::size_t body_bytes = read_u32(rest.substr(4));
-  if (head_bytes > k_max_head_bytes || body_bytes > m_max_body) {
-    return fail(ErrorCode::protocol_violation, fmt::format("A frame of {} + {} bytes exceeds the limits of {} + {}",
-                                                           head_bytes, body_bytes, k_max_head_bytes, m_max_body));
+  m_buffer.erase(0, m_consumed);
+  m_consumed = 0;
+  return std::nullopt;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  const auto extent = next_extent();
+  if (!extent || !*extent) {
+    return extent ? Result<std::optional<Frame>>(std::nullopt) : fail(extent.error());
   }
-  const std::size_t whole = k_prefix_bytes + head_bytes + body_bytes;
-  if (rest.size() < whole) {
-    m_buffer.erase(0, m_consumed);
-    m_consumed = 0;
-    return std::nullopt;
-  }
-  auto head = parse_bounded(rest.substr(k_prefix_bytes, head_bytes), k_max_head_depth);
+  const std::string_view rest = std::string_view(m_buffer).substr(m_consumed + k_prefix_bytes);
+  auto head = parse_bounded(rest.substr(0, (*extent)->head_bytes), k_max_head_depth);
   if (!head) {
     return fail(head.error());
   }
-  Frame frame{std::move(*head), std::string(rest.substr(k_prefix_bytes + head_bytes, body_bytes))};
+  Frame frame{std::move(*head), std::string(rest.substr((*extent)->head_bytes, (*extent)->body_bytes))};
+  m_consumed += k_prefix_bytes + (*extent)->head_bytes + (*extent)->body_bytes;
+  return frame;
+}
+
+Result<std::optional<RawFrame>> FrameReader::next_raw() {
+  const auto extent = next_extent();
+  if (!extent || !*extent) {
+    return extent ? Result<std::optional<RawFrame>>(std::nullopt) : fail(extent.error());
+  }
+  const std::size_t whole = k_prefix_bytes + (*extent)->head_bytes + (*extent)->body_bytes;
+  RawFrame frame(m_buffer.substr(m_consumed, whole), (*extent)->head_bytes);
   m_consumed += whole;
   return frame;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "error/error.hpp"
 #include "util/clock.hpp"
@@ -23,7 +25,6 @@ inline constexpr std::size_t k_max_body_to_agent = 20 * 1024 * 1024;
 inline constexpr std::size_t k_max_body_to_host = 1024 * 1024;
 /// The most output that one answer carries.
 inline constexpr std::size_t k_max_read_bytes = 256 * 1024;
-/// What a `list` answers at the most; the rest is counted.
 
 inline constexpr milliseconds k_idle_ping_interval{15'000};
 inline constexpr milliseconds k_session_silence_limit{60'000};
@@ -41,6 +42,21 @@ void append_frame(std::string& out, const nlohmann::json& head, std::string_view
 /// Parses JSON text from an untrusted peer: depth is bounded while parsing, the result is an object.
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth);
 
+/// A frame as it was received, to be sent on without being decoded.
+class RawFrame {
+ public:
+  RawFrame(std::string bytes, std::size_t head_bytes) : m_bytes(std::move(bytes)), m_head_bytes(head_bytes) {}
+
+  [[nodiscard]] const std::string& bytes() const { return m_bytes; }
+  [[nodiscard]] std::string take_bytes() && { return std::move(m_bytes); }
+  [[nodiscard]] std::string_view head() const;
+  [[nodiscard]] std::string_view body() const;
+
+ private:
+  std::string m_bytes;
+  std::size_t m_head_bytes;
+};
+
 /// Cuts a byte stream into frames. Believes nothing: lengths are checked before anything is allocated.
 class FrameReader {
  public:
@@ -49,8 +65,17 @@ class FrameReader {
   void feed(std::string_view bytes) { m_buffer.append(bytes); }
   /// The next whole frame, none if more bytes are needed, or a protocol violation, after which the stream is dead.
   Result<std::optional<Frame>> next();
+  /// The same, but only the lengths are checked. The head may be anything.
+  Result<std::optional<RawFrame>> next_raw();
 
  private:
+  struct Extent {
+    std::size_t head_bytes = 0;
+    std::size_t body_bytes = 0;
+  };
+  /// The lengths of the next frame; nullopt if more bytes are needed.
+  Result<std::optional<Extent>> next_extent();
+
   std::size_t m_max_body;
   std::string m_buffer;
   std::size_t m_consumed = 0;

@@ -17,73 +17,24 @@ constexpr std::array<std::string_view, 7> k_causes = {"none",   "timeout", "canc
                                                       "output", "memory",  "container"};
 
 constexpr std::array<std::string_view, 3> k_facts = {"no", "yes", "unknown"};
-constexpr std::array<std::string_view, 7> k_happenings = {"ended", "grew",  "pattern", "port",
-                                                          "idle",  "input", "nothing"};
-
+/// Finds the value of an enumeration by its name, for `Field::word`.
 template <typename Enum, std::size_t N>
-std::optional<Enum> enum_from(const json& value, const std::array<std::string_view, N>& names) {
-  if (!value.is_string()) {
-    return std::nullopt;
-  }
-  const auto at = std::find(names.begin(), names.end(), value.get_ref<const std::string&>());
-  return at == names.end() ? std::nullopt : std::optional(static_cast<Enum>(at - names.begin()));
+auto named_in(const std::array<std::string_view, N>& names) {
+  return [&names](std::string_view name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? std::nullopt : std::optional(static_cast<Enum>(found - names.begin()));
+  };
 }
 
-template <typename Enum, std::size_t N>
-bool parse_enum(const json& value, const char* key, const std::array<std::string_view, N>& names, Enum& out) {
-  const auto found = value.find(key);
-  const auto parsed = found == value.end() ? std::nullopt : enum_from<Enum>(*found, names);
-  out = parsed.value_or(out);
-  return parsed.has_value();
+const std::string& state_text(const Field& field) {
+  if (field.text().size() > k_max_state_text) {
+    field.fail_here();
+  }
+  return field.text();
 }
 
-/// A number from 0 to `most`.
-template <typename Number>
-bool parse_number(const json& value, const char* key, std::uint64_t most, Number& out) {
-  const auto found = value.find(key);
-  const bool is_number = found != value.end() && found->is_number_integer() &&
-                         (found->is_number_unsigned() || found->get<std::int64_t>() >= 0);
-  if (!is_number || found->get<std::uint64_t>() > most) {
-    return false;
-  }
-  out = static_cast<Number>(found->get<std::uint64_t>());
-  return true;
-}
-
-bool parse_flag(const json& value, const char* key, bool& out) {
-  const auto found = value.find(key);
-  if (found == value.end() || !found->is_boolean()) {
-    return false;
-  }
-  out = found->get<bool>();
-  return true;
-}
-
-bool parse_string(const json& value, const char* key, std::string& out) {
-  const auto found = value.find(key);
-  if (found == value.end() || !found->is_string() || found->get_ref<const std::string&>().size() > k_max_state_text) {
-    return false;
-  }
-  out = found->get<std::string>();
-  return true;
-}
-
-bool parse_stream(const json& value, const char* key, StreamState& out) {
-  const auto found = value.find(key);
-  const auto stream = found == value.end() ? fail(ErrorCode::protocol_violation, "") : stream_state_from_json(*found);
-  if (stream) {
-    out = *stream;
-  }
-  return stream.has_value();
-}
-
-bool parse_usage(const json& value, const char* key, Usage& out) {
-  const auto found = value.find(key);
-  const auto usage = found == value.end() ? fail(ErrorCode::protocol_violation, "") : usage_from_json(*found);
-  if (usage) {
-    out = *usage;
-  }
-  return usage.has_value();
+std::int64_t time_ms(const Field& field) {
+  return static_cast<std::int64_t>(field.number(k_max_time_ms));
 }
 
 }  // namespace
@@ -92,15 +43,21 @@ json to_json(const Usage& usage) {
   return json::array({usage.cpu_ms, usage.peak_memory_kib, usage.read_bytes, usage.written_bytes});
 }
 
-Result<Usage> usage_from_json(const json& value) {
-  const auto is_number = [](const json& number) { return number.is_number_unsigned(); };
-  if (!value.is_array() || value.size() != 4 || !std::all_of(value.begin(), value.end(), is_number)) {
-    return fail(ErrorCode::protocol_violation, "The agent sent a malformed usage");
+Usage Usage::from_json(const Field& field) {
+  const auto numbers = field.elements();
+  if (numbers.size() != 4) {
+    field.fail_here();
   }
-  const Usage usage{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(), value[2].get<std::uint64_t>(),
-                    value[3].get<std::uint64_t>()};
-  return is_plausible(usage) ? Result<Usage>(usage)
-                             : fail(ErrorCode::protocol_violation, "The agent sent a usage that is out of range");
+  const Usage usage{numbers[0].number(UINT64_MAX), numbers[1].number(UINT64_MAX), numbers[2].number(UINT64_MAX),
+                    numbers[3].number(UINT64_MAX)};
+  if (!is_plausible(usage)) {
+    field.fail_here();
+  }
+  return usage;
+}
+
+Result<Usage> usage_from_json(const json& value) {
+  return read_fields(value, ErrorCode::protocol_violation, Usage::from_json);
 }
 
 bool is_plausible(const Usage& usage) {
@@ -114,17 +71,17 @@ json to_json(const StreamState& stream) {
   return json::array({stream.total, stream.head_end, stream.tail_start});
 }
 
-Result<StreamState> stream_state_from_json(const json& value) {
-  const auto is_offset = [](const json& number) { return number.is_number_unsigned(); };
-  if (value.is_array() && value.size() == 3 && std::all_of(value.begin(), value.end(), is_offset)) {
-    const StreamState stream{value[0].get<std::uint64_t>(), value[1].get<std::uint64_t>(),
-                             value[2].get<std::uint64_t>()};
-    if (stream.head_end <= stream.tail_start && stream.tail_start <= stream.total &&
-        stream.total <= k_max_stream_bytes) {
-      return stream;
-    }
+StreamState StreamState::from_json(const Field& field) {
+  const auto offsets = field.elements();
+  if (offsets.size() != 3) {
+    field.fail_here();
   }
-  return fail(ErrorCode::protocol_violation, "The agent sent a malformed stream state");
+  const StreamState stream{offsets[0].number(k_max_stream_bytes), offsets[1].number(k_max_stream_bytes),
+                           offsets[2].number(k_max_stream_bytes)};
+  if (stream.head_end > stream.tail_start || stream.tail_start > stream.total) {
+    field.fail_here();
+  }
+  return stream;
 }
 
 std::string_view name_of(Phase phase) {
@@ -138,13 +95,6 @@ std::string_view name_of(Cause cause) {
 }
 std::string_view name_of(WaitsForInput fact) {
   return k_facts.at(static_cast<std::size_t>(fact));
-}
-std::string_view name_of(Happened what) {
-  return k_happenings.at(static_cast<std::size_t>(what));
-}
-
-std::optional<Happened> happened_from(const json& value) {
-  return enum_from<Happened>(value, k_happenings);
 }
 
 json to_json(const ProcessState& state) {
@@ -185,32 +135,56 @@ json to_json(const ProcessState& state) {
   return fields;
 }
 
-Result<ProcessState> process_state_from_json(const json& value) {
+ProcessState ProcessState::from_json(const Field& field) {
   ProcessState state;
-  state.ran_ms = value.is_object() && value.contains("ranMs") ? std::optional<std::int64_t>(0) : std::nullopt;
-  const bool good =
-      value.is_object() && parse_string(value, "id", state.id) && is_process_id(state.id) &&
-      (!value.contains("number") || parse_number(value, "number", k_max_process_number, state.number)) &&
-      parse_enum(value, "phase", k_phases, state.phase) && parse_enum(value, "end", k_end_kinds, state.end) &&
-      parse_number(value, "endCode", k_max_end_code, state.end_code) &&
-      parse_enum(value, "cause", k_causes, state.cause) && parse_stream(value, "out", state.out) &&
-      parse_stream(value, "err", state.err) && parse_number(value, "idleMs", k_max_time_ms, state.idle_ms) &&
-      parse_flag(value, "stdinOpen", state.stdin_open) &&
-      (!value.contains("waitsForInput") || parse_enum(value, "waitsForInput", k_facts, state.waits_for_input)) &&
-      (!value.contains("paused") || parse_flag(value, "paused", state.paused)) &&
-      (!state.ran_ms || parse_number(value, "ranMs", k_max_time_ms, *state.ran_ms)) &&
-      (!value.contains("children") || parse_number(value, "children", k_max_pid, state.children)) &&
-      parse_string(value, "rationale", state.rationale) && parse_usage(value, "used", state.used) &&
-      (!value.contains("terminal") || parse_flag(value, "terminal", state.terminal)) &&
-      parse_number(value, "pid", k_max_pid, state.pid) &&
-      parse_number(value, "startedAtMs", k_max_time_ms, state.started_at_ms) &&
-      parse_number(value, "endedAtMs", k_max_time_ms, state.ended_at_ms) &&
-      parse_string(value, "command", state.command) && parse_string(value, "cwd", state.cwd) &&
-      parse_string(value, "owner", state.owner) && parse_string(value, "path", state.path);
-  if (!good) {
-    return fail(ErrorCode::protocol_violation, "The agent sent a malformed process state");
+  state.id = process_id_from(field.at("id"));
+  if (const auto number = field.find("number")) {
+    state.number = number->number(k_max_process_number);
   }
+  state.phase = field.at("phase").word(named_in<Phase>(k_phases));
+  state.end = field.at("end").word(named_in<EndKind>(k_end_kinds));
+  state.end_code = static_cast<int>(field.at("endCode").number(k_max_end_code));
+  state.cause = field.at("cause").word(named_in<Cause>(k_causes));
+  state.out = StreamState::from_json(field.at("out"));
+  state.err = StreamState::from_json(field.at("err"));
+  state.idle_ms = field.at("idleMs").number(k_max_time_ms);
+  state.stdin_open = field.at("stdinOpen").flag();
+  if (const auto waits = field.find("waitsForInput")) {
+    state.waits_for_input = waits->word(named_in<WaitsForInput>(k_facts));
+  }
+  if (const auto paused = field.find("paused")) {
+    state.paused = paused->flag();
+  }
+  if (const auto ran = field.find("ranMs")) {
+    state.ran_ms = time_ms(*ran);
+  }
+  if (const auto children = field.find("children")) {
+    state.children = children->number(k_max_pid);
+  }
+  if (const auto terminal = field.find("terminal")) {
+    state.terminal = terminal->flag();
+  }
+  state.rationale = state_text(field.at("rationale"));
+  state.used = Usage::from_json(field.at("used"));
+  state.pid = static_cast<std::int64_t>(field.at("pid").number(k_max_pid));
+  state.started_at_ms = time_ms(field.at("startedAtMs"));
+  state.ended_at_ms = time_ms(field.at("endedAtMs"));
+  state.command = state_text(field.at("command"));
+  state.cwd = state_text(field.at("cwd"));
+  state.owner = state_text(field.at("owner"));
+  state.path = state_text(field.at("path"));
   return state;
+}
+
+Result<ProcessState> process_state_from_json(const json& value) {
+  return read_fields(value, ErrorCode::protocol_violation, ProcessState::from_json);
+}
+
+const std::string& process_id_from(const Field& field) {
+  if (!is_process_id(field.text())) {
+    field.fail_here();
+  }
+  return field.text();
 }
 
 bool is_process_id(std::string_view id) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "error/error.hpp"
+#include "wire/fields.hpp"
 
 namespace dockbridge::wire {
 
@@ -54,21 +55,12 @@ struct Usage {
   std::uint64_t peak_memory_kib = 0;  ///< of the largest of them
   std::uint64_t read_bytes = 0;       ///< from disks
   std::uint64_t written_bytes = 0;
+
+  static Usage from_json(const Field& field);
 };
 
 /// Whether something in a process's tree waits for input, as a fact from the kernel.
 enum class WaitsForInput : std::uint8_t { no, yes, unknown };
-
-/// What a wait for a process came to.
-enum class Happened : std::uint8_t {
-  ended,    ///< the command ended
-  grew,     ///< there is more output than the waiter knew
-  pattern,  ///< a line of output matches
-  port,     ///< something listens on the port
-  idle,     ///< no output and no input for so long
-  input,    ///< it waits for input
-  nothing,  ///< time was up
-};
 
 /// What the spool holds of one stream: bytes [0, head_end) and [tail_start, total).
 /// Between head_end and tail_start lies the gap, counted exactly.
@@ -76,6 +68,8 @@ struct StreamState {
   std::uint64_t total = 0;
   std::uint64_t head_end = 0;
   std::uint64_t tail_start = 0;
+
+  static StreamState from_json(const Field& field);
 };
 
 /// Whether all numbers are within their ranges.
@@ -110,25 +104,26 @@ struct ProcessState {
   std::string path;            ///< of its record in the container; its spools lie beside it
 
   [[nodiscard]] bool running() const { return phase == Phase::running; }
+
+  /// Checks types, enumerations and the order of the offsets: the sender is not trusted.
+  static ProcessState from_json(const Field& field);
 };
 
 nlohmann::json to_json(const ProcessState& state);
 nlohmann::json to_json(const StreamState& stream);
 nlohmann::json to_json(const Usage& usage);
 Result<Usage> usage_from_json(const nlohmann::json& value);
-Result<StreamState> stream_state_from_json(const nlohmann::json& value);
-/// Checks types, enumerations and the order of the offsets: the sender is not trusted.
 Result<ProcessState> process_state_from_json(const nlohmann::json& value);
 
 std::string_view name_of(Phase phase);
 std::string_view name_of(EndKind kind);
 std::string_view name_of(Cause cause);
 std::string_view name_of(WaitsForInput fact);
-std::string_view name_of(Happened what);
-std::optional<Happened> happened_from(const nlohmann::json& value);
 
 /// `proc_<digits>_<letters and digits>`, at most 64 characters: safe as a file name.
 bool is_process_id(std::string_view id);
+/// A field that must hold a process id.
+const std::string& process_id_from(const Field& field);
 /// The number in the short id of a process, such as `p3`; nullopt if the text is not one.
 std::optional<std::uint64_t> process_number_in(std::string_view short_id);
 

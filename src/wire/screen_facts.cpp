@@ -8,10 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-bool read_side(const json& value, std::uint16_t& to) {
-  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= k_largest_terminal_side;
-  to = fits ? value.get<std::uint16_t>() : to;
-  return fits;
+std::uint16_t side_from(const Field& field) {
+  return static_cast<std::uint16_t>(field.number(k_largest_terminal_side));
 }
 
 }  // namespace
@@ -25,23 +23,26 @@ json to_json(const ScreenFacts& facts) {
           {"addressed", facts.addressed}};
 }
 
-Result<ScreenFacts> screen_facts_from_json(const json& value) {
+ScreenFacts ScreenFacts::from_json(const Field& field) {
   ScreenFacts facts;
-  const json fields = value.is_object() ? value : json::object();
-  const json cursor = fields.value("cursor", json::array());
-  const json visible = fields.value("cursorVisible", json());
-  const json alternate = fields.value("alternate", json());
-  const json addressed = fields.value("addressed", json(0U));  // an older keeper's screen has none
-  if (!read_side(fields.value("columns", json()), facts.size.columns) ||
-      !read_side(fields.value("rows", json()), facts.size.rows) || !cursor.is_array() || cursor.size() != 2 ||
-      !read_side(cursor[0], facts.cursor_row) || !read_side(cursor[1], facts.cursor_column) || !visible.is_boolean() ||
-      !alternate.is_boolean() || !addressed.is_number_unsigned() || addressed > k_max_stream_bytes) {
-    return fail(ErrorCode::protocol_violation, "The agent sent a malformed screen");
+  facts.size = {side_from(field.at("columns")), side_from(field.at("rows"))};
+  const Field cursor = field.at("cursor");
+  const auto position = cursor.elements();
+  if (position.size() != 2) {
+    cursor.fail_here();
   }
-  facts.cursor_visible = visible.get<bool>();
-  facts.alternate = alternate.get<bool>();
-  facts.addressed = addressed.get<std::uint64_t>();
+  facts.cursor_row = side_from(position[0]);
+  facts.cursor_column = side_from(position[1]);
+  facts.cursor_visible = field.at("cursorVisible").flag();
+  facts.alternate = field.at("alternate").flag();
+  if (const auto addressed = field.find("addressed")) {  // absent in the screen of an older keeper
+    facts.addressed = addressed->number(k_max_stream_bytes);
+  }
   return facts;
+}
+
+Result<ScreenFacts> screen_facts_from_json(const json& value) {
+  return read_fields(value, ErrorCode::protocol_violation, ScreenFacts::from_json);
 }
 
 }  // namespace dockbridge::wire

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error/error.hpp"
+#include "wire/fields.hpp"
 #include "wire/terminal.hpp"
 
 namespace dockbridge::wire {
@@ -17,6 +18,8 @@ struct ScreenFacts {
   bool alternate = false;  ///< a full-screen program uses the alternate screen
   /// Bytes of output when the program last moved the cursor to a place of the screen, or cleared it; 0: never.
   std::uint64_t addressed = 0;
+
+  static ScreenFacts from_json(const Field& field);
 };
 
 nlohmann::json to_json(const ScreenFacts& facts);

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+
+#include "wire/fields.hpp"
 
 namespace dockbridge::wire {
 
@@ -11,6 +14,10 @@ struct TerminalSize {
   std::uint16_t rows = 0;
 };
 inline constexpr std::uint16_t k_largest_terminal_side = 500;
+
+/// `[columns, rows]`, each from 1 on.
+nlohmann::json to_json(const TerminalSize& size);
+TerminalSize terminal_size_from(const Field& field);
 
 /// A key of a terminal's keyboard.
 struct Key {

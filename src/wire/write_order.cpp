@@ -15,25 +15,26 @@ json to_json(const WriteOrder& order) {
   return flat;
 }
 
-Result<WriteOrder> write_order_from_json(const json& value) {
-  const Error malformed{ErrorCode::protocol_violation, "The agent sent a malformed output order"};
-  if (!value.is_array() || value.size() % 2 != 0 || value.size() > 2 * k_max_order_marks) {
-    return fail(malformed);
+WriteOrder write_order_from(const Field& field) {
+  const auto numbers = field.elements(2 * k_max_order_marks);
+  if (numbers.size() % 2 != 0) {
+    field.fail_here();
   }
   WriteOrder order;
   OrderMark last;
-  for (std::size_t i = 0; i < value.size(); i += 2) {
-    if (!value[i].is_number_unsigned() || !value[i + 1].is_number_unsigned()) {
-      return fail(malformed);
-    }
-    const OrderMark mark{value[i].get<std::uint64_t>(), value[i + 1].get<std::uint64_t>()};
-    if (mark.out < last.out || mark.err < last.err || mark.out > k_max_stream_bytes || mark.err > k_max_stream_bytes) {
-      return fail(malformed);
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    const OrderMark mark{numbers[i].number(k_max_stream_bytes), numbers[i + 1].number(k_max_stream_bytes)};
+    if (mark.out < last.out || mark.err < last.err) {
+      numbers[i].fail_here();
     }
     order.push_back(mark);
     last = mark;
   }
   return order;
+}
+
+Result<WriteOrder> write_order_from_json(const json& value) {
+  return read_fields(value, ErrorCode::protocol_violation, write_order_from);
 }
 
 }  // namespace dockbridge::wire

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "error/error.hpp"
+#include "wire/fields.hpp"
 
 namespace dockbridge::wire {
 
@@ -25,6 +26,7 @@ inline constexpr std::size_t k_max_order_marks = 256;
 /// A flat array: out, err, out, err, and so on.
 nlohmann::json to_json(const WriteOrder& order);
 /// Checks number, types, ranges and that no mark goes back: the sender is not trusted.
+WriteOrder write_order_from(const Field& field);
 Result<WriteOrder> write_order_from_json(const nlohmann::json& value);
 
 }  // namespace dockbridge::wire

@@ -8,6 +8,7 @@
 
 #include "error/error.hpp"
 #include "util/fd.hpp"
+#include "wire/input_messages.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {
@@ -101,7 +102,7 @@ struct StatePacket {
 static_assert(sizeof(StatePacket) == 112);
 inline constexpr std::size_t k_least_state_bytes = 56;
 
-inline constexpr std::size_t k_digest_length = 32;
+using wire::k_digest_length;
 
 /// An order that is obeyed once for each key, however often it comes. What is given under a key is counted in units,
 /// one after the other: bytes of input, its end, keys, signals.

@@ -11,16 +11,15 @@
 
 namespace dockbridge::agent {
 
-Result<Fd> join_line(const nlohmann::json& invitation) {
-  const auto path = invitation.at("path").get<std::string>();
-  const auto key = invitation.at("key").get<std::string>();
+Result<Fd> join_line(const wire::LineRequest& invitation) {
+  const auto& [path, device, inode, key] = invitation;
   const auto failed = [&] { return fail(ErrorCode::no_line, errno_error(path).message); };
   const Fd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0) {
     return failed();
   }
-  if (info.st_dev != invitation.at("device").get<dev_t>() || info.st_ino != invitation.at("inode").get<ino_t>()) {
+  if (info.st_dev != device || info.st_ino != inode) {
     return fail(ErrorCode::no_line, path + ": not the socket of the host");
   }
   Fd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -36,15 +36,6 @@ constexpr milliseconds k_last_look{60'000};
 constexpr int k_exit_patience_ms = 200;
 constexpr std::size_t k_most_waiting_bytes = 64ULL * 1024 * 1024;
 
-bool is_half_written(const wire::Frame& frame) {
-  const auto error = frame.head.find("error");
-  return error != frame.head.end() && error->value("code", std::string()) == name_of(ErrorCode::half_written);
-}
-
-std::string staging_of(const wire::Frame& frame) {
-  return frame.head.value("staging", std::string());
-}
-
 }  // namespace
 
 FileWorkers::FileWorkers(EventLoop& loop, std::string state_path, Answer answer)
@@ -56,18 +47,6 @@ FileWorkers::~FileWorkers() {
       kill(worker);
     }
   }
-}
-
-FileWorkers::Kind FileWorkers::kind_of(const wire::Frame& frame) {
-  const auto& op = frame.head.at("op").get_ref<const std::string&>();
-  return op == "file.grep" || op == "file.glob" || op == "file.list" ? Kind::search
-         : op == "file.image"                                        ? Kind::decoding
-                                                                     : Kind::quick;
-}
-
-bool FileWorkers::is_killable(const wire::Frame& frame) {
-  const auto& op = frame.head.at("op").get_ref<const std::string&>();
-  return kind_of(frame) != Kind::quick || op == "file.open" || op == "file.next";
 }
 
 void FileWorkers::recover(int state_fd) {
@@ -117,82 +96,81 @@ void FileWorkers::recover_from_crash(const Worker& dead) {
   look_again();
 }
 
-bool FileWorkers::may_start(const wire::Frame& frame) const {
+bool FileWorkers::may_start(const FileRequest& request) const {
   const auto count = [&](auto&& what) {
     return static_cast<std::size_t>(std::count_if(m_workers.begin(), m_workers.end(), what));
   };
-  const Kind kind = kind_of(frame);
+  const wire::Server kind = request.properties().server;
   const std::size_t of_kind = count([&](const Worker& worker) { return worker.request && worker.kind == kind; });
-  if (kind == Kind::search) {
+  if (kind == wire::Server::search) {
     return of_kind < k_most_searches;
   }
-  if (kind == Kind::decoding && of_kind >= k_max_decoders) {
+  if (kind == wire::Server::decoder && of_kind >= k_max_decoders) {
     return false;
   }
-  const std::string staging = staging_of(frame);
+  const std::string& staging = request.staging;
   // A transfer that has begun continues, because other requests may wait for its worker.
   const bool has_begun = !staging.empty() && count([&](const Worker& worker) { return worker.staging == staging; }) > 0;
   return has_begun ||
          count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers;
 }
 
-void FileWorkers::submit(std::uint64_t request, const wire::Frame& frame) {
-  if (frame.head.at("op") == "file.abandon") {
-    abandon(request, frame);
-  } else if (may_start(frame)) {
-    start(request, frame);
-  } else if (m_waiting_bytes + frame.body.size() > k_most_waiting_bytes) {
-    refuse(request, {ErrorCode::agent_busy, "Too many file requests are waiting"});
+void FileWorkers::submit(FileRequest request) {
+  if (request.operation == wire::Operation::file_abandon) {
+    abandon(std::move(request));
+  } else if (may_start(request)) {
+    start(std::move(request));
+  } else if (m_waiting_bytes + request.frame.body().size() > k_most_waiting_bytes) {
+    refuse(request.id, {ErrorCode::agent_busy, "Too many file requests are waiting"});
   } else {
-    m_waiting_bytes += frame.body.size();
-    m_waiting.push_back({request, frame});
+    m_waiting_bytes += request.frame.body().size();
+    m_waiting.push_back(std::move(request));
   }
 }
 
 /// A worker that is busy cannot be asked. It is dropped when it has finished, and then removes what it collected.
-void FileWorkers::abandon(std::uint64_t request, const wire::Frame& frame) {
-  const std::string staging = staging_of(frame);
-  const auto worker = std::find_if(m_workers.begin(), m_workers.end(),
-                                   [&](const Worker& it) { return !staging.empty() && it.staging == staging; });
+void FileWorkers::abandon(FileRequest request) {
+  const auto worker = std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) {
+    return !request.staging.empty() && it.staging == request.staging;
+  });
   if (worker != m_workers.end() && !worker->request) {
-    start(request, frame);
+    start(std::move(request));
     return;
   }
   if (worker != m_workers.end()) {
     worker->is_abandoned = true;
   }
-  m_answer({{{"id", request}}, ""});
+  m_answer(wire::encode({{"id", request.id}}));
 }
 
 void FileWorkers::start_waiting() {
   for (auto next = m_waiting.begin(); next != m_waiting.end();) {
-    if (!may_start(next->frame)) {
+    if (!may_start(*next)) {
       ++next;
       continue;
     }
-    const Waiting waiting = std::move(*next);
+    FileRequest request = std::move(*next);
     next = m_waiting.erase(next);
-    m_waiting_bytes -= waiting.frame.body.size();
-    start(waiting.request, waiting.frame);
+    m_waiting_bytes -= request.frame.body().size();
+    start(std::move(request));
   }
 }
 
-void FileWorkers::start(std::uint64_t request, const wire::Frame& frame) {
-  const auto worker = find_for(frame);
+void FileWorkers::start(FileRequest request) {
+  const auto worker = find_for(request.staging);
   if (worker == m_workers.end()) {
-    refuse(request, {ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached"});
+    refuse(request.id, {ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached"});
     return;
   }
-  worker->request = request;
-  worker->kind = kind_of(frame);
-  worker->is_killable = is_killable(frame);
-  worker->staging = staging_of(frame);
-  worker->outgoing = wire::encode(frame.head, frame.body);
+  worker->request = request.id;
+  worker->kind = request.properties().server;
+  worker->is_killable = request.properties().cancellable;
+  worker->staging = std::move(request.staging);
+  worker->outgoing = std::move(request.frame).take_bytes();
   write_to(worker);
 }
 
-FileWorkers::Position FileWorkers::find_for(const wire::Frame& frame) {
-  const std::string staging = staging_of(frame);
+FileWorkers::Position FileWorkers::find_for(const std::string& staging) {
   const auto found = std::find_if(m_workers.begin(), m_workers.end(),
                                   [&](const Worker& worker) { return !worker.request && worker.staging == staging; });
   if (found != m_workers.end() || staging.empty()) {
@@ -252,31 +230,36 @@ void FileWorkers::read_from(int fd) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return;
   }
-  Result<std::optional<wire::Frame>> frame =
+  Result<std::optional<wire::RawFrame>> frame =
       fail(ErrorCode::worker_gone, "The process that handled the file request died");
   if (got > 0) {
     worker->reader.feed({buffer.data(), static_cast<std::size_t>(got)});
-    frame = worker->reader.next();
+    frame = worker->reader.next_raw();
   }
-  if (!frame) {
+  // A malformed answer is not sent on, because the host would drop the connection.
+  auto route = frame && *frame ? wire::route_of((*frame)->head()) : Result<wire::Route>();
+  if (frame && *frame && route && route->id != worker->request) {
+    route = fail(ErrorCode::protocol_violation, "A file worker answered another request");
+  }
+  if (!frame || !route) {
     const auto request = worker->request;
     if (request && !worker->is_killable && m_state_fd >= 0) {
       recover_from_crash(*worker);
     }
     drop(worker);
     if (request) {
-      refuse(*request, frame.error());
+      refuse(*request, frame ? route.error() : frame.error());
     }
     start_waiting();
   } else if (*frame) {
-    finish(worker, **frame);
+    finish(worker, **frame, *route);
   }
 }
 
-void FileWorkers::finish(Position worker, const wire::Frame& frame) {
-  m_answer(frame);
+void FileWorkers::finish(Position worker, const wire::RawFrame& frame, const wire::Route& route) {
+  m_answer(frame.bytes());
   worker->request.reset();
-  if (frame.head.contains("error") || !frame.head.value("staging", false)) {
+  if (route.is_error || !route.is_staging) {
     worker->staging.clear();
   }
   const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
@@ -284,7 +267,7 @@ void FileWorkers::finish(Position worker, const wire::Frame& frame) {
   if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle)) {
     drop(worker);  // it ends when it sees that nobody is there any more
   }
-  if (m_state_fd >= 0 && is_half_written(frame)) {
+  if (m_state_fd >= 0 && route.error_code == name_of(ErrorCode::half_written)) {
     recover_leftovers();
   }
   start_waiting();
@@ -292,9 +275,9 @@ void FileWorkers::finish(Position worker, const wire::Frame& frame) {
 
 void FileWorkers::cancel(std::uint64_t request) {
   const auto waiting =
-      std::find_if(m_waiting.begin(), m_waiting.end(), [&](const Waiting& it) { return it.request == request; });
+      std::find_if(m_waiting.begin(), m_waiting.end(), [&](const FileRequest& it) { return it.id == request; });
   if (waiting != m_waiting.end()) {
-    m_waiting_bytes -= waiting->frame.body.size();
+    m_waiting_bytes -= waiting->frame.body().size();
     m_waiting.erase(waiting);
   }
   const auto worker =
@@ -317,7 +300,7 @@ void FileWorkers::drop(Position worker) {
 }
 
 void FileWorkers::refuse(std::uint64_t request, const Error& error) {
-  m_answer({{{"id", request}, {"error", wire::to_json(error)}}, ""});
+  m_answer(wire::encode({{"id", request}, {"error", wire::to_json(error)}}));
 }
 
 }  // namespace dockbridge::agent

@@ -6,21 +6,34 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "agent/session/event_loop.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
+#include "wire/operation.hpp"
+#include "wire/route.hpp"
 
 namespace dockbridge::agent {
+
+/// A request that is sent on to a worker as it was received.
+struct FileRequest {
+  std::uint64_t id = 0;
+  wire::Operation operation = wire::Operation::file_read;
+  std::string staging{};  ///< token of the upload or copy that it belongs to; empty if none
+  wire::RawFrame frame;
+
+  [[nodiscard]] const wire::OperationProperties& properties() const { return wire::properties_of(operation); }
+};
 
 /// Hands the requests about files to processes of their own, which may block, use much processor time, or crash, while
 /// the session goes on; a request that is cancelled ends with its process. A few of them wait for the next request.
 /// Each speaks the frames of the stream and has one request at a time.
 class FileWorkers {
  public:
-  /// What a worker has to say, a refusal included, to be sent on as it is.
-  using Answer = std::function<void(const wire::Frame& frame)>;
+  /// Receives the bytes of an answer's frame, to be sent on as they are.
+  using Answer = std::function<void(std::string_view frame)>;
 
   FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
   /// Stops searches and copies, whose results are no longer needed. A change that has begun is finished.
@@ -29,38 +42,28 @@ class FileWorkers {
   FileWorkers& operator=(const FileWorkers&) = delete;
 
   /// Answered sooner or later, but for what is cancelled.
-  void submit(std::uint64_t request, const wire::Frame& frame);
+  void submit(FileRequest request);
   void cancel(std::uint64_t request);
   /// Sees to it that what a killed predecessor left half done is tidied up, now and when a worker dies. `state_fd` has
   /// to outlive this.
   void recover(int state_fd);
 
  private:
-  /// What a request takes: a search all cores, a decoder much memory.
-  enum class Kind { quick, search, decoding };
-
   struct Worker {
     Fd socket;
     Fd process;  ///< a pidfd, for ending it
     wire::FrameReader reader{wire::k_max_body_to_host};
     std::string outgoing{};
     std::optional<std::uint64_t> request{};
-    Kind kind = Kind::quick;
-    bool is_killable = false;
+    wire::Server kind = wire::Server::worker;  ///< of the request
+    bool is_killable = false;                  ///< the request changes nothing, so its worker can be killed at any time
     std::string staging{};      ///< token of the upload or copy that this worker is reserved for; empty if none
     bool is_abandoned = false;  ///< its upload or copy was given up while it worked on a request
   };
-  struct Waiting {
-    std::uint64_t request;
-    wire::Frame frame;
-  };
   using Position = std::list<Worker>::iterator;
 
-  static Kind kind_of(const wire::Frame& frame);
-  /// Whether a request may take long and changes nothing. Its worker can be killed at any time.
-  static bool is_killable(const wire::Frame& frame);
-  [[nodiscard]] bool may_start(const wire::Frame& frame) const;
-  void start(std::uint64_t request, const wire::Frame& frame);
+  [[nodiscard]] bool may_start(const FileRequest& request) const;
+  void start(FileRequest request);
   void start_waiting();
   /// A worker died during a change: the next request must not see what it left half done.
   void recover_from_crash(const Worker& dead);
@@ -68,12 +71,12 @@ class FileWorkers {
   void recover_leftovers();
   /// Looks again later while a process of an earlier session may still leave something half done.
   void look_again();
-  void abandon(std::uint64_t request, const wire::Frame& frame);
-  Position find_for(const wire::Frame& frame);
+  void abandon(FileRequest request);
+  Position find_for(const std::string& staging);
   Position launch();
   void write_to(Position worker);
   void read_from(int fd);
-  void finish(Position worker, const wire::Frame& frame);
+  void finish(Position worker, const wire::RawFrame& frame, const wire::Route& route);
   static void kill(const Worker& worker);
   void drop(Position worker);
   void refuse(std::uint64_t request, const Error& error);
@@ -85,7 +88,7 @@ class FileWorkers {
   std::string m_state_path;
   Answer m_answer;
   std::list<Worker> m_workers;
-  std::deque<Waiting> m_waiting;
+  std::deque<FileRequest> m_waiting;
   std::size_t m_waiting_bytes = 0;
 };
 

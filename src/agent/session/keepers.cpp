@@ -9,8 +9,6 @@ namespace dockbridge::agent {
 
 namespace {
 
-using nlohmann::json;
-
 /// More than any keeper says; one that is not to be believed must not make times overflow.
 constexpr milliseconds k_longest_idle = std::chrono::hours{24 * 365 * 100};
 
@@ -37,11 +35,10 @@ Result<Process*> Session::find(const std::string& id) {
   return &process;
 }
 
-Result<Process*> Session::live_process_of(const json& head) {
-  const auto id = process_id_of(head);
-  auto process = id ? find(*id) : fail(id.error());
+Result<Process*> Session::find_live(const std::string& id) {
+  auto process = find(id);
   if (process && !(*process)->link) {
-    forget_if_done(*id);
+    forget_if_done(id);
     return fail(ErrorCode::process_ended, "The process has ended");
   }
   return process;
@@ -100,7 +97,7 @@ bool Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       if (process.input_requests.empty()) {
         return true;
       }
-      const InputRequest input = process.input_requests.front();
+      const PendingInput input = process.input_requests.front();
       const auto found = input.once ? once_answer_in(packet) : std::nullopt;
       if (packet.header.value > input.most || found.has_value() != input.once) {
         return false;
@@ -108,7 +105,7 @@ bool Session::on_keeper_packet(Process& process, const ControlPacket& packet) {
       if (found) {
         answer_once(input.request, packet.header.value, *found);
       } else {
-        answer(input.request, {{"accepted", packet.header.value}});
+        answer(input.request, wire::to_json(wire::InputAnswer{packet.header.value}));
       }
       process.input_requests.pop_front();
       return true;
@@ -166,7 +163,7 @@ std::optional<KeeperLink> Session::detach(Process& process) {
   if (link) {
     m_loop.remove(link->fd());
   }
-  for (const InputRequest& input : process.input_requests) {
+  for (const PendingInput& input : process.input_requests) {
     refuse(input.request, {ErrorCode::process_ended, "The process ended before it accepted the input"});
   }
   process.input_requests.clear();

@@ -15,33 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t k_most_context = 50;
-constexpr std::size_t k_most_screen_bytes = wire::k_max_body_to_host - 4096;
-/// A listing travels in one body; what does not fit is counted.
-constexpr std::size_t k_max_list_bytes = wire::k_max_body_to_host - 4096;
+static_assert(wire::k_input_piece_bytes + sizeof(OnceHeader) <= k_max_control_payload);
 
 }  // namespace
 
-Result<wire::TerminalSize> Session::terminal_size_of(const json& head) {
-  const auto columns = head.at("terminal").at(0).get<std::uint64_t>();
-  const auto rows = head.at("terminal").at(1).get<std::uint64_t>();
-  if (columns < 1 || columns > wire::k_largest_terminal_side || rows < 1 || rows > wire::k_largest_terminal_side) {
-    return fail(ErrorCode::bad_request, "Not a terminal size");
-  }
-  return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
-}
-
-Result<std::string> Session::process_id_of(const json& head) {
-  auto id = head.at("process").get<std::string>();
-  if (!wire::is_process_id(id)) {
-    return fail(ErrorCode::bad_request, "Not a process id");
-  }
-  return id;
-}
-
-Result<std::string> Session::numbered_process_of(const json& head) {
-  const auto owner = head.at("owner").get<std::string>();
-  const auto number = head.at("number").get<std::uint64_t>();
+Result<std::string> Session::numbered_process(const std::string& owner, std::uint64_t number) {
   for (std::string& id : m_numbers.candidates(owner, number)) {
     const auto known = m_processes.find(id);
     const auto record = known != m_processes.end() ? Result<Record>(known->second->record) : m_state.read(id);
@@ -56,68 +34,57 @@ Result<std::string> Session::numbered_process_of(const json& head) {
   return fail(no_such_process(fmt::format("p{}", number)));
 }
 
-Result<void> Session::read(std::uint64_t request, const wire::Frame& frame) {
-  const json& head = frame.head;
-  const auto id = process_id_of(head);
-  if (!id) {
-    return fail(id.error());
-  }
-  const bool is_err = head.at("stream").get<std::string>() == "err";
-  const auto spool = SpoolReader::open(m_state.fd(), is_err ? err_name(*id) : out_name(*id));
+Result<void> Session::read(std::uint64_t request, const wire::ReadRequest& message) {
+  const std::string& id = message.process;
+  const auto spool = SpoolReader::open(m_state.fd(), message.stream == wire::Stream::err ? err_name(id) : out_name(id));
   if (!spool) {
     return fail(spool.error());
   }
-  if (const auto record = spool->exists() ? Record() : m_state.read(*id); !record) {
+  if (const auto record = spool->exists() ? Record() : m_state.read(id); !record) {
     return fail(record.error());
   }
-  const auto slice = spool->read(head.at("offset").get<std::uint64_t>(),
-                                 std::min(head.at("max").get<std::size_t>(), wire::k_max_read_bytes));
+  auto slice = spool->read(message.offset, std::min<std::uint64_t>(message.max, wire::k_max_read_bytes));
   if (!slice) {
     return fail(slice.error());
   }
-  answer(request, {{"offset", slice->offset}, {"stream", wire::to_json(slice->state)}}, slice->bytes);
+  const wire::ReadAnswer reply{slice->offset, std::move(slice->bytes), slice->state};
+  answer(request, wire::to_json(reply), reply.bytes);
   return {};
 }
 
-Result<void> Session::input(std::uint64_t request, const wire::Frame& frame) {
-  const auto process = live_process_of(frame.head);
-  const auto once = once_of(frame.head, Order::input);
-  if (!process || !once) {
-    return fail(!process ? process.error() : once.error());
+Result<void> Session::input(std::uint64_t request, const wire::InputRequest& message, std::string_view bytes) {
+  const auto process = find_live(message.process);
+  if (!process) {
+    return fail(process.error());
   }
-  if (frame.body.size() > k_max_control_payload - (*once ? sizeof(OnceHeader) : 0)) {
+  if (bytes.size() > k_max_control_payload - (message.once ? sizeof(OnceHeader) : 0)) {
     return fail(ErrorCode::bad_request, "Too much input for one request");
   }
-  const std::uint32_t how =
-      (frame.head.at("eof").get<bool>() ? k_then_end : 0) | (frame.head.value("paste", false) ? k_as_paste : 0);
+  const std::uint32_t how = (message.then_end ? k_then_end : 0) | (message.as_paste ? k_as_paste : 0);
   KeeperLink& link = *(*process)->link;
-  if (auto sent = *once ? link.once(**once, how, frame.body) : link.input(frame.body, how); !sent) {
+  if (auto sent = message.once ? link.once(header_of(*message.once, Order::input), how, bytes) : link.input(bytes, how);
+      !sent) {
     return sent;
   }
-  (*process)->input_requests.push_back({request, frame.body.size(), once->has_value()});
+  (*process)->input_requests.push_back({request, bytes.size(), message.once.has_value()});
   return {};
 }
 
-Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
-  const int number = frame.head.at("signal").get<int>();
-  if (number < 1 || number > SIGRTMAX) {
-    return fail(ErrorCode::bad_request, "Not a signal number");
-  }
-  const auto process = live_process_of(frame.head);
+Result<void> Session::signal(std::uint64_t request, const wire::SignalRequest& message) {
+  const auto process = find_live(message.process);
   if (!process) {
     // Nobody is left who could tell whether it was sent before.
-    return frame.head.contains("once") ? fail(process.error())
-                                       : reach_survivors(request, frame.head, number, process.error());
-  }
-  const auto once = once_of(frame.head, Order::signal);
-  if (!once) {
-    return fail(once.error());
+    return message.once ? fail(process.error())
+                        : reach_survivors(request, message.process, message.number, process.error());
   }
   KeeperLink& link = *(*process)->link;
-  if (auto sent = *once ? link.once(**once, static_cast<std::uint32_t>(number), {}) : link.signal(number); !sent) {
+  if (auto sent = message.once ? link.once(header_of(*message.once, Order::signal),
+                                           static_cast<std::uint32_t>(message.number), {})
+                               : link.signal(message.number);
+      !sent) {
     return sent;
   }
-  if (*once) {
+  if (message.once) {
     (*process)->input_requests.push_back({request, 1, true});
   } else {
     answer(request, json::object());
@@ -125,59 +92,46 @@ Result<void> Session::signal(std::uint64_t request, const wire::Frame& frame) {
   return {};
 }
 
-Result<void> Session::end(std::uint64_t request, const wire::Frame& frame) {
-  const auto process = live_process_of(frame.head);
+Result<void> Session::end(std::uint64_t request, const wire::EndRequest& message) {
+  const auto process = find_live(message.process);
   if (!process) {
     // Without a keeper there is nobody to wait for the grace time.
-    return reach_survivors(request, frame.head, SIGKILL, process.error());
+    return reach_survivors(request, message.process, SIGKILL, process.error());
   }
-  const auto cause = frame.head.at("cause").get<std::string>() == name_of(wire::Cause::cancelled)
-                         ? wire::Cause::cancelled
-                         : wire::Cause::terminated;
-  if (auto sent = (*process)->link->end_tree(cause, frame.head.at("graceMs").get<std::uint32_t>()); !sent) {
+  const auto grace_ms = static_cast<std::uint32_t>(message.grace.count());
+  if (auto sent = (*process)->link->end_tree(message.cause, grace_ms); !sent) {
     return sent;
   }
   answer(request, json::object());
   return {};
 }
 
-Result<void> Session::reach_survivors(std::uint64_t request, const json& head, int signal, const Error& otherwise) {
-  const auto id = process_id_of(head);
-  if (!id || otherwise.code != ErrorCode::process_ended || signal_survivors(*id, signal) == 0) {
+Result<void> Session::reach_survivors(std::uint64_t request, const std::string& process, int signal,
+                                      const Error& otherwise) {
+  if (otherwise.code != ErrorCode::process_ended || signal_survivors(process, signal) == 0) {
     return fail(otherwise);
   }
   answer(request, json::object());
   return {};
 }
 
-Result<void> Session::keys(std::uint64_t request, const wire::Frame& frame) {
-  const auto process = live_process_of(frame.head);
+Result<void> Session::keys(std::uint64_t request, const wire::KeysRequest& message) {
+  const auto process = find_live(message.process);
   if (!process) {
     return fail(process.error());
   }
-  std::string names;
-  for (const json& name : frame.head.at("keys")) {
-    names += (names.empty() ? "" : " ") + name.get<std::string>();
-  }
-  const auto once = once_of(frame.head, Order::keys);
-  if (!once) {
-    return fail(once.error());
-  }
+  const std::string names = fmt::format("{}", fmt::join(message.keys, " "));
   KeeperLink& link = *(*process)->link;
-  if (auto sent = *once ? link.once(**once, 0, names) : link.keys(names); !sent) {
+  if (auto sent = message.once ? link.once(header_of(*message.once, Order::keys), 0, names) : link.keys(names); !sent) {
     return sent;
   }
-  (*process)->input_requests.push_back({request, frame.head.at("keys").size(), once->has_value()});
+  (*process)->input_requests.push_back({request, message.keys.size(), message.once.has_value()});
   return {};
 }
 
-Result<void> Session::resize(std::uint64_t request, const wire::Frame& frame) {
-  const auto process = live_process_of(frame.head);
-  if (!process) {
-    return fail(process.error());
-  }
-  const auto size = terminal_size_of(frame.head);
-  if (auto sent = size ? (*process)->link->resize(*size) : fail(size.error()); !sent) {
+Result<void> Session::resize(std::uint64_t request, const wire::ResizeRequest& message) {
+  const auto process = find_live(message.process);
+  if (auto sent = process ? (*process)->link->resize(message.size) : fail(process.error()); !sent) {
     return sent;
   }
   answer(request, json::object());
@@ -185,9 +139,8 @@ Result<void> Session::resize(std::uint64_t request, const wire::Frame& frame) {
 }
 
 /// The keeper writes the file while it lives; after that the last one counts.
-Result<void> Session::screen(std::uint64_t request, const wire::Frame& frame) {
-  const auto id = process_id_of(frame.head);
-  const auto process = id ? find(*id) : fail(id.error());
+Result<void> Session::screen(std::uint64_t request, const wire::ScreenRequest& message) {
+  const auto process = find(message.process);
   if (!process) {
     return fail(process.error());
   }
@@ -197,14 +150,14 @@ Result<void> Session::screen(std::uint64_t request, const wire::Frame& frame) {
     }
     (*process)->screen_requests.push_back(request);
   } else {
-    answer_screen(request, *id);
-    forget_if_done(*id);
+    answer_screen(request, message.process);
+    forget_if_done(message.process);
   }
   return {};
 }
 
 void Session::answer_screen(std::uint64_t request, const std::string& id) {
-  const auto stored = read_regular_at(m_state.fd(), screen_name(id), k_most_screen_bytes);
+  const auto stored = read_regular_at(m_state.fd(), screen_name(id), wire::k_max_text_body);
   const std::size_t end = stored ? stored->find('\n') : std::string::npos;
   const auto about =
       end == std::string::npos
@@ -215,23 +168,20 @@ void Session::answer_screen(std::uint64_t request, const std::string& id) {
                      "Start the command with tty, or read its output without screen"});
     return;
   }
-  answer(request, {{"screen", wire::to_json(*about)}}, std::string_view(*stored).substr(end + 1));
+  const wire::ScreenAnswer reply{*about, stored->substr(end + 1)};
+  answer(request, wire::to_json(reply), reply.text);
 }
 
-Result<void> Session::grep(std::uint64_t request, const wire::Frame& frame) {
-  const json& head = frame.head;
-  const auto id = process_id_of(head);
-  const auto record = id ? m_state.read(*id) : fail(id.error());
+Result<void> Session::grep(std::uint64_t request, const wire::GrepRequest& message) {
+  const auto record = m_state.read(message.process);
   if (!record) {
     return fail(record.error());
   }
-  auto search = OutputGrep::make({head.at("pattern").get<std::string>(), head.at("ignoreCase").get<bool>(),
-                                  std::min(head.at("context").get<std::size_t>(), k_most_context),
-                                  head.at("most").get<std::size_t>()});
+  auto search = OutputGrep::make(message.query);
   if (!search) {
     return fail(search.error());
   }
-  m_greps.push_back({request, *id, std::move(*search)});
+  m_greps.push_back({request, message.process, std::move(*search)});
   return {};
 }
 
@@ -245,20 +195,14 @@ void Session::advance_greps() {
     if (*done) {
       const GrepLines& out = grep.search.out();
       const GrepLines& err = grep.search.err();
-      answer(grep.request,
-             {{"matches", {out.matches(), err.matches()}},
-              {"shown", {out.shown(), err.shown()}},
-              {"outBytes", out.text().size()}},
-             out.text() + err.text());
+      const wire::GrepAnswer reply{out.text(), err.text(), {out.matches(), err.matches()}, {out.shown(), err.shown()}};
+      answer(grep.request, wire::to_json(reply), reply.out + reply.err);
     }
     return *done;
   });
 }
 
-Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
-  const auto owner = frame.head.at("owner").get<std::string>();
-  const auto most = frame.head.at("most").get<std::size_t>();
-  const auto most_finished = frame.head.value("finished", most);
+void Session::list(std::uint64_t request, const wire::ListRequest& message) {
   struct Listed {
     std::string id;
     Record record;
@@ -270,7 +214,7 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
   const Moment at = now();
   m_state.visit([&](const std::string& id, const Result<Record>& record) {
     unreadable += record ? 0 : 1;
-    if (record && record->meta.owner == owner) {
+    if (record && record->meta.owner == message.owner) {
       const bool has_finished = record->status && record->status->closed;
       const Moment& moment = has_finished ? record->status->ended : record->meta.started;
       (has_finished ? finished : active).push_back({id, *record, age(moment, at)});
@@ -278,16 +222,11 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
   });
   const std::size_t total = active.size() + finished.size();
   const auto latest_first = [](const Listed& a, const Listed& b) { return a.ago < b.ago; };
-  std::string body = "{\"processes\":[";
-  std::size_t listed = 0;
+  wire::ListBody body;
   bool has_room = true;
   const auto add = [&](wire::ProcessState state) {
     state.command = utf8_prefix(state.command, 200);
-    const std::string text = to_json(state).dump(-1, ' ', false, json::error_handler_t::replace);
-    has_room = has_room && listed < most && body.size() + text.size() <= k_max_list_bytes;
-    if (has_room) {
-      body += (listed++ == 0 ? "" : ",") + text;
-    }
+    has_room = has_room && body.size() < message.most && body.add(state);
   };
   const auto describe = [&](const Listed& entry) {
     const auto known = m_processes.find(entry.id);
@@ -306,15 +245,14 @@ Result<void> Session::list(std::uint64_t request, const wire::Frame& frame) {
     }
   }
   std::sort(finished.begin(), finished.end(), latest_first);
-  for (std::size_t i = 0, described = 0; i < finished.size() && described < most_finished && has_room; ++i) {
+  for (std::size_t i = 0, described = 0; i < finished.size() && described < message.most_finished && has_room; ++i) {
     if (const auto state = describe(finished[i])) {
       add(*state);
       ++described;
     }
   }
-  body += "]}";
-  answer(request, {{"left", total - listed}, {"unreadable", unreadable}}, body);
-  return {};
+  answer(request, wire::to_json(wire::ListAnswer{.left_out = total - body.size(), .unreadable = unreadable}),
+         body.text());
 }
 
 }  // namespace dockbridge::agent

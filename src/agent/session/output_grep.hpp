@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "error/error.hpp"
+#include "wire/output_messages.hpp"
 
 namespace re2 {
 class RE2;
@@ -55,12 +56,7 @@ class GrepLines {
 /// Searches the stored output of a process, a bounded piece at a time.
 class OutputGrep {
  public:
-  struct Order {
-    std::string pattern;
-    bool ignore_case = false;
-    std::size_t context = 0;
-    std::size_t most = 0;  ///< matching lines that are shown of each stream
-  };
+  using Order = wire::GrepQuery;
 
   /// Error `bad_pattern`.
   static Result<OutputGrep> make(const Order& order);

@@ -75,15 +75,15 @@ bool is_port_open(std::uint16_t port) {
   return !listening_sockets(port).empty();
 }
 
-Listener find_listener(std::uint16_t port, const std::string& process) {
+PortOwner find_listener(std::uint16_t port, const std::string& process) {
   const auto sockets = listening_sockets(port);
   const auto all = all_processes();
-  Listener found;
+  PortOwner found;
   for (const ProcessEntry& entry : all) {
     if (entry.is_dead() || !has_one_open(entry.pid, sockets)) {
       continue;
     }
-    Listener listener{entry.pid, command_of(entry.pid), process_of(entry.pid, all)};
+    PortOwner listener{entry.pid, command_of(entry.pid), process_of(entry.pid, all)};
     if (listener.process == process) {
       return listener;
     }

@@ -8,7 +8,7 @@
 namespace dockbridge::agent {
 
 /// A process that listens on a TCP port of the container.
-struct Listener {
+struct PortOwner {
   pid_t pid = 0;        ///< 0: it cannot be determined, as for a process of another container
   std::string command;  ///< its command line, cut
   std::string process;  ///< the id of the process that it belongs to; empty if none
@@ -18,6 +18,6 @@ struct Listener {
 bool is_port_open(std::uint16_t port);
 
 /// The process that listens on an open port. If several do, one that belongs to `process` is preferred.
-Listener find_listener(std::uint16_t port, const std::string& process);
+PortOwner find_listener(std::uint16_t port, const std::string& process);
 
 }  // namespace dockbridge::agent

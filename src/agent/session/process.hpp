@@ -15,7 +15,7 @@
 namespace dockbridge::agent {
 
 /// A request that sends input to the process and waits until its keeper reports how much was accepted.
-struct InputRequest {
+struct PendingInput {
   std::uint64_t request = 0;
   std::uint64_t most = 0;  ///< bytes, keys or signals in the request
   bool once = false;       ///< has an idempotency key: the keeper's reply says what was accepted earlier
@@ -27,7 +27,7 @@ struct Process {
   Record record;
   std::optional<KeeperLink> link;
   std::optional<StatePacket> last;             ///< what the keeper said last
-  std::deque<InputRequest> input_requests;     ///< requests whose input the keeper has not acknowledged yet
+  std::deque<PendingInput> input_requests;     ///< requests whose input the keeper has not acknowledged yet
   std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
   std::uint32_t input_watched = 0;             ///< what the keeper was asked to tell: k_watch_input, k_watch_answer
   bool has_own_keeper = false;                 ///< this session started the keeper and did not find it by its name

@@ -43,11 +43,13 @@ void set_nonblocking(int fd) {
 Session::Session(StateDirectory state, wire::Retention retention)
     : m_state(std::move(state)),
       m_retention(retention),
-      m_files(m_loop, m_state.path(), [this](const wire::Frame& frame) { pass_on(frame); }),
-      m_watches(m_loop,
-                [this](std::uint64_t request, bool changed) {
-                  answer(request, {{"changed", changed}});
-                }),
+      m_files(m_loop, m_state.path(),
+              [this](std::string_view frame) {
+                m_outgoing.append(frame);
+                flush();
+              }),
+      m_watches(m_loop, [this](std::uint64_t request,
+                               bool changed) { answer(request, wire::to_json(wire::WatchAnswer{changed})); }),
       m_shell(find_shell()),
       m_last_heard(Clock::now()),
       m_next_prune(Clock::now()) {}
@@ -95,15 +97,13 @@ void Session::greet() {
   utsname system{};
   ::uname(&system);
   m_outgoing.append(wire::k_magic);
-  m_outgoing.append(wire::encode({{"hello",
-                                   {{"protocol", wire::k_protocol_version},
-                                    {"version", DOCKBRIDGE_VERSION},
-                                    {"machine", system.machine},
-                                    {"uid", ::geteuid()},
-                                    {"pid", ::getpid()},
-                                    {"shell", m_shell},
-                                    {"home", own_home()},
-                                    {"state", m_state.path()}}}}));
+  wire::append_frame(m_outgoing, wire::greeting_of({.version = DOCKBRIDGE_VERSION,
+                                                    .machine = system.machine,
+                                                    .shell = m_shell,
+                                                    .state_directory = m_state.path(),
+                                                    .home = own_home(),
+                                                    .uid = ::geteuid(),
+                                                    .pid = ::getpid()}));
   flush();
 }
 
@@ -127,68 +127,108 @@ void Session::read_requests() {
 
 Result<void> Session::queue_requests() {
   while (true) {
-    auto frame = m_reader.next();
+    auto frame = m_reader.next_raw();
     if (!frame || !*frame) {
       return frame ? Result<void>() : fail(frame.error());
     }
-    if (const auto op = (*frame)->head.find("op"); op != (*frame)->head.end() && *op == "cancel") {
-      const json cancelled = (*frame)->head.value("request", json());
-      std::erase_if(m_requests, [&](const wire::Frame& it) { return it.head.value("id", json()) == cancelled; });
+    auto route = wire::route_of((*frame)->head());
+    if (!route) {
+      return fail(route.error());
     }
-    m_requests.push_back(std::move(**frame));
+    if (wire::operation_named(route->op.value_or("")) == wire::Operation::cancel) {
+      // A malformed cancellation is refused when it is handled.
+      const auto cancelled =
+          wire::parse_bounded((*frame)->head(), wire::k_max_head_depth).and_then([](const json& head) {
+            return wire::read_fields(head, ErrorCode::bad_request, wire::CancelRequest::from_json);
+          });
+      std::erase_if(m_requests,
+                    [&](const PendingRequest& it) { return cancelled && it.route.id == cancelled->request; });
+    }
+    m_requests.push_back({std::move(*route), std::move(**frame)});
   }
 }
 
 /// Stops while too many replies wait to be sent; `on_writable` then continues.
 void Session::handle_requests() {
   while (!m_done && m_outgoing.size() < k_max_outgoing && !m_requests.empty()) {
-    const wire::Frame frame = std::move(m_requests.front());
+    PendingRequest pending = std::move(m_requests.front());
     m_requests.pop_front();
-    handle(frame);
+    handle(std::move(pending));
   }
 }
 
-void Session::handle(const wire::Frame& frame) {
-  static const std::map<std::string_view, Result<void> (Session::*)(std::uint64_t, const wire::Frame&)> k_operations = {
-      {"start", &Session::start},   {"wait", &Session::wait},     {"read", &Session::read},
-      {"grep", &Session::grep},     {"input", &Session::input},   {"keys", &Session::keys},
-      {"screen", &Session::screen}, {"resize", &Session::resize}, {"signal", &Session::signal},
-      {"end", &Session::end},       {"list", &Session::list},     {"ping", &Session::ping},
-      {"cancel", &Session::cancel}, {"taken", &Session::taken},   {"file.watch", &Session::watch_file},
-      {"line", &Session::line}};
-  const auto id = frame.head.find("id");
-  const auto op = frame.head.find("op");
-  if (id == frame.head.end() || !id->is_number_unsigned() || op == frame.head.end() || !op->is_string()) {
+void Session::handle(PendingRequest pending) {
+  const wire::Route& route = pending.route;
+  if (!route.id || !route.op) {
     m_done = true;
     return;
   }
-  const auto request = id->get<std::uint64_t>();
-  const auto& name = op->get_ref<const std::string&>();
-  if (name.starts_with("file.") && name != "file.watch") {
-    m_files.submit(request, frame);
+  const std::uint64_t request = *route.id;
+  const auto operation = wire::operation_named(*route.op);
+  if (!operation) {
+    refuse(request, {ErrorCode::unknown_operation, "Unknown operation '" + *route.op + "'"});
     return;
   }
-  Result<void> done = fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
-  try {
-    if (const auto operation = k_operations.find(name); operation != k_operations.end()) {
-      done = (this->*operation->second)(request, frame);
-    }
-  } catch (const json::exception& error) {
-    done = fail(ErrorCode::bad_request, error.what());
+  if (wire::properties_of(*operation).server != wire::Server::session) {
+    m_files.submit({request, *operation, route.staging, std::move(pending.frame)});
+    return;
   }
-  if (!done) {
+  const auto head = wire::parse_bounded(pending.frame.head(), wire::k_max_head_depth);
+  const auto read = [&](const wire::Field& fields) { return serve(request, *operation, fields, pending.frame.body()); };
+  auto served = head ? wire::read_fields(*head, ErrorCode::bad_request, read) : fail(head.error());
+  if (const auto done = served ? std::move(*served) : fail(served.error()); !done) {
     refuse(request, done.error());
   }
 }
 
-Result<void> Session::ping(std::uint64_t request, const wire::Frame& /*frame*/) {
-  answer(request, json::object());
-  return {};
+Result<void> Session::serve(std::uint64_t request, wire::Operation operation, const wire::Field& head,
+                            std::string_view body) {
+  using enum wire::Operation;
+  switch (operation) {
+    case start:
+      return this->start(request, wire::StartRequest::from_json(head, body));
+    case wait:
+      return this->wait(request, wire::WaitRequest::from_json(head));
+    case read:
+      return this->read(request, wire::ReadRequest::from_json(head));
+    case grep:
+      return this->grep(request, wire::GrepRequest::from_json(head));
+    case input:
+      return this->input(request, wire::InputRequest::from_json(head), body);
+    case keys:
+      return this->keys(request, wire::KeysRequest::from_json(head));
+    case taken:
+      return this->taken(request, wire::TakenRequest::from_json(head));
+    case screen:
+      return this->screen(request, wire::ScreenRequest::from_json(head));
+    case resize:
+      return this->resize(request, wire::ResizeRequest::from_json(head));
+    case signal:
+      return this->signal(request, wire::SignalRequest::from_json(head));
+    case end:
+      return this->end(request, wire::EndRequest::from_json(head));
+    case line:
+      return this->line(request, wire::LineRequest::from_json(head));
+    case file_watch:
+      return watch_file(request, wire::WatchRequest::from_json(head));
+    case list:
+      this->list(request, wire::ListRequest::from_json(head));
+      return {};
+    case cancel:
+      this->cancel(wire::CancelRequest::from_json(head).request);
+      answer(request, json::object());
+      return {};
+    case ping:
+      answer(request, json::object());
+      return {};
+    default:
+      return fail(ErrorCode::internal_error, "A file operation reached the session");
+  }
 }
 
 /// The answer is the last that goes by the engine.
-Result<void> Session::line(std::uint64_t request, const wire::Frame& frame) {
-  auto line = join_line(frame.head);
+Result<void> Session::line(std::uint64_t request, const wire::LineRequest& message) {
+  auto line = join_line(message);
   if (!line) {
     return fail(line.error());
   }
@@ -206,26 +246,15 @@ Result<void> Session::line(std::uint64_t request, const wire::Frame& frame) {
   return {};
 }
 
-Result<void> Session::cancel(std::uint64_t request, const wire::Frame& frame) {
-  const auto cancelled = frame.head.at("request").get<std::uint64_t>();
-  m_files.cancel(cancelled);
-  m_watches.cancel(cancelled);
-  cancel_wait(cancelled);
-  std::erase_if(m_greps, [&](const Grep& grep) { return grep.request == cancelled; });
-  answer(request, json::object());
-  return {};
+void Session::cancel(std::uint64_t request) {
+  m_files.cancel(request);
+  m_watches.cancel(request);
+  cancel_wait(request);
+  std::erase_if(m_greps, [&](const Grep& grep) { return grep.request == request; });
 }
 
-Result<void> Session::watch_file(std::uint64_t request, const wire::Frame& frame) {
-  const json& head = frame.head;
-  return m_watches.add(request, head.value("root", std::string()), head.at("path").get<std::string>(),
-                       head.at("modifiedAtMs").get<std::int64_t>(),
-                       Clock::now() + milliseconds(head.at("timeoutMs").get<std::int64_t>()));
-}
-
-void Session::pass_on(const wire::Frame& frame) {
-  wire::append_frame(m_outgoing, frame.head, frame.body);
-  flush();
+Result<void> Session::watch_file(std::uint64_t request, const wire::WatchRequest& message) {
+  return m_watches.add(request, message.root, message.path, message.modified_at_ms, Clock::now() + message.timeout);
 }
 
 void Session::answer(std::uint64_t request, json head, std::string_view body) {

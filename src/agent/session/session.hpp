@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "agent/session/event_loop.hpp"
@@ -23,7 +22,14 @@
 #include "agent/session/silence.hpp"
 #include "agent/session/state_directory.hpp"
 #include "util/clock.hpp"
+#include "wire/fields.hpp"
 #include "wire/frame.hpp"
+#include "wire/input_messages.hpp"
+#include "wire/operation.hpp"
+#include "wire/output_messages.hpp"
+#include "wire/route.hpp"
+#include "wire/session_messages.hpp"
+#include "wire/wait_messages.hpp"
 
 namespace dockbridge::agent {
 
@@ -37,6 +43,12 @@ class Session {
   int run();
 
  private:
+  /// A request that was received but not handled yet.
+  struct PendingRequest {
+    wire::Route route;
+    wire::RawFrame frame;
+  };
+
   /// A request that is answered when its process ends, its output grows past what is known, or time is up.
   struct Waiter {
     std::uint64_t request = 0;
@@ -45,7 +57,7 @@ class Session {
     std::uint64_t carry = 0;
 
     // What it waits for, beside the end.
-    std::optional<std::pair<std::uint64_t, std::uint64_t>> known;  ///< more output than this
+    std::optional<wire::Offsets> known;  ///< more output than this
     std::optional<PatternWatch> pattern;
     std::optional<std::uint16_t> port;
     std::optional<SilenceLimit> idle;
@@ -56,8 +68,8 @@ class Session {
     Clock::time_point next_port_check;
     Clock::time_point earliest_foreign_port;  ///< a port of another process is not reported before
     Clock::time_point next_idle_check;
-    bool is_behind = false;                  ///< there is output that the pattern was not held against yet
-    std::optional<wire::Happened> happened;  ///< to be answered as soon as the keeper has told the latest state
+    bool is_behind = false;                     ///< there is output that the pattern was not held against yet
+    std::optional<wire::WaitOutcome> happened;  ///< to be answered as soon as the keeper has told the latest state
     /// With several processes: set when the request has been answered, and shared by its waiters. Null: just this one.
     std::shared_ptr<bool> answered;
 
@@ -81,79 +93,75 @@ class Session {
   Result<void> queue_requests();
   void handle_requests();
   void on_writable();
-  void handle(const wire::Frame& frame);
-  Result<void> ping(std::uint64_t request, const wire::Frame& frame);
-  Result<void> line(std::uint64_t request, const wire::Frame& frame);
-  Result<void> cancel(std::uint64_t request, const wire::Frame& frame);
-  Result<void> watch_file(std::uint64_t request, const wire::Frame& frame);
+  void handle(PendingRequest pending);
+  /// Runs an operation that the session serves itself.
+  Result<void> serve(std::uint64_t request, wire::Operation operation, const wire::Field& head, std::string_view body);
+  Result<void> line(std::uint64_t request, const wire::LineRequest& message);
+  void cancel(std::uint64_t request);
+  Result<void> watch_file(std::uint64_t request, const wire::WatchRequest& message);
   void answer(std::uint64_t request, nlohmann::json head, std::string_view body = {});
   void refuse(std::uint64_t request, const Error& error);
-  /// An answer that another process has made.
-  void pass_on(const wire::Frame& frame);
   void flush();
   [[nodiscard]] milliseconds next_timeout() const;
   void tidy_up(Clock::time_point now);
 
   // start.cpp
-  Result<void> start(std::uint64_t request, const wire::Frame& frame);
+  Result<void> start(std::uint64_t request, const wire::StartRequest& message);
 
   // waiting.cpp
-  static Result<Waiter> read_waiter(std::uint64_t request, const std::string& process, const nlohmann::json& head);
-  Result<void> wait(std::uint64_t request, const wire::Frame& frame);
+  /// Error `bad_pattern`.
+  static Result<Waiter> make_waiter(std::uint64_t request, const std::string& process, const wire::WaitTerms& terms);
+  Result<void> wait(std::uint64_t request, const wire::WaitRequest& message);
   Result<void> wait_for(Waiter waiter);
   /// Answered with the first of several processes for which the wait is over.
-  Result<void> wait_for_any(std::uint64_t request, const nlohmann::json& head);
-  Result<std::optional<wire::Happened>> happened_to(Waiter& waiter, const Process& process);
+  Result<void> wait_for_any(std::uint64_t request, const wire::WaitRequest& message);
+  Result<std::optional<wire::WaitOutcome>> happened_to(Waiter& waiter, const Process& process);
   /// Answers those whose event has come; to be called at every news of the process. Without news, only those whose
   /// search goes on.
   void serve_waiters(Process& process, bool is_news = true);
   /// What time brings: deadlines, ports, silence, output that is still to be searched.
   void check_waiters();
-  void conclude(Waiter& waiter, wire::Happened what);
+  void conclude(Waiter& waiter, wire::WaitOutcome what);
   void check_port(Waiter& waiter, Clock::time_point now);
-  /// `listener` of a reply; null if nothing listens on the port.
-  [[nodiscard]] nlohmann::json describe_listener(std::uint16_t port, const Process& process) const;
+  /// nullopt if nothing listens on the port.
+  [[nodiscard]] std::optional<wire::Listener> describe_listener(std::uint16_t port, const Process& process) const;
   /// Drops only the request; the process keeps running.
   void cancel_wait(std::uint64_t request);
   void ask_keeper(const std::string& process);
-  void answer_wait(const Waiter& waiter, const Process& process, wire::Happened happened);
+  void answer_wait(const Waiter& waiter, const Process& process, wire::WaitOutcome happened);
   void refuse_wait(const Waiter& waiter, const Error& error);
   /// Once its keeper is gone and nobody waits for it.
   void forget_if_done(const std::string& id);
 
   // once.cpp: what is done once under an idempotency key
   /// Answers a start whose process is there as a wait for that.
-  Result<void> join(std::uint64_t request, const std::string& id, const nlohmann::json& head);
-  /// `once` of a request, if it has one, for an order to the keeper.
-  static Result<std::optional<OnceHeader>> once_of(const nlohmann::json& head, Order order);
-  Result<void> taken(std::uint64_t request, const wire::Frame& frame);
+  Result<void> join(std::uint64_t request, const std::string& id, const wire::StartRequest& message);
+  /// An order to the keeper, without its payload.
+  static OnceHeader header_of(const wire::Once& once, Order order);
+  Result<void> taken(std::uint64_t request, const wire::TakenRequest& message);
   void answer_once(std::uint64_t request, std::uint32_t accepted, const OnceAnswer& found);
 
   // operations.cpp: what the other requests do
-  Result<void> read(std::uint64_t request, const wire::Frame& frame);
-  Result<void> input(std::uint64_t request, const wire::Frame& frame);
-  Result<void> signal(std::uint64_t request, const wire::Frame& frame);
-  Result<void> end(std::uint64_t request, const wire::Frame& frame);
+  Result<void> read(std::uint64_t request, const wire::ReadRequest& message);
+  Result<void> input(std::uint64_t request, const wire::InputRequest& message, std::string_view bytes);
+  Result<void> signal(std::uint64_t request, const wire::SignalRequest& message);
+  Result<void> end(std::uint64_t request, const wire::EndRequest& message);
   /// What is left of a process whose keeper was killed can still be signalled.
-  Result<void> reach_survivors(std::uint64_t request, const nlohmann::json& head, int signal, const Error& otherwise);
-  Result<void> keys(std::uint64_t request, const wire::Frame& frame);
-  Result<void> resize(std::uint64_t request, const wire::Frame& frame);
-  Result<void> screen(std::uint64_t request, const wire::Frame& frame);
+  Result<void> reach_survivors(std::uint64_t request, const std::string& process, int signal, const Error& otherwise);
+  Result<void> keys(std::uint64_t request, const wire::KeysRequest& message);
+  Result<void> resize(std::uint64_t request, const wire::ResizeRequest& message);
+  Result<void> screen(std::uint64_t request, const wire::ScreenRequest& message);
   void answer_screen(std::uint64_t request, const std::string& id);
-  Result<void> grep(std::uint64_t request, const wire::Frame& frame);
+  Result<void> grep(std::uint64_t request, const wire::GrepRequest& message);
   void advance_greps();
-  Result<void> list(std::uint64_t request, const wire::Frame& frame);
+  void list(std::uint64_t request, const wire::ListRequest& message);
 
-  /// `process` of a request, checked before it becomes a file name.
-  static Result<std::string> process_id_of(const nlohmann::json& head);
-  /// The id of the process that has `number` among the processes of `owner`, both from a request.
-  Result<std::string> numbered_process_of(const nlohmann::json& head);
-  /// `terminal` of a request: columns and rows.
-  static Result<wire::TerminalSize> terminal_size_of(const nlohmann::json& head);
+  /// The id of the process that has `number` among the processes of `owner`.
+  Result<std::string> numbered_process(const std::string& owner, std::uint64_t number);
   /// The process, with a link to its keeper if that still lives.
   Result<Process*> find(const std::string& id);
-  /// The one a request is about; error `process_ended` if it has no keeper.
-  Result<Process*> live_process_of(const nlohmann::json& head);
+  /// Error `process_ended` if it has no keeper.
+  Result<Process*> find_live(const std::string& id);
   void attach(Process& process, KeeperLink link);
   void on_keeper(const std::string& id);
   /// Returns false if the peer violates the protocol.
@@ -173,7 +181,7 @@ class Session {
   FileWatches m_watches;
   std::string m_shell;
   wire::FrameReader m_reader{wire::k_max_body_to_agent};
-  std::deque<wire::Frame> m_requests;  // received, but not handled yet
+  std::deque<PendingRequest> m_requests;
   std::string m_outgoing;
   std::array<Fd, 2> m_engine_streams;  // once there is a direct line
   bool m_stdout_watched = false;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "agent/session/ports.hpp"
 #include "agent/session/session.hpp"
@@ -8,8 +9,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-using nlohmann::json;
-using wire::Happened;
+using wire::WaitOutcome;
 
 /// How long a waiter that is to be answered still gives a keeper that was asked for news.
 constexpr milliseconds k_keeper_patience{1000};
@@ -17,7 +17,6 @@ constexpr milliseconds k_port_interval{25};
 /// A command that finds its port in use usually ends within this time, which says more than the port does.
 constexpr milliseconds k_foreign_port_delay{500};
 constexpr milliseconds k_foreign_port_interval{100};
-constexpr std::size_t k_max_processes_of_wait = 32;
 
 bool has_answered(const StatePacket& state) {
   // An older keeper does not say. To wait for input is its answer then.
@@ -27,65 +26,56 @@ bool has_answered(const StatePacket& state) {
 
 }  // namespace
 
-Result<Session::Waiter> Session::read_waiter(std::uint64_t request, const std::string& process, const json& head) {
+Result<Session::Waiter> Session::make_waiter(std::uint64_t request, const std::string& process,
+                                             const wire::WaitTerms& terms) {
   Waiter waiter;
   const auto now = Clock::now();
+  const wire::WaitCondition& until = terms.until;
   waiter.request = request;
   waiter.process = process;
-  waiter.deadline = now + milliseconds(head.at("timeoutMs").get<std::uint32_t>());
-  waiter.carry = head.at("carry").get<std::uint64_t>();
-  const json& until = head.at("until");
-  if (const auto known = until.find("known"); known != until.end()) {
-    waiter.known = {known->at(0).get<std::uint64_t>(), known->at(1).get<std::uint64_t>()};
-  }
-  if (const auto pattern = until.find("pattern"); pattern != until.end()) {
-    const json& from = until.at("from");
-    auto watch = PatternWatch::make(pattern->get<std::string>(),
-                                    {from.at(0).get<std::uint64_t>(), from.at(1).get<std::uint64_t>()});
+  waiter.deadline = now + terms.timeout;
+  waiter.carry = terms.carry;
+  waiter.known = until.known;
+  if (until.pattern) {
+    auto watch = PatternWatch::make(*until.pattern, {until.search_from.first, until.search_from.second});
     if (!watch) {
       return fail(watch.error());
     }
     waiter.pattern = std::move(*watch);
   }
-  if (const auto port = until.find("port"); port != until.end()) {
-    waiter.port = port->get<std::uint16_t>();
+  if (until.port) {
+    waiter.port = until.port;
     waiter.next_port_check = now;
     waiter.earliest_foreign_port = now + k_foreign_port_delay;
   }
-  if (const auto idle = until.find("idleMs"); idle != until.end()) {
-    const auto usual = idle->get<std::uint32_t>();
-    waiter.idle = SilenceLimit{milliseconds(usual), milliseconds(until.value("longestIdleMs", usual))};
+  if (until.idle) {
+    waiter.idle = SilenceLimit{*until.idle, until.longest_idle.value_or(*until.idle)};
     waiter.next_idle_check = now + waiter.idle->next_look(milliseconds(0), milliseconds(0));
   }
-  waiter.input = until.value("input", false);
-  waiter.answer = until.value("answer", false);
-  waiter.closed = until.value("closed", false);
+  waiter.input = until.input;
+  waiter.answer = until.answer;
+  waiter.closed = until.closed;
   return waiter;
 }
 
-Result<void> Session::wait(std::uint64_t request, const wire::Frame& frame) {
-  if (frame.head.contains("processes")) {
-    return wait_for_any(request, frame.head);
+Result<void> Session::wait(std::uint64_t request, const wire::WaitRequest& message) {
+  if (!message.processes.empty()) {
+    return wait_for_any(request, message);
   }
-  const auto id = frame.head.contains("number") ? numbered_process_of(frame.head) : process_id_of(frame.head);
-  auto waiter = id ? read_waiter(request, *id, frame.head) : fail(id.error());
+  const auto id = message.number ? numbered_process(*message.owner, *message.number) : message.process;
+  auto waiter = id ? make_waiter(request, *id, message.wait) : fail(id.error());
   auto waits = waiter ? wait_for(std::move(*waiter)) : fail(waiter.error());
-  if (!waits && waits.error().code == ErrorCode::process_expired && id && frame.head.contains("owner") &&
-      !m_numbers.has(frame.head.at("owner").get<std::string>(), *id)) {
+  if (!waits && waits.error().code == ErrorCode::process_expired && id && message.owner &&
+      !m_numbers.has(*message.owner, *id)) {
     return fail(no_such_process(*id));  // it was another owner's
   }
   return waits;
 }
 
-Result<void> Session::wait_for_any(std::uint64_t request, const json& head) {
-  const auto ids = head.at("processes").get<std::vector<std::string>>();
-  if (ids.empty() || ids.size() > k_max_processes_of_wait ||
-      !std::all_of(ids.begin(), ids.end(), wire::is_process_id)) {
-    return fail(ErrorCode::bad_request, "Not a list of process ids");
-  }
+Result<void> Session::wait_for_any(std::uint64_t request, const wire::WaitRequest& message) {
   const auto answered = std::make_shared<bool>(false);
-  for (const std::string& id : ids) {
-    auto waiter = read_waiter(request, id, head);
+  for (const std::string& id : message.processes) {
+    auto waiter = make_waiter(request, id, message.wait);
     if (waiter) {
       waiter->answered = answered;
     }
@@ -122,14 +112,14 @@ Result<void> Session::wait_for(Waiter waiter) {
 }
 
 /// What the waiter waits for, if it has come. The state has to be news.
-Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Process& process) {
+Result<std::optional<WaitOutcome>> Session::happened_to(Waiter& waiter, const Process& process) {
   if (waiter.pattern) {
     const auto seen = waiter.pattern->advance(m_state.fd(), process.id);
     if (!seen) {
       return fail(seen.error());
     }
     if (waiter.pattern->match()) {
-      return Happened::pattern;
+      return WaitOutcome::pattern;
     }
     waiter.is_behind = !*seen;
     if (waiter.is_behind) {
@@ -140,24 +130,24 @@ Result<std::optional<Happened>> Session::happened_to(Waiter& waiter, const Proce
   const bool stays = waiter.closed || waiter.port || waiter.pattern;
   const auto ending = static_cast<std::uint8_t>(stays ? wire::Phase::closed : wire::Phase::exited);
   if (!process.link || (process.last && process.last->phase >= ending)) {
-    return Happened::ended;
+    return WaitOutcome::ended;
   }
   if (waiter.happened || !process.last) {
     return waiter.happened;
   }
   const StatePacket& now = *process.last;
   if (waiter.known && (now.out_total > waiter.known->first || now.err_total > waiter.known->second)) {
-    return Happened::grew;
+    return WaitOutcome::grew;
   }
   const bool waits = now.waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes);
   if (waits && (waiter.input || (waiter.answer && has_answered(now)))) {
-    return Happened::input;
+    return WaitOutcome::input;
   }
   if (waiter.answer && now.answered != 0) {
-    return Happened::idle;
+    return WaitOutcome::idle;
   }
   if (waiter.idle && waiter.idle->is_reached(milliseconds(now.idle_ms), milliseconds(now.starved_ms))) {
-    return Happened::idle;
+    return WaitOutcome::idle;
   }
   return std::nullopt;
 }
@@ -215,7 +205,7 @@ void Session::forget_if_done(const std::string& id) {
 
 /// What a keeper said last may be old by now: ask it once more, and answer when it has spoken. A keeper that does not
 /// (stopped by a signal, say) is not waited for long: what the records say is then the answer.
-void Session::conclude(Waiter& waiter, Happened what) {
+void Session::conclude(Waiter& waiter, WaitOutcome what) {
   waiter.happened = what;
   waiter.deadline = Clock::now() + k_keeper_patience;
   ask_keeper(waiter.process);
@@ -237,28 +227,28 @@ void Session::check_port(Waiter& waiter, Clock::time_point now) {
     return;
   }
   if (now < waiter.earliest_foreign_port) {
-    const Listener listener = find_listener(*waiter.port, waiter.process);
+    const PortOwner listener = find_listener(*waiter.port, waiter.process);
     if (listener.pid != 0 && listener.process != waiter.process) {
       waiter.next_port_check = std::min(now + k_foreign_port_interval, waiter.earliest_foreign_port);
       return;
     }
   }
-  conclude(waiter, Happened::port);
+  conclude(waiter, WaitOutcome::port);
 }
 
 /// A process of another owner is named by its pid and command only, which every owner can see anyway.
-json Session::describe_listener(std::uint16_t port, const Process& process) const {
+std::optional<wire::Listener> Session::describe_listener(std::uint16_t port, const Process& process) const {
   if (!is_port_open(port)) {
-    return nullptr;
+    return std::nullopt;
   }
-  const Listener listener = find_listener(port, process.id);
-  json fields = {{"pid", listener.pid}, {"command", listener.command}, {"own", listener.process == process.id}};
-  const auto record = listener.process.empty() ? fail(ErrorCode::no_such_process, "") : m_state.read(listener.process);
+  const PortOwner found = find_listener(port, process.id);
+  wire::Listener listener{found.pid, found.command, found.process == process.id, "", 0};
+  const auto record = found.process.empty() ? fail(ErrorCode::no_such_process, "") : m_state.read(found.process);
   if (record && record->meta.owner == process.record.meta.owner) {
-    fields["process"] = listener.process;
-    fields["number"] = record->meta.number;
+    listener.process = found.process;
+    listener.number = record->meta.number;
   }
-  return fields;
+  return listener;
 }
 
 void Session::check_waiters() {
@@ -282,7 +272,7 @@ void Session::check_waiters() {
       return false;
     }
     if (waiter.deadline <= now) {
-      conclude(waiter, Happened::nothing);
+      conclude(waiter, WaitOutcome::nothing);
     } else if (waiter.port && waiter.next_port_check <= now) {
       check_port(waiter, now);
     } else if (waiter.idle && waiter.next_idle_check <= now) {
@@ -329,54 +319,47 @@ Clock::time_point Session::Waiter::next_check() const {
   return next;
 }
 
-void Session::answer_wait(const Waiter& waiter, const Process& process, Happened happened) {
+void Session::answer_wait(const Waiter& waiter, const Process& process, WaitOutcome happened) {
   const auto state = process.describe(m_state, waiter.pattern && waiter.pattern->match());
   if (!state) {
     refuse_wait(waiter, state.error());
     return;
   }
-  json head = {{"process", to_json(*state)}, {"carried", false}, {"happened", name_of(happened)}};
+  wire::WaitAnswer reply{.state = *state, .happened = happened};
   if (waiter.pattern) {
     const auto [out, err] = waiter.pattern->positions();
-    head["searched"] = {out, err};
-    if (const auto& match = waiter.pattern->match()) {
-      head["line"] = match->line;
-    }
+    reply.searched = {out, err};
+    reply.line = waiter.pattern->match() ? waiter.pattern->match()->line : "";
   }
   if (state->out.total > 0 && state->err.total > 0) {
     const auto spool = SpoolReader::open(m_state.fd(), err_name(process.id));
-    const auto order = spool ? spool->order() : fail(spool.error());
-    if (order && !order->empty()) {
-      head["order"] = to_json(*order);
-    }
+    reply.order = spool ? spool->order().value_or(wire::WriteOrder{}) : wire::WriteOrder{};
   }
   if (waiter.port) {
-    if (json listener = describe_listener(*waiter.port, process); !listener.is_null()) {
-      head["listener"] = std::move(listener);
-    }
+    reply.listener = describe_listener(*waiter.port, process);
   }
-  std::string body;
-  const bool whole = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
-  if (whole && state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, wire::k_max_read_bytes)) {
-    for (const auto& [name, total] :
-         {std::pair(out_name(process.id), state->out.total), std::pair(err_name(process.id), state->err.total)}) {
+  const bool has_no_gap = state->out.head_end == state->out.tail_start && state->err.head_end == state->err.tail_start;
+  reply.whole = has_no_gap &&
+                state->out.total + state->err.total <= std::min<std::uint64_t>(waiter.carry, wire::k_max_read_bytes);
+  if (reply.whole) {
+    for (const auto& [name, total, to] : {std::tuple(out_name(process.id), state->out.total, &reply.out),
+                                          std::tuple(err_name(process.id), state->err.total, &reply.err)}) {
       if (total == 0) {
         continue;
       }
       const auto spool = SpoolReader::open(m_state.fd(), name);
-      const auto slice = spool ? spool->read(0, total) : fail(spool.error());
+      auto slice = spool ? spool->read(0, total) : fail(spool.error());
       if (!slice || slice->bytes.size() != total) {
         refuse_wait(waiter, slice ? Error{ErrorCode::spool_damaged, "The stored output is incomplete"} : slice.error());
         return;
       }
-      body += slice->bytes;
+      *to = std::move(slice->bytes);
     }
-    head["carried"] = true;
   }
   if (waiter.answered) {
     *waiter.answered = true;
   }
-  answer(waiter.request, std::move(head), body);
+  answer(waiter.request, wire::to_json(reply), wire::body_of(reply));
 }
 
 void Session::refuse_wait(const Waiter& waiter, const Error& error) {

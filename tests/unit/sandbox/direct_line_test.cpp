@@ -47,17 +47,13 @@ bool is_without_lines() {
 }
 
 /// A connection to the socket that an invitation names, in the directory as the host calls it, which says `words`.
-Fd visit(const TemporaryDirectory& directory, const json& invitation, const std::string& words) {
-  const auto name = std::filesystem::path(invitation.at("path").get<std::string>()).filename().string();
+Fd visit(const TemporaryDirectory& directory, const wire::LineRequest& invitation, const std::string& words) {
+  const auto name = std::filesystem::path(invitation.path).filename().string();
   const sockaddr_un address = socket_address(directory.fd(), name);
   Fd visitor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(::send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(words.size()));
   return visitor;
-}
-
-std::string key_of(const json& invitation) {
-  return invitation.at("key").get<std::string>();
 }
 
 bool is_hung_up(const Fd& socket) {
@@ -68,7 +64,7 @@ bool is_hung_up(const Fd& socket) {
 struct Offered {
   TemporaryDirectory directory;
   Result<DirectLine> line = DirectLine::offer({directory.path(), "/there"});
-  json invitation;
+  wire::LineRequest invitation;
 
   Offered() {
     REQUIRE(line);
@@ -86,16 +82,16 @@ TEST_CASE("a line is a socket that anybody may find and only the session can use
   {
     const auto line = DirectLine::offer({directory.path(), "/there"});
     REQUIRE(line);
-    const json invitation = line->invitation();
-    const auto file = directory.path() / std::filesystem::path(invitation["path"].get<std::string>()).filename();
-    CHECK(invitation["path"] == "/there/" + file.filename().string());
+    const wire::LineRequest invitation = line->invitation();
+    const auto file = directory.path() / std::filesystem::path(invitation.path).filename();
+    CHECK(invitation.path == "/there/" + file.filename().string());
     struct stat info {};
     REQUIRE(::lstat(file.c_str(), &info) == 0);
     CHECK(S_ISSOCK(info.st_mode));
     CHECK((info.st_mode & 0777U) == 0666);
-    CHECK(invitation["device"] == info.st_dev);
-    CHECK(invitation["inode"] == info.st_ino);
-    CHECK(key_of(invitation).size() == 32);
+    CHECK(invitation.device == info.st_dev);
+    CHECK(invitation.inode == info.st_ino);
+    CHECK(invitation.key.size() == 32);
   }
   CHECK(std::filesystem::is_empty(directory.path()));
 }
@@ -105,7 +101,7 @@ TEST_CASE("who comes with the key is taken, whoever else comes first is turned a
     return;
   }
   const Offered offered;
-  const std::string key = key_of(offered.invitation);
+  const std::string key = offered.invitation.key;
   const Fd stranger = visit(offered.directory, offered.invitation, std::string(key.size(), 'x'));
   const Fd short_of_words = visit(offered.directory, offered.invitation, key.substr(1));
   const Fd silent = visit(offered.directory, offered.invitation, "");
@@ -139,7 +135,7 @@ TEST_CASE("nobody can send descriptors to a line, neither before nor after they 
     return;
   }
   const Offered offered;
-  const Fd session = visit(offered.directory, offered.invitation, key_of(offered.invitation));
+  const Fd session = visit(offered.directory, offered.invitation, offered.invitation.key);
   const auto sends_descriptor = [&] {
     char byte = 'x';
     iovec bytes{&byte, 1};
@@ -226,7 +222,7 @@ TEST_CASE("a socket that another process has put in its place is noticed, and ne
   for (const auto deadline = Deadline::after(k_patience); noticed < 5 && !deadline.passed();) {
     const auto line = DirectLine::offer({directory.path(), "/there"});
     if (line) {
-      const auto listener = listener_at(directory.fd(), name, line->invitation()["inode"]);
+      const auto listener = listener_at(directory.fd(), name, line->invitation().inode);
       CHECK(listener.value_or(::getpid()) == ::getpid());
     } else if (line.error().message.find("replaced") != std::string::npos) {
       ++noticed;
@@ -240,7 +236,7 @@ TEST_CASE("the end of a line is the end of the stream, for reading and for writi
     return;
   }
   const Offered offered;
-  Fd session = visit(offered.directory, offered.invitation, key_of(offered.invitation));
+  Fd session = visit(offered.directory, offered.invitation, offered.invitation.key);
   auto stream = offered.line->accept(make_streams().host);
   REQUIRE(stream);
   session.reset();
@@ -257,8 +253,7 @@ TEST_CASE("what has the socket's name is replaced, a link is not followed, and a
   }
   const TemporaryDirectory directory;
   const auto name =
-      std::filesystem::path(DirectLine::offer({directory.path(), "/there"})->invitation()["path"].get<std::string>())
-          .filename();
+      std::filesystem::path(DirectLine::offer({directory.path(), "/there"})->invitation().path).filename();
   SUBCASE("a file") {
     std::ofstream(directory / name) << "left by another";
     CHECK(DirectLine::offer({directory.path(), "/there"}));
@@ -338,7 +333,9 @@ TEST_CASE("a connection goes on by the line that the agent came to, whatever bec
     return;
   }
   Opening opening;
-  FakeAgent direct(visit(opening.directory, opening.invitation.head, key_of(opening.invitation.head)));
+  const wire::Field head(opening.invitation.head);
+  const auto invitation = wire::LineRequest::from_json(head);
+  FakeAgent direct(visit(opening.directory, invitation, invitation.key));
   opening.agent.answer(opening.invitation);
   auto connection = opening.connection.get();
   REQUIRE(connection);

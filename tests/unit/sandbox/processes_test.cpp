@@ -79,13 +79,13 @@ TEST_CASE("a wait tells the agent what to return at") {
                            {"line", "ready"},
                            {"searched", {3, 4}}});
   });
-  sandbox::Until until{.known = sandbox::Offsets{7, 9}, .pattern = "x", .search_from = {1, 2}, .port = 80};
+  wire::WaitCondition until{.known = sandbox::Offsets{7, 9}, .pattern = "x", .search_from = {1, 2}, .port = 80};
   until.idle = milliseconds(500);
   until.longest_idle = milliseconds(900);
   until.input = true;
   const auto snapshot = world.sandbox.wait(k_process, milliseconds(250), until, {});
   REQUIRE(snapshot);
-  CHECK(snapshot->happened == wire::Happened::pattern);
+  CHECK(snapshot->happened == wire::WaitOutcome::pattern);
   CHECK(snapshot->line == "ready");
   CHECK(snapshot->searched == sandbox::Offsets{3, 4});
   const auto sent = world.container.requests("wait").at(0);
@@ -450,7 +450,7 @@ TEST_CASE("sandbox: the listener on a port is checked like everything from the a
                            {"happened", "port"},
                            {"listener", at < bad.size() ? bad[at] : good}});
   });
-  const sandbox::Until until{.port = 80};
+  const wire::WaitCondition until{.port = 80};
   for (; at < bad.size(); ++at) {
     CAPTURE(bad[at]);
     CHECK(code_of(world.sandbox.wait(k_process, seconds(5), until, {})) == "protocol_violation");

@@ -68,7 +68,7 @@ TEST_CASE("who follows a process is told its output as it comes, each part once"
   Follower follower({"one\n", "two\n", "", "three\n"});
   const auto last = follower.follow();
   REQUIRE(last);
-  CHECK(last->happened == wire::Happened::ended);
+  CHECK(last->happened == wire::WaitOutcome::ended);
   CHECK(follower.heard == std::vector<std::string>{"one", "two", "three"});
 }
 

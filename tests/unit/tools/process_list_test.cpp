@@ -9,8 +9,8 @@ using namespace dockbridge;
 using tools::happened_text;
 using tools::list_line;
 using wire::EndKind;
-using wire::Happened;
 using wire::Phase;
+using wire::WaitOutcome;
 
 namespace {
 
@@ -33,7 +33,7 @@ wire::ProcessState finished(EndKind end, int code) {
   return state;
 }
 
-sandbox::Snapshot with_listener(Happened happened, std::optional<sandbox::Listener> listener) {
+sandbox::Snapshot with_listener(WaitOutcome happened, std::optional<sandbox::Listener> listener) {
   sandbox::Snapshot snapshot;
   snapshot.state = running();
   snapshot.happened = happened;
@@ -72,25 +72,25 @@ TEST_CASE("list: a process without a number keeps its long id") {
 }
 
 TEST_CASE("wait report: an open port says who listens on it") {
-  const sandbox::Until until{.port = 80};
-  const auto text = [&](Happened happened, std::optional<sandbox::Listener> listener) {
+  const wire::WaitCondition until{.port = 80};
+  const auto text = [&](WaitOutcome happened, std::optional<sandbox::Listener> listener) {
     return happened_text(with_listener(happened, std::move(listener)), until, seconds(5));
   };
-  CHECK(text(Happened::port, std::nullopt) == "\nPort 80 is open.");
-  CHECK(text(Happened::port, sandbox::Listener{7, "node", true, "proc_1_a", 3}) == "\nPort 80 is open.");
-  CHECK(text(Happened::ended, sandbox::Listener{7, "node", true, "proc_1_a", 3}).empty());
-  CHECK(text(Happened::port, sandbox::Listener{7, "node a.js", false, "proc_1_b", 2}) ==
+  CHECK(text(WaitOutcome::port, std::nullopt) == "\nPort 80 is open.");
+  CHECK(text(WaitOutcome::port, sandbox::Listener{7, "node", true, "proc_1_a", 3}) == "\nPort 80 is open.");
+  CHECK(text(WaitOutcome::ended, sandbox::Listener{7, "node", true, "proc_1_a", 3}).empty());
+  CHECK(text(WaitOutcome::port, sandbox::Listener{7, "node a.js", false, "proc_1_b", 2}) ==
         "\nPort 80 is held by p2 (pid 7, `node a.js`), not by p3.");
-  CHECK(text(Happened::ended, sandbox::Listener{7, "nginx", false, "", 0}) ==
+  CHECK(text(WaitOutcome::ended, sandbox::Listener{7, "nginx", false, "", 0}) ==
         "\nPort 80 is held by pid 7 (`nginx`), not by p3.");
-  CHECK(text(Happened::port, sandbox::Listener{}) ==
+  CHECK(text(WaitOutcome::port, sandbox::Listener{}) ==
         "\nPort 80 is open, but its listener cannot be determined (no permission).");
-  CHECK(text(Happened::nothing, std::nullopt) == "\nPort 80 is not open after 5 s.");
+  CHECK(text(WaitOutcome::nothing, std::nullopt) == "\nPort 80 is not open after 5 s.");
 }
 
 TEST_CASE("wait report: a wait in vain says what was not reached") {
-  const auto text = [](const sandbox::Until& until) {
-    return happened_text(with_listener(Happened::nothing, std::nullopt), until, milliseconds(1500));
+  const auto text = [](const wire::WaitCondition& until) {
+    return happened_text(with_listener(WaitOutcome::nothing, std::nullopt), until, milliseconds(1500));
   };
   CHECK(text({}) == "\nNot ended after 1.5 s.");
   CHECK(text({.input = true}) == "\nNot ended after 1.5 s.");

@@ -14,7 +14,6 @@
 
 using namespace dockbridge;
 using namespace dockbridge::test;
-using nlohmann::json;
 
 namespace {
 
@@ -28,10 +27,10 @@ struct Listening {
     REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     REQUIRE(::listen(listener.get(), 1) == 0);
   }
-  [[nodiscard]] json invitation() const {
+  [[nodiscard]] wire::LineRequest invitation() const {
     struct stat info {};
     REQUIRE(::stat(path.c_str(), &info) == 0);
-    return {{"path", path.string()}, {"device", info.st_dev}, {"inode", info.st_ino}, {"key", "secret"}};
+    return {path.string(), info.st_dev, info.st_ino, "secret"};
   }
   /// What a session that was invited told the listener, if it came at all.
   [[nodiscard]] std::string heard() const {
@@ -45,7 +44,7 @@ struct Listening {
   }
 };
 
-std::string refusal_of(const json& invitation) {
+std::string refusal_of(const wire::LineRequest& invitation) {
   const auto line = agent::join_line(invitation);
   REQUIRE_FALSE(line);
   CHECK(line.error().code == ErrorCode::no_line);
@@ -72,16 +71,16 @@ TEST_CASE("a socket at which too many wait is not waited for") {
 
 TEST_CASE("a file that is not the one the host has made is not touched") {
   const Listening listening;
-  json invitation = listening.invitation();
+  wire::LineRequest invitation = listening.invitation();
   SUBCASE("another inode") {
-    invitation["inode"] = invitation["inode"].get<std::uint64_t>() + 1;
+    ++invitation.inode;
   }
   SUBCASE("another device") {
-    invitation["device"] = invitation["device"].get<std::uint64_t>() + 1;
+    ++invitation.device;
   }
   SUBCASE("a link to it") {
     std::filesystem::create_symlink("line", listening.directory / "link");
-    invitation["path"] = (listening.directory / "link").string();
+    invitation.path = (listening.directory / "link").string();
   }
   CHECK(refusal_of(invitation).find("not the socket of the host") != std::string::npos);
   CHECK(listening.heard().empty());
@@ -89,7 +88,7 @@ TEST_CASE("a file that is not the one the host has made is not touched") {
 
 TEST_CASE("a socket that cannot be reached is a refusal with the reason") {
   Listening listening;
-  json invitation = listening.invitation();
+  wire::LineRequest invitation = listening.invitation();
   SUBCASE("nobody listens") {
     listening.listener.reset();
     CHECK(refusal_of(invitation).find("Connection refused") != std::string::npos);
