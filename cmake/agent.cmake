@@ -29,7 +29,11 @@ dockbridge_objects(dockbridge_shared
   src/error/error_code.cpp
   src/wire/error_message.cpp
   src/wire/fields.cpp
+  src/wire/file_change_messages.cpp
   src/wire/file_entry.cpp
+  src/wire/file_messages.cpp
+  src/wire/file_read_messages.cpp
+  src/wire/file_search_messages.cpp
   src/wire/frame.cpp
   src/wire/input_messages.cpp
   src/wire/operation.cpp
@@ -114,9 +118,11 @@ dockbridge_objects(agent_core
   src/agent/files/text_reader.cpp
   src/agent/files/tree_walk.cpp
   src/agent/files/binary_kind.cpp
+  src/agent/files/change_requests.cpp
   src/agent/files/confinement.cpp
   src/agent/files/content_pack.cpp
   src/agent/files/content_store.cpp
+  src/agent/files/copy_requests.cpp
   src/agent/files/current_file.cpp
   src/agent/files/diff.cpp
   src/agent/files/download.cpp
@@ -124,6 +130,7 @@ dockbridge_objects(agent_core
   src/agent/files/edit_set.cpp
   src/agent/files/encoding.cpp
   src/agent/files/file_changer.cpp
+  src/agent/files/file_description.cpp
   src/agent/files/file_history.cpp
   src/agent/files/file_space.cpp
   src/agent/files/file_writer.cpp
@@ -134,6 +141,7 @@ dockbridge_objects(agent_core
   src/agent/files/near_match.cpp
   src/agent/files/orphan_sweep.cpp
   src/agent/files/overlooked.cpp
+  src/agent/files/read_requests.cpp
   src/agent/files/revision.cpp
   src/agent/files/searching.cpp
   src/agent/files/service.cpp

@@ -2,68 +2,48 @@
 
 #include <utility>
 
-#include "sandbox/answer_fields.hpp"
-#include "sandbox/answers.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
-#include "wire/file_names.hpp"
 
 namespace dockbridge::sandbox {
 
 namespace {
 
-using nlohmann::json;
-
-constexpr milliseconds k_patience{60'000};
 constexpr std::size_t k_token_length = 16;
 constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
-constexpr std::uint64_t k_max_mode = 0777777;
-
-/// Throws if the reply violates the protocol.
-void describe(WholeFile& file, const json& head) {
-  const std::string kind = word_in(head, "kind", {"text", "image", "binary"});
-  file.kind = kind == "text" ? FileKind::text : kind == "image" ? FileKind::image : FileKind::binary;
-  if (file.kind == FileKind::image) {
-    file.type = word_in(head, "type", {wire::k_image_types.begin(), wire::k_image_types.end()});
-  }
-}
 
 }  // namespace
 
-Result<Files::Download> Files::open_download(const std::string& path, const CallLimit& limit, const std::string* owner,
-                                             WholeFile* about) {
+Result<Files::Download> Files::open_download(const std::string& path, const std::optional<std::string>& owner,
+                                             WholeFile* about, const CallLimit& limit) {
   Download download(*this);
   download.m_token = random_token(k_token_length);
-  json head = {{"op", "file.open"}, {"path", path}, {"staging", download.m_token}};
-  if (owner != nullptr) {
-    head["owner"] = *owner;
-  }
-  const auto answer = ask(std::move(head), {}, k_patience, Repeat::once, limit);
+  const auto answer = exchange(wire::FileOpenRequest{path, download.m_token, owner}, limit);
   if (!answer) {
     return fail(answer.error());
   }
-  try {
-    download.m_size = number_in(answer->head, "size", k_max_file_bytes);
-    download.m_mode = static_cast<unsigned>(number_in(answer->head, "mode", k_max_mode));
-    if (about != nullptr) {
-      describe(*about, answer->head);
+  download.m_size = answer->size;
+  download.m_mode = answer->mode;
+  if (about != nullptr) {
+    if (!answer->content) {
+      return reject(malformed("kind"));
     }
-  } catch (const std::exception&) {
-    return m_sandbox.drop_session(violation());
+    about->kind = answer->content->kind;
+    about->type = answer->content->type;
   }
   return download;
 }
 
 Result<Files::Download> Files::download(const std::string& path, const CallLimit& limit) {
-  return open_download(path, limit, nullptr, nullptr);
+  return open_download(path, std::nullopt, nullptr, limit);
 }
 
 Result<WholeFile> Files::whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
                                const CallLimit& limit) {
   WholeFile file;
-  auto download = open_download(path, limit, &owner, &file);
+  auto download = open_download(path, owner, &file, limit);
   if (!download) {
     return fail(download.error());
   }
@@ -98,7 +78,7 @@ Files::Download::Download(Download&& other) noexcept
 Files::Download::~Download() {
   if (!m_token.empty()) {
     // If this request is lost, the agent closes the file when the connection ends.
-    m_files->m_sandbox.post({{"op", "file.abandon"}, {"staging", m_token}});
+    m_files->m_sandbox.post(wire::FileAbandonRequest{m_token}.to_json());
   }
 }
 
@@ -106,43 +86,38 @@ Result<std::optional<Files::Download::Piece>> Files::Download::next(const CallLi
   if (!m_revision.empty()) {
     return std::nullopt;
   }
-  auto answer = m_files->ask({{"op", "file.next"}, {"staging", m_token}, {"max", k_piece_bytes}}, {}, k_patience,
-                             Repeat::never, limit);
+  auto answer = m_files->exchange(wire::FileNextRequest{m_token, k_piece_bytes}, limit);
   if (!answer) {
     return fail(answer.error());
   }
   auto piece = checked_piece(std::move(*answer));
   if (!piece) {
-    return m_files->m_sandbox.drop_session(piece.error());
+    return m_files->reject(piece.error());
   }
   return std::move(*piece);
 }
 
 /// Every reply must advance the copy or its check, so that the copy ends.
-Result<Files::Download::Piece> Files::Download::checked_piece(wire::Frame frame) {
-  std::uint64_t checked = 0;
-  Piece piece;
-  try {
-    piece.offset = number_in(frame.head, "offset", k_max_file_bytes);
-    checked = number_in(frame.head, "checked", k_max_file_bytes);
-    m_revision = frame.head.contains("revision") ? name_in(frame.head, "revision", wire::is_revision) : "";
-  } catch (const std::exception&) {
-    return fail(violation());
+Result<Files::Download::Piece> Files::Download::checked_piece(wire::FileNextAnswer answer) {
+  Piece piece{answer.offset, std::move(answer.bytes)};
+  if (piece.offset < m_received || piece.offset > m_size) {
+    return fail(malformed("offset"));
   }
-  piece.bytes = std::move(frame.body);
-  const bool is_within = piece.offset >= m_received && piece.offset <= m_size &&
-                         piece.bytes.size() <= m_size - piece.offset && checked >= m_checked && checked <= m_size;
-  if (!is_within) {
-    return fail(violation());
+  if (piece.bytes.size() > m_size - piece.offset) {
+    return fail(malformed("body"));
+  }
+  if (answer.checked < m_checked || answer.checked > m_size) {
+    return fail(malformed("checked"));
   }
   const std::uint64_t received = piece.offset + piece.bytes.size();
-  const bool is_complete = !m_revision.empty();
-  if (is_complete ? received != m_size : received == m_received && checked == m_checked) {
-    return fail(violation());
+  const bool is_complete = !answer.revision.empty();
+  if (is_complete ? received != m_size : received == m_received && answer.checked == m_checked) {
+    return fail(malformed(is_complete ? "revision" : "checked"));
   }
   m_received = received;
-  m_checked = checked;
+  m_checked = answer.checked;
   if (is_complete) {
+    m_revision = std::move(answer.revision);
     m_token.clear();
   }
   return piece;

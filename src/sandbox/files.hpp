@@ -1,59 +1,47 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "error/error.hpp"
 #include "sandbox/call_limit.hpp"
 #include "sandbox/seen_revisions.hpp"
 #include "util/clock.hpp"
-#include "wire/file_entry.hpp"
+#include "wire/file_change_messages.hpp"
+#include "wire/file_messages.hpp"
+#include "wire/file_read_messages.hpp"
+#include "wire/file_search_messages.hpp"
 #include "wire/frame.hpp"
+#include "wire/operation.hpp"
 
 namespace dockbridge::sandbox {
 
 class Sandbox;
 
-struct ReadRequest {
-  std::string path;
-  std::string owner;        ///< who has seen the file then
-  std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
-  std::size_t limit = 2000;
-  std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `max_bytes` only
-  std::size_t max_line_characters = 2000;
-  std::size_t max_bytes = 96ULL * 1024;
-};
-
-enum class FileKind { text, image, binary };
-
-/// Some lines of a text file, or what else it is.
-struct ReadFile {
-  std::string path;  ///< the real one, without symbolic links
-  std::uint64_t size = 0;
-  std::string revision;  ///< names the content; empty: the file is too large to have one
-  std::int64_t modified_at_ms = 0;
-  FileKind kind = FileKind::text;
-  std::string type;  ///< of an image: its MIME type; of a binary: what people call it
-
-  // Of an image, as it is to be shown; 0 if unknown.
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
-
-  // Of text.
-  std::string text;  ///< every line ended by "\n"
-  std::size_t lines = 0;
-  std::int64_t first_line = 1;  ///< counted from 1; negative: from the end
-  std::optional<std::uint64_t> total_lines;
-  bool more = false;
-  std::uint64_t cut_lines = 0;
-  std::string encoding;
-  std::string line_ends;
-  bool final_newline = true;
-  std::string previous_revision;  ///< revision of the owner's previous page, if it differs
-};
+using wire::ChangedFile;
+using wire::ChangeRequest;
+using wire::FileEdits;
+using wire::FileEntry;
+using wire::FileGrepRequest;
+using wire::FileGrepResult;
+using wire::FileKind;
+using wire::FileListing;
+using wire::FoundLine;
+using wire::NewContent;
+using wire::SearchTotals;
+using wire::TextEdit;
+using EditSet = wire::FileEditSetRequest;
+using FoundInFile = wire::FoundFile;
+using GlobRequest = wire::FileGlobRequest;
+using ListRequest = wire::FileListRequest;
+using ReadFile = wire::FileReadAnswer;
+using ReadRequest = wire::FileReadRequest;
+using ScaledImage = wire::FileImageAnswer;
 
 /// A whole file, read from one open file.
 struct WholeFile {
@@ -61,150 +49,6 @@ struct WholeFile {
   std::string type;  ///< as in ReadFile
   std::string revision;
   std::string bytes;
-};
-
-/// An image that was scaled down.
-struct ScaledImage {
-  std::string type;      ///< MIME type
-  std::string revision;  ///< of the file
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
-  std::string bytes;
-};
-
-/// Whose change it is, and what they think the file holds.
-struct ChangeRequest {
-  std::string path;
-  std::string owner;
-  std::optional<std::string> expected_revision;  ///< or its start; none: what the owner saw there last
-  bool match_is_enough = false;                  ///< an exact and unique match stands for having read the file
-};
-
-struct NewContent {
-  std::string_view bytes;
-  bool is_text = true;
-  std::string encoding{};  ///< of text; empty: as it is, or UTF-8
-  std::optional<unsigned> mode{};
-};
-
-struct TextEdit {
-  std::string old_text;
-  std::string new_text;
-  bool replace_all = false;
-};
-
-/// The edits of one file of several.
-struct FileEdits {
-  std::string path;
-  std::vector<TextEdit> edits;
-  std::optional<std::string> expected_revision{};  ///< as in ChangeRequest
-};
-
-/// Edits of several files, which are made all or none.
-struct EditSet {
-  std::string owner;
-  std::vector<FileEdits> files;
-  bool match_is_enough = false;  ///< as in ChangeRequest
-  bool preview = false;          ///< changes nothing
-  bool is_replacement = false;   ///< leaves out files without a match; a preview counts as having read them
-};
-
-struct ChangedFile {
-  std::string path;
-  std::string revision;
-  std::string before;  ///< revision; empty: the file is new
-  std::string change;  ///< for undoing it; empty: it cannot be
-  std::uint64_t size = 0;
-  std::string encoding;
-  std::vector<std::uint64_t> replacements;  ///< of each edit
-  std::uint64_t added = 0;                  ///< lines
-  std::uint64_t removed = 0;
-  std::string diff;
-  bool was_stale = false;     ///< others had changed the file since the owner saw it
-  std::string stale_changes;  ///< what they had changed, as far as can be told
-  std::vector<std::string> notes;
-};
-
-using wire::FileEntry;
-
-/// What a search passed over, and how its pages go on.
-struct SearchTotals {
-  std::uint64_t total = 0;  ///< entries, in all pages
-  bool more = false;
-  std::uint64_t hidden = 0;
-  std::uint64_t ignored = 0;
-  std::uint64_t unreadable = 0;
-  std::vector<std::string> unreadable_paths;
-};
-
-struct FileListing {
-  std::string path;
-  std::vector<FileEntry> entries;
-  std::uint64_t shown = 0;  ///< what this page takes up, for the offset of the next
-  SearchTotals totals;
-};
-
-struct ListRequest {
-  std::string path;
-  std::vector<std::string> ignore;
-  std::size_t depth = 1;
-  bool honour_ignore_files = false;
-  bool details = false;  ///< size, time and mode
-  std::uint64_t offset = 0;
-  std::size_t max = 1000;
-};
-
-struct GlobRequest {
-  std::string path;
-  std::string pattern;
-  bool newest_first = false;
-  bool honour_ignore_files = true;
-  bool hidden = false;
-  std::uint64_t offset = 0;
-  std::size_t max = 100;
-};
-
-struct FileGrepRequest {
-  std::string path;
-  std::string pattern;
-  bool literal = false;
-  bool ignore_case = false;
-  bool whole_word = false;
-  bool multi_line = false;
-  std::vector<std::string> include;
-  std::vector<std::string> exclude;
-  bool honour_ignore_files = true;
-  bool hidden = false;
-  std::size_t context = 0;
-  std::string output = "content";  ///< or files, count
-  std::uint64_t offset = 0;
-  std::size_t max = 100;
-};
-
-struct FoundLine {
-  std::uint64_t number = 0;
-  bool matches = false;
-  std::uint64_t column = 0;
-  std::string text;
-  std::uint64_t cut_before = 0;
-  std::uint64_t cut_after = 0;
-};
-
-struct FoundInFile {
-  std::string path;
-  std::uint64_t matches = 0;
-  std::vector<FoundLine> lines;
-};
-
-struct FileGrepResult {
-  std::string path;
-  std::vector<FoundInFile> files;
-  std::uint64_t shown = 0;
-  std::uint64_t files_with_matches = 0;
-  std::uint64_t files_searched = 0;
-  std::uint64_t binary_skipped = 0;
-  SearchTotals totals;             ///< of matching lines, or of files
-  std::vector<std::string> notes;  ///< what was not searched as it should be
 };
 
 /// The container's files. Any thread may call; what takes long ends when `limit` says so. Paths are absolute in the
@@ -290,7 +134,7 @@ class Files {
    private:
     friend class Files;
     explicit Download(Files& files) : m_files(&files) {}
-    Result<Piece> checked_piece(wire::Frame frame);
+    Result<Piece> checked_piece(wire::FileNextAnswer answer);
     Files* m_files;
     std::string m_token{};  ///< empty when the copy is over
     std::uint64_t m_size = 0;
@@ -302,21 +146,57 @@ class Files {
   Result<Download> download(const std::string& path, const CallLimit& limit);
 
  private:
-  enum class Repeat { never, once };
-  /// `about`, if given, receives the properties of the file. The file then counts as read by `owner`.
-  Result<Download> open_download(const std::string& path, const CallLimit& limit, const std::string* owner,
-                                 WholeFile* about);
-  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, Repeat repeat,
+  /// Time that the agent may take for an answer, with a disk that has to wake up and a busy machine.
+  static constexpr milliseconds k_patience{60'000};
+
+  /// Sends a request with its body, and reads the answer.
+  template <typename Request>
+  Result<typename Request::Answer> exchange(const Request& request, std::string_view body, milliseconds patience,
+                                            const CallLimit& limit) {
+    return answer_to<Request>(request.to_json(), body, is_repeatable(request), patience, limit);
+  }
+  template <typename Request>
+  Result<typename Request::Answer> exchange(const Request& request, const CallLimit& limit) {
+    if constexpr (requires { request.to_frame(); }) {
+      const wire::Frame frame = request.to_frame();
+      return answer_to<Request>(frame.head, frame.body, is_repeatable(request), k_patience, limit);
+    } else {
+      return exchange(request, {}, k_patience, limit);
+    }
+  }
+  template <typename Request>
+  Result<typename Request::Answer> answer_to(nlohmann::json head, std::string_view body, bool repeatable,
+                                             milliseconds patience, const CallLimit& limit) {
+    auto frame = ask(std::move(head), body, repeatable, patience, limit);
+    return frame ? believed(wire::message_from<typename Request::Answer>(frame->head, std::move(frame->body),
+                                                                         ErrorCode::protocol_violation))
+                 : fail(frame.error());
+  }
+  template <typename Request>
+  static bool is_repeatable(const Request& /*request*/) {
+    return wire::properties_of(Request::k_operation).repeatable;
+  }
+  static bool is_repeatable(const EditSet& set) { return set.preview; }
+
+  /// After a lost connection, a request is sent again if it is `repeatable`.
+  Result<wire::Frame> ask(nlohmann::json head, std::string_view body, bool repeatable, milliseconds patience,
                           const CallLimit& limit);
-  nlohmann::json change_head(const char* operation, const ChangeRequest& request) const;
-  nlohmann::json write_head(const ChangeRequest& request, const NewContent& content) const;
-  /// Tells how to recognize the file as it was before a change.
-  std::string revision_hint(const ChangeRequest& request);
-  Result<ChangedFile> change(const ChangeRequest& request, nlohmann::json head, std::string_view body,
-                             const CallLimit& limit);
   /// An answer that cannot be understood ends the connection.
   template <typename Value>
-  Result<Value> believed(Result<Value> value);
+  Result<Value> believed(Result<Value> value) {
+    return value ? std::move(value) : reject(value.error());
+  }
+  tl::unexpected<Error> reject(const Error& violation);
+  /// The violation of an answer whose field does not fit the request.
+  static Error malformed(const char* field);
+
+  /// With an owner, the file counts as read by that owner. `about`, if given, receives the properties of the file.
+  Result<Download> open_download(const std::string& path, const std::optional<std::string>& owner, WholeFile* about,
+                                 const CallLimit& limit);
+  /// Notes the outcome of a change.
+  Result<ChangedFile> concluded(const ChangeRequest& request, Result<ChangedFile> changed);
+  /// Tells how to recognize the file as it was before a change.
+  std::string revision_hint(const ChangeRequest& request);
 
   Sandbox& m_sandbox;
   std::string m_root;

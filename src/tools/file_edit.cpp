@@ -19,8 +19,8 @@ using mcp::ToolResult;
 using sandbox::EditSet;
 using sandbox::FileEdits;
 using sandbox::TextEdit;
+using wire::k_max_edits;
 
-constexpr std::size_t k_max_edits = 1000;
 constexpr std::size_t k_max_named_files = 5;
 constexpr std::string_view k_replacement_character = "\xEF\xBF\xBD";
 
@@ -118,7 +118,7 @@ Result<FoundFiles> find_files(const ToolCall& call, const SearchStart& start, st
   request.pattern = std::string(longest_line(edit.old_text));
   request.literal = true;
   request.include = std::move(globs);
-  request.output = "files";
+  request.output = wire::GrepOutput::files;
   request.max = wire::k_max_set_files;
   const Heartbeat heartbeat(call.context, "searching");
   const auto found = call.sandbox.files().grep(request, longest_wait(call), call.limit(longest_wait(call)));

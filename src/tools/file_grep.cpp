@@ -24,6 +24,7 @@ using sandbox::FileGrepRequest;
 using sandbox::FileGrepResult;
 using sandbox::FoundInFile;
 using sandbox::FoundLine;
+using wire::GrepOutput;
 
 constexpr std::size_t k_usual_max = 100;
 constexpr std::size_t k_largest_max = 2000;
@@ -85,9 +86,13 @@ ordered_json output_schema() {
 }
 
 /// The names that ripgrep and Claude Code use are accepted too.
-std::string read_output_mode(Arguments& arguments) {
+GrepOutput read_output_mode(Arguments& arguments) {
   const std::string given = arguments.text("output").value_or("content");
-  return given == "files_with_matches" ? "files" : given;
+  const auto output = wire::grep_output_from(given == "files_with_matches" ? "files" : given);
+  if (!output) {
+    arguments.reject("output", fmt::format("must be content, files or count, got {}", printable_line(given, 40)));
+  }
+  return output.value_or(GrepOutput::content);
 }
 
 /// Glob for a file type of ripgrep, which Claude Code passes as `type`. Any other type is a file name extension.
@@ -138,10 +143,6 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.output = read_output_mode(arguments);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
   request.max = read_max_results(arguments, k_largest_max).value_or(k_usual_max);
-  if (request.output != "content" && request.output != "files" && request.output != "count") {
-    arguments.reject("output",
-                     fmt::format("must be content, files or count, got {}", printable_line(request.output, 40)));
-  }
   if (request.pattern.empty()) {
     arguments.reject("pattern", "must not be empty");
   }
@@ -167,14 +168,14 @@ class Report {
   void add(const FoundInFile& file) {
     const std::string name = m_paths.of(file.path);
     json fields = {{"path", name}};
-    if (m_request.output == "content") {
+    if (m_request.output == GrepOutput::content) {
       add_lines(file, name, fields);
       return;
     }
-    if (m_request.output == "count") {
+    if (m_request.output == GrepOutput::count) {
       fields["matches"] = file.matches;
     }
-    if (append(m_request.output == "files" ? name + "\n" : fmt::format("{}: {}\n", name, file.matches))) {
+    if (append(m_request.output == GrepOutput::files ? name + "\n" : fmt::format("{}: {}\n", name, file.matches))) {
       ++m_shown;
       m_result.structured["files"].push_back(std::move(fields));
     }
@@ -262,7 +263,7 @@ ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, con
   for (const FoundInFile& file : found.files) {
     report.add(file);
   }
-  const bool is_by_line = request.output == "content";
+  const bool is_by_line = request.output == GrepOutput::content;
   const bool lacks_matches = report.is_full() && report.shown() < found.shown;
   ToolResult result = report.take();
   result.structured["path"] = found.path;

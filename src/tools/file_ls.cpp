@@ -71,7 +71,7 @@ ToolResult list(const ToolCall& call) {
   sandbox::ListRequest request;
   request.path = read_optional_path(call, "path");
   request.ignore = arguments.texts("ignore");
-  request.depth = static_cast<std::size_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
+  request.depth = static_cast<std::uint32_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
   request.honour_ignore_files = arguments.flag("gitignore", false);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
   const auto max = arguments.integer("limit", 1, k_largest_max);

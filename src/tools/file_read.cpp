@@ -16,6 +16,7 @@ using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::FileKind;
 using sandbox::ReadFile;
+using wire::LineEnds;
 
 constexpr std::int64_t k_largest_limit = 20'000;
 /// Of the lines, if `limit` is given.
@@ -101,9 +102,10 @@ std::vector<std::string> remarks(const ReadFile& file) {
   if (file.encoding != "utf-8") {
     remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
   }
-  if (file.line_ends == "crlf" || file.line_ends == "mixed") {
-    remarks.emplace_back(file.line_ends == "crlf" ? "lines end with CRLF, which edits keep"
-                                                  : "some lines end with CRLF and some with LF; edits keep both");
+  if (file.line_ends == LineEnds::crlf || file.line_ends == LineEnds::mixed) {
+    remarks.emplace_back(file.line_ends == LineEnds::crlf
+                             ? "lines end with CRLF, which edits keep"
+                             : "some lines end with CRLF and some with LF; edits keep both");
   }
   if (!file.final_newline && !file.more) {
     remarks.emplace_back("the last line has no newline at its end");
@@ -169,7 +171,7 @@ ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
                        {"more", file.more},
                        {"cutLines", file.cut_lines},
                        {"encoding", file.encoding},
-                       {"lineEnds", file.line_ends},
+                       {"lineEnds", name_of(file.line_ends)},
                        {"finalNewline", file.final_newline}};
   if (!file.previous_revision.empty()) {
     result.structured["previousRevision"] = file.previous_revision;

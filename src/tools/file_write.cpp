@@ -66,20 +66,20 @@ ToolResult write(const ToolCall& call) {
   const std::string_view given = arguments.required_view("content");
   sandbox::NewContent content;
   content.mode = read_mode(arguments);
-  content.encoding = arguments.text("encoding").value_or("");
-  if (!content.encoding.empty() &&
-      std::find(k_encodings.begin(), k_encodings.end(), content.encoding) == k_encodings.end()) {
+  const std::string encoding = arguments.text("encoding").value_or("");
+  const bool is_base64 = encoding == "base64";
+  content.encoding = wire::encoding_from(encoding);
+  if (!encoding.empty() && !is_base64 && !content.encoding) {
     arguments.reject("encoding", fmt::format("must be one of {}, got {}", fmt::join(k_encodings, ", "),
-                                             printable_line(content.encoding, 40)));
+                                             printable_line(encoding, 40)));
   }
   std::optional<std::string> decoded;
-  if (content.encoding == "base64") {
+  if (is_base64) {
     decoded = decode_base64(given);
     if (!decoded) {
       arguments.reject("content", "is not valid base64");
     }
     content.is_text = false;
-    content.encoding.clear();
   }
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());

@@ -45,7 +45,7 @@ bool is_in_crlf_line(std::string_view text, std::size_t at) {
 }
 
 /// One, or two for a file of mixed line ends.
-std::vector<Replacement> replacements_for(std::string_view text, LineEnds ends, const Edit& edit) {
+std::vector<Replacement> replacements_for(std::string_view text, LineEnds ends, const TextEdit& edit) {
   const LineEnds old_ends = line_ends_of(edit.old_text);
   const bool is_to_the_letter = old_ends == LineEnds::crlf || old_ends == LineEnds::mixed;
   const auto as_given = [&] { return Replacement{edit.old_text, edit.new_text}; };
@@ -140,7 +140,7 @@ void replace_all(std::string& text, const Replacement& replacement, std::size_t 
   text = std::move(out);
 }
 
-Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edit) {
+Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const TextEdit& edit) {
   if (edit.old_text.empty()) {
     return fail(ErrorCode::empty_old_text, "oldString is empty");
   }
@@ -181,10 +181,10 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const Edit& edi
 
 }  // namespace
 
-Result<Edited> apply_edits(std::string_view text, std::span<const Edit> edits) {
+Result<Edited> apply_edits(std::string_view text, std::span<const TextEdit> edits) {
   const LineEnds ends = line_ends_of(text);
   Edited edited{std::string(text), {}};
-  for (const Edit& edit : edits) {
+  for (const TextEdit& edit : edits) {
     const auto count = apply_edit(edited.text, ends, edit);
     if (!count) {
       Error error = count.error();

@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "error/error.hpp"
+#include "wire/file_change_messages.hpp"
 
 namespace dockbridge::agent {
 
-/// One exact replacement.
-struct Edit {
-  std::string old_text;
-  std::string new_text;
-  bool replace_all = false;
-};
+using wire::TextEdit;
 
 struct Edited {
   std::string text;
@@ -32,6 +28,6 @@ struct Edited {
 /// `ambiguous_match` with the number of places and the first of their lines, and `no_match` with the lines that come
 /// nearest and what is different in them. The time is linear in the text for each edit, and messages are a few KB at
 /// most.
-Result<Edited> apply_edits(std::string_view text, std::span<const Edit> edits);
+Result<Edited> apply_edits(std::string_view text, std::span<const TextEdit> edits);
 
 }  // namespace dockbridge::agent

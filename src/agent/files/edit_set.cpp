@@ -48,26 +48,27 @@ Error all_of(const std::vector<Error>& errors, std::size_t files) {
 }  // namespace
 
 Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const FileSpace& space,
-                                                                        std::span<const FileEdits> files,
-                                                                        const EditSetMode& mode,
+                                                                        const wire::FileEditSetRequest& set,
                                                                         LockedDirectories& locked) {
+  const std::vector<wire::FileEdits>& files = set.files;
+  const EditSetMode mode{set.preview, set.is_replacement};
   // Every process locks directories in the same order.
   std::vector<std::size_t> order(files.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return files[a].request.path < files[b].request.path; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return files[a].path < files[b].path; });
   std::vector<std::optional<PreparedEdit>> found(files.size());
   std::vector<Error> errors;
   std::size_t bytes = 0;
   std::set<std::pair<dev_t, ino_t>> identities;
   for (const std::size_t i : order) {
-    const FileEdits& file = files[i];
-    auto prepared = prepare_edit(space, file.request, file.edits, mode, &locked);
+    const wire::FileEdits& file = files[i];
+    auto prepared = prepare_edit(space, {file.path, set.owner, file.expected_revision, set.match_is_enough}, file.edits,
+                                 mode, &locked);
     if (!prepared && mode.is_replacement && prepared.error().code == ErrorCode::no_match) {
       continue;
     }
     if (!prepared) {
-      errors.push_back(naming(prepared.error(), file.request.path));
+      errors.push_back(naming(prepared.error(), file.path));
       continue;
     }
     const struct stat& info = prepared->current.file->info;
@@ -158,19 +159,18 @@ Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::sp
   return {};
 }
 
-Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, std::span<const FileEdits> files,
-                                                        const EditSetMode& mode) {
+Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, const wire::FileEditSetRequest& set) {
   settle();
   LockedDirectories locked;
-  auto prepared = prepare_all(space, files, mode, locked);
+  auto prepared = prepare_all(space, set, locked);
   if (!prepared) {
     return fail(prepared.error());
   }
   std::vector<ChangeAnswer> answers;
-  const std::string& owner = files.empty() ? std::string() : files.front().request.owner;
-  if (mode.preview) {
+  if (set.preview) {
     for (PreparedEdit& edit : *prepared) {
-      m_history.note_seen(previewer(owner, mode), edit.current.place.path, edit.current.content.revision);
+      m_history.note_seen(previewer(set.owner, {set.preview, set.is_replacement}), edit.current.place.path,
+                          edit.current.content.revision);
       edit.answer.path = edit.current.place.path;
       edit.answer.before = edit.current.content.revision;
       edit.answer.size = edit.bytes.size();
@@ -186,7 +186,7 @@ Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, 
   for (std::size_t i = 0; i < prepared->size(); ++i) {
     auto& edit = (*prepared)[i];
     edit.answer.size = edit.bytes.size();
-    record({"", owner, std::nullopt}, std::move((*changes)[i]), edit.answer);
+    record({"", set.owner}, std::move((*changes)[i]), edit.answer);
     answers.push_back(std::move(edit.answer));
   }
   return answers;

@@ -22,12 +22,6 @@ constexpr std::uint64_t k_free_controls = 8;
 constexpr std::uint64_t k_utf8_bytes_per_control = 10;
 constexpr std::uint64_t k_latin1_bytes_per_control = 50;  // one in ten of random bytes is one
 
-constexpr std::array<std::pair<Encoding, const char*>, 5> k_names = {{{Encoding::utf8, "utf-8"},
-                                                                      {Encoding::utf8_bom, "utf-8-bom"},
-                                                                      {Encoding::utf16_le, "utf-16le"},
-                                                                      {Encoding::utf16_be, "utf-16be"},
-                                                                      {Encoding::latin1, "latin-1"}}};
-
 /// A fixed length, so that the compiler makes a few vector instructions of a look at it.
 constexpr std::size_t k_block_bytes = 64;
 
@@ -183,33 +177,6 @@ Result<std::string> encode_latin1(std::string_view text) {
 }
 
 }  // namespace
-
-const char* name_of(Encoding encoding) {
-  return k_names.at(static_cast<std::size_t>(encoding)).second;
-}
-
-std::optional<Encoding> encoding_from(std::string_view name) {
-  for (const auto& [encoding, known] : k_names) {
-    if (name == known) {
-      return encoding;
-    }
-  }
-  return std::nullopt;
-}
-
-const char* name_of(LineEnds ends) {
-  switch (ends) {
-    case LineEnds::none:
-      return "none";
-    case LineEnds::lf:
-      return "lf";
-    case LineEnds::crlf:
-      return "crlf";
-    case LineEnds::mixed:
-      return "mixed";
-  }
-  return "";
-}
 
 LineEnds line_ends_of(std::string_view text) {
   LineEnds found = LineEnds::none;

@@ -7,22 +7,15 @@
 #include <string_view>
 
 #include "error/error.hpp"
+#include "wire/text_format.hpp"
 
 namespace dockbridge::agent {
 
-/// How the text of a file is stored. UTF-16 is known by its byte order mark alone. Latin-1 stands for every other
-/// encoding that goes by single bytes: whatever the bytes mean, they come back as they were.
-enum class Encoding { utf8, utf8_bom, utf16_le, utf16_be, latin1 };
+using wire::Encoding;
+using wire::encoding_from;
+using wire::LineEnds;
+using wire::name_of;
 
-/// "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin-1".
-const char* name_of(Encoding encoding);
-std::optional<Encoding> encoding_from(std::string_view name);
-
-/// How the lines of a text end; `none`: it is a single line without an end.
-enum class LineEnds { none, lf, crlf, mixed };
-
-/// "none", "lf", "crlf", "mixed".
-const char* name_of(LineEnds ends);
 LineEnds line_ends_of(std::string_view text);
 
 /// Whether bytes that come in pieces of any size are UTF-8.

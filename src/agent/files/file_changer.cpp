@@ -93,13 +93,13 @@ Result<std::string> FileChanger::expected_revision(const ChangeRequest& request,
                                                    const EditSetMode* mode) const {
   const std::string& revision = current.content.revision;
   const auto seen = m_history.last_seen(request.owner, current.place.path);
-  if (request.expected) {
+  if (request.expected_revision) {
     for (const std::string& known : {revision, seen.value_or("")}) {
-      if (wire::is_revision_start(*request.expected) && known.starts_with(*request.expected)) {
+      if (wire::is_revision_start(*request.expected_revision) && known.starts_with(*request.expected_revision)) {
         return known;
       }
     }
-    return *request.expected;
+    return *request.expected_revision;
   }
   const auto previewed =
       mode != nullptr ? m_history.last_seen(previewer(request.owner, *mode), current.place.path) : std::nullopt;
@@ -133,7 +133,7 @@ std::optional<Diff> FileChanger::changes_since(const std::string& revision, cons
 
 Result<void> FileChanger::expect_unchanged(const ChangeRequest& request, const CurrentFile& current) {
   if (!current.file) {
-    return request.expected && !request.expected->empty()
+    return request.expected_revision && !request.expected_revision->empty()
                ? fail(ErrorCode::file_changed, "File was removed: " + shown(current.place.path),
                       "Leave expectedRevision out to create it")
                : Result<void>();
@@ -257,7 +257,7 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
 }
 
 Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& space, const ChangeRequest& request,
-                                                            std::span<const Edit> edits, const EditSetMode& mode,
+                                                            std::span<const TextEdit> edits, const EditSetMode& mode,
                                                             LockedDirectories* locked) {
   auto current = look_up(space, request.path, Absent::is_an_error, locked);
   if (!current) {
@@ -282,7 +282,7 @@ Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& spa
     return fail(text.error());
   }
   const bool is_stale = *expected != current->content.revision;
-  if (is_stale && request.expected) {
+  if (is_stale && request.expected_revision) {
     return fail(changed_since_read(*expected, *current));  // an explicit expectedRevision is a condition
   }
   auto edited = apply_edits(*text, edits);
@@ -320,7 +320,7 @@ Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& spa
 }
 
 Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
-                                       std::span<const Edit> edits) {
+                                       std::span<const TextEdit> edits) {
   settle();
   auto prepared = prepare_edit(space, request, edits);
   return prepared

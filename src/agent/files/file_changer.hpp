@@ -22,34 +22,17 @@
 #include "agent/files/write_journal.hpp"
 #include "error/error.hpp"
 #include "util/fd.hpp"
+#include "wire/file_change_messages.hpp"
 
 namespace dockbridge::agent {
 
-/// Whose change it is, and what they think the file holds.
-struct ChangeRequest {
-  std::string path;
-  std::string owner;
-  std::optional<std::string> expected;  ///< a revision or its start; none: what the owner saw there last
-  bool match_is_enough = false;         ///< an exact and unique match stands for having read the file
-};
-
-/// The edits of one file of several.
-struct FileEdits {
-  ChangeRequest request;
-  std::vector<Edit> edits;
-};
+using wire::ChangeRequest;
+using wire::NewContent;
 
 /// What becomes of the edits of several files.
 struct EditSetMode {
   bool preview = false;         ///< nothing is changed; the files count as read for a later call of the same kind
   bool is_replacement = false;  ///< over files that were searched for: those without a match are left out
-};
-
-struct NewContent {
-  std::string_view bytes;
-  bool is_text = true;               ///< UTF-8, to be stored in the encoding that is given, or that the file has
-  std::optional<Encoding> encoding;  ///< for text
-  std::optional<mode_t> mode;        ///< none: as it was
 };
 
 struct ChangeAnswer {
@@ -73,12 +56,11 @@ class FileChanger {
   static Result<FileChanger> open(int state_fd, bool may_prepare = SpareFile::is_harmless());
 
   Result<ChangeAnswer> write(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
-  Result<ChangeAnswer> edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits);
+  Result<ChangeAnswer> edit(const FileSpace& space, const ChangeRequest& request, std::span<const TextEdit> edits);
   /// Edits several files, all or none: whatever fails, and whenever this process is killed, they all get their old
   /// content back. Nothing is written before all edits are known to be possible. The answers are in the order of the
   /// files.
-  Result<std::vector<ChangeAnswer>> edit_all(const FileSpace& space, std::span<const FileEdits> files,
-                                             const EditSetMode& mode);
+  Result<std::vector<ChangeAnswer>> edit_all(const FileSpace& space, const wire::FileEditSetRequest& set);
   /// Brings back what was there before the newest change, or the one with this id or the start of its digits.
   Result<ChangeAnswer> undo(const FileSpace& space, const ChangeRequest& request,
                             const std::optional<std::string>& change);
@@ -140,10 +122,11 @@ class FileChanger {
   /// file is written as a whole, for which a preview does not count.
   Result<std::string> expected_revision(const ChangeRequest& request, const CurrentFile& current,
                                         const EditSetMode* mode = nullptr) const;
-  Result<PreparedEdit> prepare_edit(const FileSpace& space, const ChangeRequest& request, std::span<const Edit> edits,
-                                    const EditSetMode& mode = {}, LockedDirectories* locked = nullptr);
-  Result<std::vector<PreparedEdit>> prepare_all(const FileSpace& space, std::span<const FileEdits> files,
-                                                const EditSetMode& mode, LockedDirectories& locked);
+  Result<PreparedEdit> prepare_edit(const FileSpace& space, const ChangeRequest& request,
+                                    std::span<const TextEdit> edits, const EditSetMode& mode = {},
+                                    LockedDirectories* locked = nullptr);
+  Result<std::vector<PreparedEdit>> prepare_all(const FileSpace& space, const wire::FileEditSetRequest& set,
+                                                LockedDirectories& locked);
   /// Keeps both contents of each file; returns the changes as they will be recorded.
   Result<std::vector<FileChange>> keep_all(std::vector<PreparedEdit>& prepared);
   Result<void> write_all(std::vector<PreparedEdit>& prepared, std::span<const FileChange> changes);

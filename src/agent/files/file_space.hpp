@@ -50,6 +50,8 @@ class FileSpace {
   /// An empty root is no limit.
   static Result<FileSpace> open(const std::string& root);
 
+  [[nodiscard]] const std::string& root() const { return m_root; }
+
   /// Error `no_such_file` if there is none; `outside_root` if the way there leaves the root.
   [[nodiscard]] Result<ResolvedFile> find(const std::string& path) const;
   /// Where the file that was found is kept, for replacing it.

@@ -35,7 +35,7 @@ std::optional<ListedName> describe(FoundPath found, int directory_fd, bool detai
 
 }  // namespace
 
-Result<Listing> list_directory(int directory_fd, const ListRequest& request) {
+Result<Listing> list_directory(int directory_fd, const ListOptions& request) {
   auto ignore = Glob::compile_all(request.ignore);
   if (!ignore) {
     return fail(ignore.error());

@@ -13,7 +13,7 @@
 
 namespace dockbridge::agent {
 
-struct ListRequest {
+struct ListOptions {
   std::vector<std::string> ignore;  ///< globs of what is left out
   std::uint32_t depth = 1;          ///< 1: what is in the directory itself; 0: no limit
   bool honour_ignore = false;       ///< .gitignore and .ignore
@@ -51,6 +51,6 @@ struct Listing {
 /// What is in a directory. Only what is on the page is looked at closer, so that a page of a huge directory costs
 /// little more than reading its names. Errors `bad_glob`, `io_error` if the directory itself cannot be read. One at a
 /// time.
-Result<Listing> list_directory(int directory_fd, const ListRequest& request);
+Result<Listing> list_directory(int directory_fd, const ListOptions& request);
 
 }  // namespace dockbridge::agent

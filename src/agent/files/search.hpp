@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "error/error.hpp"
+#include "wire/file_search_messages.hpp"
 
 namespace dockbridge::agent {
 
 struct SearchRequest {
-  enum class Output : std::uint8_t { content, files, count };
+  using Output = wire::GrepOutput;
 
   std::string pattern;  ///< RE2 syntax, or a text if `literal`
   bool literal = false;
@@ -30,21 +31,8 @@ struct SearchRequest {
   std::size_t max_line_bytes = 500;  ///< of a line, what is around the match
 };
 
-/// A line of a file, cut around its match or at its end.
-struct FoundLine {
-  std::uint64_t number = 0;      ///< from 1
-  bool matches = false;          ///< false: it is there as context
-  std::uint64_t column = 0;      ///< byte of the line at which the match begins, from 1; 0 if it does not begin here
-  std::string text;              ///< without the line's end; bytes as in the file
-  std::uint64_t cut_before = 0;  ///< bytes of the line that are left out
-  std::uint64_t cut_after = 0;
-};
-
-struct FoundFile {
-  std::string path;                ///< relative to the start; empty if the start is the file
-  std::uint64_t matches = 0;       ///< matching lines in all of it; with multi-line, matches; 0 in Output::files
-  std::vector<FoundLine> lines{};  ///< Output::content only: those on this page, with context
-};
+using wire::FoundFile;
+using wire::FoundLine;
 
 struct SearchResult {
   std::vector<FoundFile> files;  ///< by the bytes of their paths' components

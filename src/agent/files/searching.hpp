@@ -1,20 +1,16 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string>
-
 #include "agent/files/file_space.hpp"
 #include "error/error.hpp"
+#include "wire/file_search_messages.hpp"
+#include "wire/frame.hpp"
 
 namespace dockbridge::agent {
 
-/// What was found, in the form in which it travels.
-struct Findings {
-  nlohmann::json head;
-  std::string body;
-};
+// Requests that search files. A page that does not fit into a frame is cut, and the answer says so.
 
-/// Does what the head of a request `file.list`, `file.glob` or `file.grep` asks for.
-Result<Findings> run_search(const FileSpace& space, const nlohmann::json& head);
+Result<wire::Frame> list_files(const FileSpace& space, const wire::FileListRequest& request);
+Result<wire::Frame> glob_files(const FileSpace& space, const wire::FileGlobRequest& request);
+Result<wire::Frame> grep_files(const FileSpace& space, const wire::FileGrepRequest& request);
 
 }  // namespace dockbridge::agent

@@ -18,12 +18,12 @@
 namespace dockbridge::test {
 
 using agent::ChangeAnswer;
-using agent::Edit;
 using agent::Encoding;
 using agent::FileChanger;
 using agent::FileSpace;
 using agent::NewContent;
 using agent::revision_of;
+using agent::TextEdit;
 namespace fs = std::filesystem;
 
 inline constexpr const char* k_owner = "ann";
@@ -63,7 +63,7 @@ class ChangingWorld {
     return m_changer->write(*m_space, {at(name), owner, expected}, content);
   }
   Result<ChangeAnswer> write(const std::string& name, const std::string& content) { return write(name, text(content)); }
-  Result<ChangeAnswer> edit(const std::string& name, const std::vector<Edit>& edits) {
+  Result<ChangeAnswer> edit(const std::string& name, const std::vector<TextEdit>& edits) {
     return m_changer->edit(*m_space, {at(name), owner, expected}, edits);
   }
   Result<ChangeAnswer> undo(const std::string& name, const std::optional<std::string>& change = std::nullopt) {

@@ -8,22 +8,25 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 using agent::EditSetMode;
-using agent::FileEdits;
 
 namespace {
 
-using Edits = std::vector<std::pair<std::string, std::vector<Edit>>>;
+using Edits = std::vector<std::pair<std::string, std::vector<TextEdit>>>;
 
 struct Set : ChangingWorld {
   EditSetMode mode;
   bool match_is_enough = false;
 
   Result<std::vector<ChangeAnswer>> edit_all(const Edits& edits) {
-    std::vector<FileEdits> files;
+    wire::FileEditSetRequest set;
+    set.owner = owner;
+    set.preview = mode.preview;
+    set.is_replacement = mode.is_replacement;
+    set.match_is_enough = match_is_enough;
     for (const auto& [name, wanted] : edits) {
-      files.push_back({{at(name), owner, expected, match_is_enough}, wanted});
+      set.files.push_back({at(name), wanted, expected});
     }
-    return changer().edit_all(space(), files, mode);
+    return changer().edit_all(space(), set);
   }
   void put_and_read(const std::string& name, const std::string& content) {
     put(name, content);

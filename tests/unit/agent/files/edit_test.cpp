@@ -7,16 +7,16 @@
 
 using namespace dockbridge;
 using agent::apply_edits;
-using agent::Edit;
+using agent::TextEdit;
 
 namespace {
 
-Result<std::string> edited(const std::string& text, const std::vector<Edit>& edits) {
+Result<std::string> edited(const std::string& text, const std::vector<TextEdit>& edits) {
   const auto result = apply_edits(text, edits);
   return result ? Result<std::string>(result->text) : fail(result.error());
 }
 
-Error refused(const std::string& text, const std::vector<Edit>& edits) {
+Error refused(const std::string& text, const std::vector<TextEdit>& edits) {
   const auto result = apply_edits(text, edits);
   REQUIRE(!result);
   return result.error();
@@ -36,7 +36,7 @@ TEST_CASE("an edit replaces the one place where its text stands") {
 }
 
 TEST_CASE("edits are done in their order, each on the result of the one before") {
-  const std::vector<Edit> edits = {{"a", "b"}, {"b", "c", true}, {"cc", "done"}};
+  const std::vector<TextEdit> edits = {{"a", "b"}, {"b", "c", true}, {"cc", "done"}};
   const auto result = apply_edits("ab", edits);
   REQUIRE(result);
   CHECK(result->text == "done");
@@ -45,7 +45,7 @@ TEST_CASE("edits are done in their order, each on the result of the one before")
 }
 
 TEST_CASE("all places are replaced on request, from left to right, and counted") {
-  const auto result = apply_edits("aaaaa", std::vector<Edit>{{"aa", "b", true}});
+  const auto result = apply_edits("aaaaa", std::vector<TextEdit>{{"aa", "b", true}});
   REQUIRE(result);
   CHECK(result->text == "bba");
   CHECK(result->replacements == std::vector<std::size_t>{2});
@@ -121,7 +121,7 @@ TEST_CASE("in a file of both kinds the same lines count as the same place") {
   const Error error = refused(text, {{"a\nb", "1"}});
   CHECK(error.code == ErrorCode::ambiguous_match);
   CHECK(says(error, "2 times, in lines 1, 4"));
-  const auto all = apply_edits(text, std::vector<Edit>{{"a\nb", "1\n2", true}});
+  const auto all = apply_edits(text, std::vector<TextEdit>{{"a\nb", "1\n2", true}});
   REQUIRE(all);
   CHECK(all->text == "1\r\n2\r\n--\n1\n2\n");
   CHECK(all->replacements == std::vector<std::size_t>{2});

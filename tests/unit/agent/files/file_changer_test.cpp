@@ -191,18 +191,18 @@ TEST_CASE("several edits are made all or none") {
 TEST_CASE("an edit keeps line ends, byte order mark and encoding to the byte") {
   ChangingWorld world;
   for (const auto& [before, edit, after] :
-       {std::tuple(std::string("a\r\nb\r\n"), Edit{"a\nb", "c\nd"}, std::string("c\r\nd\r\n")),
+       {std::tuple(std::string("a\r\nb\r\n"), TextEdit{"a\nb", "c\nd"}, std::string("c\r\nd\r\n")),
         std::tuple(std::string("\xEF\xBB\xBF"
                                "a\n"),
-                   Edit{"a", "b"},
+                   TextEdit{"a", "b"},
                    std::string("\xEF\xBB\xBF"
                                "b\n")),
         std::tuple(std::string("\xFF\xFE"
                                "a\0\r\0\n\0",
                                8),
-                   Edit{"a", "é"}, std::string("\xFF\xFE\xE9\0\r\0\n\0", 8)),
-        std::tuple(std::string("\xFE\xFF\0a\0\n", 6), Edit{"a", "😀"}, std::string("\xFE\xFF\xD8\x3D\xDE\0\0\n", 8)),
-        std::tuple(std::string("caf\xE9 a\x93\n"), Edit{"a\xC2\x93", "b"}, std::string("caf\xE9 b\n"))}) {
+                   TextEdit{"a", "é"}, std::string("\xFF\xFE\xE9\0\r\0\n\0", 8)),
+        std::tuple(std::string("\xFE\xFF\0a\0\n", 6), TextEdit{"a", "😀"}, std::string("\xFE\xFF\xD8\x3D\xDE\0\0\n", 8)),
+        std::tuple(std::string("caf\xE9 a\x93\n"), TextEdit{"a\xC2\x93", "b"}, std::string("caf\xE9 b\n"))}) {
     world.put("file", before);
     world.read("file");
     REQUIRE(world.edit("file", {edit}));

@@ -14,12 +14,12 @@
 using namespace dockbridge;
 using agent::FileType;
 using agent::Listing;
-using agent::ListRequest;
+using agent::ListOptions;
 using test::Tree;
 
 namespace {
 
-Listing listing(const Tree& tree, const ListRequest& request = {}) {
+Listing listing(const Tree& tree, const ListOptions& request = {}) {
   auto result = agent::list_directory(tree.fd(), request);
   REQUIRE(result);
   return std::move(*result);
@@ -45,7 +45,7 @@ TEST_CASE("a listing tells of each name what it is") {
   tree.put(".hidden");
   tree.link("dir/x", "link");
   tree.put("a\nb\xff");
-  ListRequest detailed;
+  ListOptions detailed;
   detailed.details = true;
   const Listing all = listing(tree, detailed);
   REQUIRE(paths(all) == Paths{".hidden", "a\nb\xff", "dir", "file", "link"});
@@ -85,7 +85,7 @@ TEST_CASE("depth, globs, rules and hidden names are chosen") {
   tree.put(".gitignore", "out\n");
   tree.link("../a", "a/link");
   CHECK(paths(listing(tree)) == Paths{".g", ".gitignore", "a", "e", "out"});
-  ListRequest one;
+  ListOptions one;
   one.depth = 2;
   one.hidden = false;
   CHECK(paths(listing(tree, one)) == Paths{"a", "a/b", "a/d", "a/link", "e", "out", "out/f"});
@@ -113,7 +113,7 @@ TEST_CASE("a page of a huge directory is its part of the sorted names") {
   for (int i = 0; i < 20'000; ++i) {
     REQUIRE(::mknodat(tree.fd(), fmt::format("{:05}", i).c_str(), S_IFREG | 0600, 0) == 0);
   }
-  ListRequest one;
+  ListOptions one;
   one.max = 3;
   CHECK(paths(listing(tree, one)) == Paths{"00000", "00001", "00002"});
   one.offset = 12'345;
