@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/sha256.hpp"

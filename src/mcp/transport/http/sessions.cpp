@@ -51,7 +51,7 @@ std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> Session::find_e
 }
 
 bool Session::busy() const {
-  return connections > 0 || !m_conversation->wait_for_calls(Deadline::after(milliseconds(0)));
+  return connections > 0 || m_conversation->has_running_calls();
 }
 
 std::shared_ptr<Session> Sessions::create(Caller caller) {
