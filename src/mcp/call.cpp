@@ -86,19 +86,16 @@ void Call::release_id() {
 }
 
 CallContext Call::context() {
-  CallContext context{next_correlation_id(), m_client->caller.owner, *m_interruption, {}};
-  // In the handshake era the client decides, and has done so before.
-  const bool may_become_task =
-      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
-  if (usable_token(m_progress_token) || may_become_task || m_task) {
-    context.report_progress = [this](const std::string& message) { note_progress(message); };
-    context.shows_progress = usable_token(m_progress_token);
-  }
-  if (may_become_task || m_task) {
+  CallContext context{next_correlation_id(), m_client->caller.owner, *m_interruption};
+  context.task_mode = task_mode();
+  context.progress_detail = usable_token(m_progress_token) ? ProgressDetail::output : ProgressDetail::none;
+  context.report_progress = [this](const std::string& message) { report_progress(message); };
+  if (context.task_mode != TaskMode::never) {
     context.handle = handle();
   }
-  if (may_become_task) {
-    context.become_task = [this] { become_task(std::nullopt); };
+  if (context.task_mode == TaskMode::when_long) {
+    context.become_task_if_due = [this](Clock::time_point now) { become_task_if_due(now); };
+    context.become_task = [this] { become_task(std::nullopt, Clock::now()); };
   }
   if (m_peer.log_from) {
     context.log = [this](LogSeverity severity, const json& data) {
@@ -107,7 +104,7 @@ CallContext Call::context() {
       }
     };
   }
-  if (!is_stateless(m_peer.revision) || may_become_task) {
+  if (!is_stateless(m_peer.revision) || context.task_mode == TaskMode::when_long) {
     context.ask = [this](const json& requests) -> Result<json> {
       if (m_task) {
         return m_task->ask(requests, m_interruption->token());
@@ -152,29 +149,37 @@ const std::string& Call::handle() {
   return m_handle;
 }
 
-void Call::note_progress(const std::string& message) {
-  if (m_interruption->reason() != StopReason::none) {
-    return;
+TaskMode Call::task_mode() const {
+  if (m_task) {
+    return TaskMode::from_start;
   }
-  const bool long_enough = Clock::now() - m_began >= k_task_grace;
-  if (m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task &&
-      long_enough) {
-    become_task(std::nullopt);
-  }
-  if (m_sink && usable_token(m_progress_token)) {
+  // In the handshake era the client decides, before the call begins.
+  const bool may_become_task =
+      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks();
+  return may_become_task ? TaskMode::when_long : TaskMode::never;
+}
+
+void Call::report_progress(const std::string& message) {
+  if (m_sink && usable_token(m_progress_token) && m_interruption->reason() == StopReason::none) {
     m_sink->tell(
         notification_message("notifications/progress",
                              {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
   }
 }
 
-bool Call::become_task(std::optional<milliseconds> ttl) {
-  if (m_task || m_interruption->reason() != StopReason::none) {
-    return false;
+void Call::become_task_if_due(Clock::time_point now) {
+  if (now - m_began >= k_task_grace) {
+    become_task(std::nullopt, now);
   }
-  auto task = hub().tasks.create(m_client->caller.owner, ttl, m_interruption, handle());
+}
+
+void Call::become_task(std::optional<milliseconds> ttl, Clock::time_point now) {
+  if (m_task || m_interruption->reason() != StopReason::none) {
+    return;
+  }
+  auto task = hub().tasks.create(m_client->caller.owner, ttl, m_interruption, handle(), now);
   if (!task) {
-    return false;
+    return;
   }
   m_task = std::move(task);
   release_id();
@@ -185,7 +190,6 @@ bool Call::become_task(std::optional<milliseconds> ttl) {
     m_client->subscriptions.follow_task(m_task->id());
     m_reply.result({{"task", m_task->handshake_description()}});
   }
-  return true;
 }
 
 void Call::finish(json result, Delivered delivered) {

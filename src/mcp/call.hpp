@@ -43,9 +43,11 @@ class Call {
   void fail(const ProtocolError& error);
   /// The handle of this call's task, if it has or gets one.
   const std::string& handle();
-  void note_progress(const std::string& message);
-  /// Answers with a task; false if there may be no more of them.
-  bool become_task(std::optional<milliseconds> ttl);
+  [[nodiscard]] TaskMode task_mode() const;
+  void report_progress(const std::string& message);
+  void become_task_if_due(Clock::time_point now);
+  /// Answers with a task, unless the caller has too many.
+  void become_task(std::optional<milliseconds> ttl, Clock::time_point now);
 
   ClientPtr m_client;
   Request m_request;
@@ -72,7 +74,7 @@ class ToolCall : public Call {
   ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, const Tool& tool, json arguments);
 
   /// For a client that asks for a task: answers with one before the work begins.
-  void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl); }
+  void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl, Clock::now()); }
   void make() override;
   void refuse(Refusal reason) override;
 
