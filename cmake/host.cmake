@@ -56,13 +56,17 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/http/connection.cpp
   src/mcp/transport/http/connection_table.cpp
   src/mcp/transport/http/front.cpp
+  src/mcp/transport/http/health_paths.cpp
   src/mcp/transport/http/listener.cpp
+  src/mcp/transport/http/loopback.cpp
+  src/mcp/transport/http/mcp_path.cpp
+  src/mcp/transport/http/message_exchange.cpp
   src/mcp/transport/http/origins.cpp
   src/mcp/transport/http/outbox.cpp
+  src/mcp/transport/http/refusal.cpp
   src/mcp/transport/http/sessions.cpp
   src/mcp/transport/http/socket.cpp
   src/mcp/transport/http/stateless_headers.cpp
-  src/mcp/transport/http/streaming.cpp
   src/mcp/transport/http/token_file.cpp
   src/mcp/transport/http_server.cpp
   src/mcp/transport/stdio.cpp
