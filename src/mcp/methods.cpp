@@ -3,13 +3,7 @@
 #include <map>
 
 #include "mcp/call.hpp"
-#include "mcp/prompt_methods.hpp"
-#include "mcp/resource_methods.hpp"
-#include "mcp/session_methods.hpp"
-#include "mcp/skill_methods.hpp"
-#include "mcp/subscription_methods.hpp"
-#include "mcp/task_methods.hpp"
-#include "mcp/tool_methods.hpp"
+#include "mcp/method_groups.hpp"
 
 namespace dockbridge::mcp {
 

@@ -1,4 +1,4 @@
-#include "mcp/resource_methods.hpp"
+#include "mcp/method_groups.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "mcp/session_methods.hpp"
+#include "mcp/method_groups.hpp"
 
 #include "mcp/call.hpp"
 

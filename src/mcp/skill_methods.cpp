@@ -1,4 +1,4 @@
-#include "mcp/skill_methods.hpp"
+#include "mcp/method_groups.hpp"
 
 #include <fmt/format.h>
 
