@@ -29,30 +29,44 @@ add_library(dockbridge_core STATIC
   src/docker/tar.cpp
   src/mcp/bulletin.cpp
   src/mcp/call.cpp
+  src/mcp/call_registry.cpp
+  src/mcp/client_questions.cpp
   src/mcp/conversation.cpp
+  src/mcp/listeners.cpp
   src/mcp/message.cpp
   src/mcp/methods.cpp
   src/mcp/metrics.cpp
   src/mcp/once.cpp
   src/mcp/once_keys.cpp
+  src/mcp/peer.cpp
+  src/mcp/prompt_methods.cpp
+  src/mcp/resource_methods.cpp
   src/mcp/server.cpp
+  src/mcp/session_methods.cpp
   src/mcp/skill.cpp
   src/mcp/skill_methods.cpp
   src/mcp/state_seal.cpp
+  src/mcp/subscription_methods.cpp
   src/mcp/subscriptions.cpp
   src/mcp/task_methods.cpp
   src/mcp/tasks.cpp
+  src/mcp/tool_methods.cpp
+  src/mcp/visibility.cpp
   src/mcp/transport/http/access.cpp
   src/mcp/transport/http/connection.cpp
   src/mcp/transport/http/connection_table.cpp
   src/mcp/transport/http/front.cpp
+  src/mcp/transport/http/health_paths.cpp
   src/mcp/transport/http/listener.cpp
+  src/mcp/transport/http/loopback.cpp
+  src/mcp/transport/http/mcp_path.cpp
+  src/mcp/transport/http/message_exchange.cpp
   src/mcp/transport/http/origins.cpp
   src/mcp/transport/http/outbox.cpp
+  src/mcp/transport/http/refusal.cpp
   src/mcp/transport/http/sessions.cpp
   src/mcp/transport/http/socket.cpp
   src/mcp/transport/http/stateless_headers.cpp
-  src/mcp/transport/http/streaming.cpp
   src/mcp/transport/http/token_file.cpp
   src/mcp/transport/http_server.cpp
   src/mcp/transport/stdio.cpp

@@ -47,8 +47,9 @@ int call(const Options& options, const CallOrder& order, Log& log) {
   }
   const mcp::Interruption never;
   // A terminal waits as long as it takes: that it does goes to stderr, the output itself at the end to stdout.
-  const mcp::CallContext context{
-      "call", "local", never, [&](const std::string& message) { print(stderr, "dockbridge: " + message, order.raw); }};
+  mcp::CallContext context{"call", "local", never};
+  context.progress_detail = mcp::ProgressDetail::heartbeat;
+  context.report_progress = [&](const std::string& message) { print(stderr, "dockbridge: " + message, order.raw); };
   const mcp::ToolResult result = tool->call(*arguments, context);
   print(result.is_error ? stderr : stdout, result.text, order.raw);
   return result.is_error ? 1 : 0;

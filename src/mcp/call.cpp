@@ -12,6 +12,8 @@ namespace {
 
 /// A call that is still running after so long becomes a task, if its client can follow one.
 constexpr milliseconds k_task_grace{3000};
+/// How long a person may take to answer a question.
+constexpr milliseconds k_client_patience{600'000};
 constexpr std::size_t k_max_key_bytes = 200;
 constexpr std::size_t k_max_trace_length = 100;
 
@@ -60,47 +62,40 @@ std::string text_field(const json& object, const char* name, std::size_t limit) 
 
 }  // namespace
 
-Call::Call(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply)
-    : m_conversation(std::move(conversation)),
+Call::Call(ClientPtr client, Request request, Peer peer, Reply reply, TaskSupport task_support)
+    : m_client(std::move(client)),
       m_request(std::move(request)),
       m_peer(std::move(peer)),
       m_reply(std::move(reply)),
       m_sink(m_reply.sink()),
-      m_progress_token(meta_field(m_request.params, "progressToken")) {
-  const std::lock_guard lock(m_conversation->m_mutex);
-  m_conversation->m_calls.emplace(m_request.id, m_interruption);
-  m_conversation->m_running.insert(m_interruption.get());
+      m_progress_token(meta_field(m_request.params, "progressToken")),
+      m_task_support(task_support) {
+  m_client->calls.add(m_request.id, m_interruption);
 }
 
 Call::~Call() {
   release_id();
-  const std::lock_guard lock(m_conversation->m_mutex);
-  m_conversation->m_running.erase(m_interruption.get());
-  m_conversation->m_call_ended.notify_all();
+  m_client->calls.remove(m_interruption);
 }
 
 void Call::release_id() {
   if (!m_id_released) {
     m_id_released = true;
-    const std::lock_guard lock(m_conversation->m_mutex);
-    m_conversation->m_calls.erase(m_request.id);
+    m_client->calls.release_id(m_request.id);
   }
 }
 
 CallContext Call::context() {
-  CallContext context{next_correlation_id(), m_conversation->m_caller.owner, *m_interruption, {}};
-  // In the handshake era the client decides, and has done so before.
-  const bool may_become_task =
-      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task;
-  if (usable_token(m_progress_token) || may_become_task || m_task) {
-    context.report_progress = [this](const std::string& message) { note_progress(message); };
-    context.shows_progress = usable_token(m_progress_token);
-  }
-  if (may_become_task || m_task) {
+  CallContext context{next_correlation_id(), m_client->caller.owner, *m_interruption};
+  context.task_mode = task_mode();
+  context.progress_detail = usable_token(m_progress_token) ? ProgressDetail::output : ProgressDetail::none;
+  context.report_progress = [this](const std::string& message) { report_progress(message); };
+  if (context.task_mode != TaskMode::never) {
     context.handle = handle();
   }
-  if (may_become_task) {
-    context.become_task = [this] { become_task(std::nullopt); };
+  if (context.task_mode == TaskMode::when_long) {
+    context.become_task_if_due = [this](Clock::time_point now) { become_task_if_due(now); };
+    context.become_task = [this] { become_task(std::nullopt, Clock::now()); };
   }
   if (m_peer.log_from) {
     context.log = [this](LogSeverity severity, const json& data) {
@@ -109,7 +104,7 @@ CallContext Call::context() {
       }
     };
   }
-  if (!is_stateless(m_peer.revision) || may_become_task) {
+  if (!is_stateless(m_peer.revision) || context.task_mode == TaskMode::when_long) {
     context.ask = [this](const json& requests) -> Result<json> {
       if (m_task) {
         return m_task->ask(requests, m_interruption->token());
@@ -117,7 +112,7 @@ CallContext Call::context() {
       if (is_stateless(m_peer.revision)) {
         return ::dockbridge::fail(ErrorCode::not_a_task, "Clients of this revision are asked by a result");
       }
-      return m_conversation->ask(requests, *m_sink, m_interruption->token());
+      return m_client->questions.ask(requests, *m_sink, m_interruption->token(), Deadline::after(k_client_patience));
     };
   }
   context.hang_up = [this] {
@@ -137,9 +132,9 @@ CallContext Call::context() {
     }
   }
   context.seal = &hub().seal;
-  context.client = is_stateless(m_peer.revision) ? "owner " + context.owner : m_conversation->m_session;
+  context.client = is_stateless(m_peer.revision) ? "owner " + context.owner : m_client->session;
   context.client_name = m_peer.client_name;
-  if (const Caller& caller = m_conversation->m_caller; caller.tools) {
+  if (const Caller& caller = m_client->caller; caller.tools) {
     context.may_use = [&caller](const std::string& tool) { return caller.may_use(tool); };
   }
   return context;
@@ -148,36 +143,43 @@ CallContext Call::context() {
 const std::string& Call::handle() {
   if (m_handle.empty()) {
     // What a call with an idempotency key starts is named by the key.
-    const json key = meta_field(m_request.params, k_meta_idempotency_key);
-    const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
-    m_handle = keyed ? once_mark(m_conversation->m_caller.owner, key.get<std::string>(), "").key : new_task_handle();
+    const auto key = idempotency_key(m_request.params);
+    m_handle = key ? once_mark(m_client->caller.owner, *key, "").key : new_task_handle();
   }
   return m_handle;
 }
 
-void Call::note_progress(const std::string& message) {
-  if (m_interruption->reason() != StopReason::none) {
-    return;
+TaskMode Call::task_mode() const {
+  if (m_task) {
+    return TaskMode::from_start;
   }
-  const bool long_enough = Clock::now() - m_began >= k_task_grace;
-  if (m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks() && !m_task &&
-      long_enough) {
-    become_task(std::nullopt);
-  }
-  if (m_sink && usable_token(m_progress_token)) {
+  // In the handshake era the client decides, before the call begins.
+  const bool may_become_task =
+      m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks();
+  return may_become_task ? TaskMode::when_long : TaskMode::never;
+}
+
+void Call::report_progress(const std::string& message) {
+  if (m_sink && usable_token(m_progress_token) && m_interruption->reason() == StopReason::none) {
     m_sink->tell(
         notification_message("notifications/progress",
                              {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
   }
 }
 
-bool Call::become_task(std::optional<milliseconds> ttl) {
-  if (m_task || m_interruption->reason() != StopReason::none) {
-    return false;
+void Call::become_task_if_due(Clock::time_point now) {
+  if (now - m_began >= k_task_grace) {
+    become_task(std::nullopt, now);
   }
-  auto task = hub().tasks.create(m_conversation->m_caller.owner, ttl, m_interruption, handle());
+}
+
+void Call::become_task(std::optional<milliseconds> ttl, Clock::time_point now) {
+  if (m_task || m_interruption->reason() != StopReason::none) {
+    return;
+  }
+  auto task = hub().tasks.create(m_client->caller.owner, ttl, m_interruption, handle(), now);
   if (!task) {
-    return false;
+    return;
   }
   m_task = std::move(task);
   release_id();
@@ -185,10 +187,9 @@ bool Call::become_task(std::optional<milliseconds> ttl) {
     m_sink = nullptr;  // its stream ends with the answer
     m_reply.result(server().finished(m_task->description(), m_peer.revision, "task"));
   } else {
-    m_conversation->follow_task(m_task->id());
+    m_client->subscriptions.follow_task(m_task->id());
     m_reply.result({{"task", m_task->handshake_description()}});
   }
-  return true;
 }
 
 void Call::finish(json result, Delivered delivered) {
@@ -221,13 +222,10 @@ void Call::refuse(Refusal reason) {
         nullptr});
 }
 
-ToolCall::ToolCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply,
-                   const Tool& tool, json arguments)
-    : Call(std::move(conversation), std::move(request), std::move(peer), std::move(reply)),
+ToolCall::ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, const Tool& tool, json arguments)
+    : Call(std::move(client), std::move(request), std::move(peer), std::move(reply), tool.task_support),
       m_tool(tool),
-      m_arguments(std::move(arguments)) {
-  m_task_support = tool.task_support;
-}
+      m_arguments(std::move(arguments)) {}
 
 void ToolCall::refuse(Refusal reason) {
   if (reason == Refusal::stopping) {
@@ -242,11 +240,10 @@ void ToolCall::refuse(Refusal reason) {
 
 void ToolCall::make() {
   CallContext known = context();
-  const json key = meta_field(m_request.params, k_meta_idempotency_key);
-  const bool keyed = key.is_string() && !key.get_ref<const std::string&>().empty();
+  const auto key = idempotency_key(m_request.params);
   ToolResult result;
   try {
-    result = keyed ? run_once(known, key.get<std::string>()) : run(known);
+    result = key ? run_once(known, *key) : run(known);
   } catch (const std::exception& error) {
     result = failed(error, known);
   }

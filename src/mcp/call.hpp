@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "mcp/conversation.hpp"
+#include "mcp/client_state.hpp"
 #include "mcp/once.hpp"
 #include "mcp/reply.hpp"
 #include "mcp/tasks.hpp"
@@ -23,7 +23,7 @@ enum class Refusal {
 /// conversation alive, which in turn can interrupt it until it is answered.
 class Call {
  public:
-  Call(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply);
+  Call(ClientPtr client, Request request, Peer peer, Reply reply, TaskSupport task_support = TaskSupport::forbidden);
   virtual ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -35,7 +35,7 @@ class Call {
 
  protected:
   [[nodiscard]] CallContext context();
-  [[nodiscard]] Hub& hub() const { return m_conversation->m_hub; }
+  [[nodiscard]] Hub& hub() const { return m_client->hub; }
   [[nodiscard]] const Server& server() const { return hub().server; }
   /// Before the answer goes out: the id is the client's again.
   void release_id();
@@ -43,11 +43,13 @@ class Call {
   void fail(const ProtocolError& error);
   /// The handle of this call's task, if it has or gets one.
   const std::string& handle();
-  void note_progress(const std::string& message);
-  /// Answers with a task; false if there may be no more of them.
-  bool become_task(std::optional<milliseconds> ttl);
+  [[nodiscard]] TaskMode task_mode() const;
+  void report_progress(const std::string& message);
+  void become_task_if_due(Clock::time_point now);
+  /// Answers with a task, unless the caller has too many.
+  void become_task(std::optional<milliseconds> ttl, Clock::time_point now);
 
-  std::shared_ptr<Conversation> m_conversation;
+  ClientPtr m_client;
   Request m_request;
   Peer m_peer;
   Reply m_reply;
@@ -55,27 +57,24 @@ class Call {
   std::shared_ptr<Interruption> m_interruption = std::make_shared<Interruption>();
   std::shared_ptr<Task> m_task;
   bool m_tool_failed = false;
+  const Clock::time_point m_began = Clock::now();
 
  private:
   bool m_id_released = false;
   std::string m_handle;
   int m_progress = 0;
   json m_progress_token;
-  Clock::time_point m_began = Clock::now();
-  TaskSupport m_task_support = TaskSupport::forbidden;
-
-  friend class ToolCall;
+  const TaskSupport m_task_support;
 };
 
 /// The call of a tool: with an idempotency key done once, made a task if it takes long and its client can follow one,
 /// told in the log and counted.
 class ToolCall : public Call {
  public:
-  ToolCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply, const Tool& tool,
-           json arguments);
+  ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, const Tool& tool, json arguments);
 
   /// For a client that asks for a task: answers with one before the work begins.
-  void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl); }
+  void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl, Clock::now()); }
   void make() override;
   void refuse(Refusal reason) override;
 
@@ -93,8 +92,8 @@ class ToolCall : public Call {
 class PlainCall : public Call {
  public:
   using Work = std::function<tl::expected<json, ProtocolError>(const CallContext& context)>;
-  PlainCall(std::shared_ptr<Conversation> conversation, Request request, Peer peer, Reply reply, Work work)
-      : Call(std::move(conversation), std::move(request), std::move(peer), std::move(reply)), m_work(std::move(work)) {}
+  PlainCall(ClientPtr client, Request request, Peer peer, Reply reply, Work work)
+      : Call(std::move(client), std::move(request), std::move(peer), std::move(reply)), m_work(std::move(work)) {}
   void make() override;
 
  private:

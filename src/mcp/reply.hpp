@@ -43,8 +43,6 @@ class Reply {
     }
   }
 
-  [[nodiscard]] const json& id() const { return m_id; }
-  [[nodiscard]] bool given() const { return m_sink == nullptr; }
   /// Where notifications that belong to this request go; not after the answer.
   [[nodiscard]] const std::shared_ptr<ReplySink>& sink() const { return m_sink; }
 

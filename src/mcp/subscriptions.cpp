@@ -1,167 +1,62 @@
-// How a conversation tells of changes: by subscribed resources in the handshake era, by listening in the stateless one.
-
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "mcp/call.hpp"
-#include "mcp/conversation.hpp"
+#include "mcp/subscriptions.hpp"
 
 namespace dockbridge::mcp {
 
-namespace {
-
-constexpr std::size_t k_max_watched = 100;
-constexpr std::size_t k_max_listening = 20;
-
-bool wants(const json& filter, const char* name) {
-  const auto found = filter.find(name);
-  return found != filter.end() && found->is_boolean() && found->get<bool>();
-}
-
-std::set<std::string> texts(const json& filter, const char* name, std::size_t limit) {
-  std::set<std::string> found;
-  const auto list = filter.find(name);
-  for (std::size_t i = 0; list != filter.end() && list->is_array() && i < std::min(list->size(), limit); ++i) {
-    if (list->at(i).is_string()) {
-      found.insert(list->at(i).get<std::string>());
-    }
-  }
-  return found;
-}
-
-/// Which notices a stateless client has asked for, and the message that each becomes.
-struct Filter {
-  json id;
-  std::string owner;
-  bool tools = false;
-  bool prompts = false;
-  bool resources = false;
-  std::set<std::string> uris;
-  std::set<std::string> tasks;
-
-  [[nodiscard]] json message_for(const Notice& notice) const {
-    const auto made = [&](const char* method, json params) {
-      params["_meta"][k_meta_subscription] = id;
-      return notification_message(method, std::move(params));
-    };
-    const bool mine = notice.owner.empty() || notice.owner == owner;
-    switch (notice.kind) {
-      case Notice::Kind::tools_changed:
-        return tools ? made("notifications/tools/list_changed", json::object()) : json();
-      case Notice::Kind::prompts_changed:
-        return prompts ? made("notifications/prompts/list_changed", json::object()) : json();
-      case Notice::Kind::resources_changed:
-        return resources ? made("notifications/resources/list_changed", json::object()) : json();
-      case Notice::Kind::resource_updated:
-        return mine && uris.contains(notice.subject)
-                   ? made("notifications/resources/updated", {{"uri", notice.subject}})
-                   : json();
-      case Notice::Kind::task_changed:
-        return mine && tasks.contains(notice.subject) ? made("notifications/tasks", notice.task) : json();
-    }
-    return {};
-  }
-};
-
-}  // namespace
-
-std::shared_ptr<Call> Conversation::subscribe(Request& request, const Peer& /*peer*/, Reply reply) {
-  const auto uri = text_param(request.params, "uri");
-  auto watch = uri && may_read(*uri) ? m_server.resources()->watch(*uri, m_caller.owner) : nullptr;
-  if (!watch) {
-    reply.error(k_invalid_params, "Cannot subscribe: resource not found, or too many subscriptions");
-    return nullptr;
-  }
-  bool room = true;
-  {
-    const std::lock_guard lock(m_mutex);
-    room = m_watched.size() < k_max_watched;
-    if (room) {
-      m_watched[*uri].swap(watch);
-    }
-  }
-  if (room) {
-    reply.result(json::object());
-  } else {
-    reply.error(k_invalid_request,
-                fmt::format("Too many subscriptions: the limit is {} resources for each client", k_max_watched));
-  }
-  return nullptr;
-}
-
-std::shared_ptr<Call> Conversation::unsubscribe(Request& request, const Peer& /*peer*/, Reply reply) {
-  std::shared_ptr<void> watch;
-  if (const auto uri = text_param(request.params, "uri")) {
-    const std::lock_guard lock(m_mutex);
-    if (const auto found = m_watched.find(*uri); found != m_watched.end()) {
-      watch = std::move(found->second);
-      m_watched.erase(found);
-    }
-  }
-  reply.result(json::object());
-  return nullptr;
-}
-
-std::shared_ptr<Call> Conversation::listen(Request& request, const Peer& peer, Reply reply) {
-  const auto asked = request.params.find("notifications");
-  if (asked == request.params.end() || !asked->is_object()) {
-    reply.error(k_invalid_params, "subscriptions/listen needs 'notifications', an object");
-    return nullptr;
-  }
-  const json& id = request.id;
-  bool refused = is_running(id);
-  {
-    const std::lock_guard lock(m_mutex);
-    refused = refused || m_listening.size() >= k_max_listening;
-  }
-  if (refused) {
-    reply.error(k_invalid_request,
-                fmt::format("Too many subscriptions (limit {}), or the request id is in use", k_max_listening));
-    return nullptr;
-  }
-  Filter filter{id, m_caller.owner, false, false, false, {}, {}};
-  json agreed = json::object();
-  if (m_server.info().announces_lists) {
-    for (const auto& [name, flag] :
-         {std::pair{"toolsListChanged", &filter.tools}, std::pair{"promptsListChanged", &filter.prompts},
-          std::pair{"resourcesListChanged", &filter.resources}}) {
-      if (wants(*asked, name)) {
-        *flag = true;
-        agreed[name] = true;
-      }
-    }
-  }
-  std::vector<std::shared_ptr<void>> watches;
-  for (const std::string& uri : texts(*asked, "resourceSubscriptions", k_max_watched)) {
-    auto watch = may_read(uri) ? m_server.resources()->watch(uri, m_caller.owner) : nullptr;
-    if (watch) {
-      watches.push_back(std::move(watch));
-      filter.uris.insert(uri);
-      agreed["resourceSubscriptions"].push_back(uri);
-    }
-  }
-  if (peer.follows_tasks()) {
-    for (const std::string& task : texts(*asked, "taskIds", k_max_watched)) {
-      if (m_hub.tasks.find(m_caller.owner, task)) {
-        filter.tasks.insert(task);
-        agreed["taskIds"].push_back(task);
-      }
-    }
-  }
-  const auto sink = reply.sink();
-  sink->tell(notification_message("notifications/subscriptions/acknowledged",
-                                  {{"_meta", {{k_meta_subscription, id}}}, {"notifications", std::move(agreed)}}));
-  auto ticket = m_hub.bulletin.subscribe([sink, filter = std::move(filter)](const Notice& notice) {
-    if (const json message = filter.message_for(notice); !message.is_null()) {
-      sink->tell(message);
+void Subscriptions::start(Bulletin& bulletin) {
+  auto ticket = bulletin.subscribe([this](const Notice& notice) {
+    if (const json message = message_for(notice); !message.is_null()) {
+      m_sink->tell(message);
     }
   });
-  const auto listening =
-      std::make_shared<Listening>(Listening{std::move(reply), std::move(watches), std::move(ticket)});
+  // The previous ticket is dropped without the lock, which a notice on its way may need.
   const std::lock_guard lock(m_mutex);
-  m_listening.emplace(id, listening);
-  return nullptr;
+  m_ticket.swap(ticket);
+}
+
+bool Subscriptions::add(const std::string& uri, std::shared_ptr<void> watch) {
+  // A watch that is replaced ends without the lock: the parameter outlives it.
+  const std::lock_guard lock(m_mutex);
+  if (m_watched.size() >= k_max_watched) {
+    return false;
+  }
+  m_watched[uri].swap(watch);
+  return true;
+}
+
+void Subscriptions::remove(const std::string& uri) {
+  std::shared_ptr<void> watch;  // ends without the lock
+  const std::lock_guard lock(m_mutex);
+  if (const auto found = m_watched.find(uri); found != m_watched.end()) {
+    watch = std::move(found->second);
+    m_watched.erase(found);
+  }
+}
+
+void Subscriptions::follow_task(const std::string& id) {
+  const std::lock_guard lock(m_mutex);
+  m_tasks.insert(id);
+}
+
+/// Null if the client has not subscribed to this.
+json Subscriptions::message_for(const Notice& notice) const {
+  const std::lock_guard lock(m_mutex);
+  switch (notice.kind) {
+    case Notice::Kind::tools_changed:
+      return notification_message("notifications/tools/list_changed", json::object());
+    case Notice::Kind::prompts_changed:
+      return notification_message("notifications/prompts/list_changed", json::object());
+    case Notice::Kind::resources_changed:
+      return notification_message("notifications/resources/list_changed", json::object());
+    case Notice::Kind::resource_updated:
+      return m_watched.contains(notice.subject) && (notice.owner.empty() || notice.owner == m_owner)
+                 ? notification_message("notifications/resources/updated", {{"uri", notice.subject}})
+                 : json();
+    case Notice::Kind::task_changed:
+      return m_tasks.contains(notice.subject)
+                 ? notification_message("notifications/tasks/status", notice.handshake_task)
+                 : json();
+  }
+  return {};
 }
 
 }  // namespace dockbridge::mcp

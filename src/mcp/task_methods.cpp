@@ -1,9 +1,8 @@
-// What a conversation does for the methods of tasks, in both forms.
+#include "mcp/method_groups.hpp"
 
 #include <fmt/format.h>
 
 #include "mcp/call.hpp"
-#include "mcp/conversation.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::mcp {
@@ -30,32 +29,31 @@ tl::expected<json, ProtocolError> end_of(TaskState state) {
   return std::move(state.result);
 }
 
+json task_result(const Server& server, const TaskState& state, Revision revision) {
+  return is_stateless(revision) ? server.finished(state.to_json(), revision) : state.to_handshake_json();
+}
+
 }  // namespace
 
-bool Conversation::may_follow_tasks(const Peer& peer, Reply& reply) {
+bool TaskMethods::may_follow_tasks(const Peer& peer, Reply& reply) {
   if (peer.follows_tasks()) {
     return true;
   }
   if (is_stateless(peer.revision)) {
-    reply.error(k_missing_capability, "This method needs a client with the tasks capability",
-                {{"requiredCapabilities", {{"extensions", {{k_tasks_extension, json::object()}}}}}});
+    const ProtocolError error = missing_tasks_capability("This method");
+    reply.error(error.code, error.message, error.data);
   } else {
     reply.error(k_method_not_found, "This protocol revision has no tasks");
   }
   return false;
 }
 
-std::shared_ptr<Task> Conversation::known_task(const Request& request) const {
-  return m_hub.tasks.find(m_caller.owner, text_param(request.params, "taskId").value_or(""));
+std::shared_ptr<Task> TaskMethods::known_task(const Request& request) const {
+  return m_client->hub.tasks.find(m_client->caller.owner, text_param(request.params, "taskId").value_or(""));
 }
 
-json Conversation::task_result(const TaskState& state, Revision revision) const {
-  return is_stateless(revision) ? m_server.finished(state.to_json(), revision) : state.to_handshake_json();
-}
-
-/// Answers for a task that this process does not know: `answer` gets what is left of it, if the caller has it.
-std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer& peer, Reply reply,
-                                                   milliseconds patience, LostTaskAnswer answer) {
+std::shared_ptr<Call> TaskMethods::find_lost(Request& request, const Peer& peer, Reply reply, milliseconds patience,
+                                             LostTaskAnswer answer) {
   const std::string id = text_param(request.params, "taskId").value_or("");
   const auto handle = handle_of_task(id);
   LostTasks* lost_tasks = m_server.lost_tasks();
@@ -65,8 +63,8 @@ std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer&
   }
   const Representation representation = requested_representation(request.params, m_server.info().representation);
   return std::make_shared<PlainCall>(
-      shared_from_this(), std::move(request), peer, std::move(reply),
-      [this, id, handle = *handle, lost_tasks, patience, answer = std::move(answer), representation,
+      m_client, std::move(request), peer, std::move(reply),
+      [&server = m_server, id, handle = *handle, lost_tasks, patience, answer = std::move(answer), representation,
        revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto found = lost_tasks->find(handle, patience, context);
         if (!found) {
@@ -78,7 +76,7 @@ std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer&
         TaskState state{id, k_usual_task_ttl, (*found)->created_ms, (*found)->updated_ms, (*found)->status};
         state.tool_failed = (*found)->result.is_error;
         if (state.status == TaskStatus::completed) {
-          state.result = m_server.call_result(std::move((*found)->result), revision, representation);
+          state.result = server.call_result(std::move((*found)->result), revision, representation);
         } else if (state.status == TaskStatus::cancelled) {
           state.error = cancelled_task_error();
         }
@@ -86,21 +84,22 @@ std::shared_ptr<Call> Conversation::find_lost_task(Request& request, const Peer&
       });
 }
 
-std::shared_ptr<Call> Conversation::get_task(Request& request, const Peer& peer, Reply reply) {
+std::shared_ptr<Call> TaskMethods::get(Request& request, const Peer& peer, Reply reply) {
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
   if (const auto task = known_task(request)) {
-    reply.result(task_result(task->state(), peer.revision));
+    reply.result(task_result(m_server, task->state(), peer.revision));
     return nullptr;
   }
-  return find_lost_task(request, peer, std::move(reply), milliseconds{0},
-                        [this, revision = peer.revision](const TaskState& state, const LostWork&, const CallContext&) {
-                          return task_result(state, revision);
-                        });
+  return find_lost(
+      request, peer, std::move(reply), milliseconds{0},
+      [&server = m_server, revision = peer.revision](const TaskState& state, const LostWork&, const CallContext&) {
+        return task_result(server, state, revision);
+      });
 }
 
-std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& peer, Reply reply) {
+std::shared_ptr<Call> TaskMethods::update(Request& request, const Peer& peer, Reply reply) {
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
@@ -112,13 +111,14 @@ std::shared_ptr<Call> Conversation::update_task(Request& request, const Peer& pe
     reply.result(m_server.finished(json::object(), peer.revision));
     return nullptr;
   }
-  return find_lost_task(request, peer, std::move(reply), milliseconds{0},
-                        [this, revision = peer.revision](const TaskState&, const LostWork&, const CallContext&) {
-                          return m_server.finished(json::object(), revision);
-                        });
+  return find_lost(
+      request, peer, std::move(reply), milliseconds{0},
+      [&server = m_server, revision = peer.revision](const TaskState&, const LostWork&, const CallContext&) {
+        return server.finished(json::object(), revision);
+      });
 }
 
-std::shared_ptr<Call> Conversation::cancel_task(Request& request, const Peer& peer, Reply reply) {
+std::shared_ptr<Call> TaskMethods::cancel(Request& request, const Peer& peer, Reply reply) {
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
@@ -132,50 +132,49 @@ std::shared_ptr<Call> Conversation::cancel_task(Request& request, const Peer& pe
     reply.result(stateless ? m_server.finished(json::object(), peer.revision) : task->handshake_description());
     return nullptr;
   }
-  return find_lost_task(
+  return find_lost(
       request, peer, std::move(reply), milliseconds{0},
-      [this, stateless, revision = peer.revision](TaskState state, const LostWork& work,
-                                                  const CallContext& context) -> tl::expected<json, ProtocolError> {
+      [&server = m_server, stateless, revision = peer.revision](
+          TaskState state, const LostWork& work, const CallContext& context) -> tl::expected<json, ProtocolError> {
         // The task of a silent command counts as completed while the command runs.
         if (state.ended() && !work.runs) {
-          return stateless ? tl::expected<json, ProtocolError>(m_server.finished(json::object(), revision))
+          return stateless ? tl::expected<json, ProtocolError>(server.finished(json::object(), revision))
                            : tl::unexpected<ProtocolError>(already_ended());
         }
-        if (const auto cancelled = m_server.lost_tasks()->cancel(work.handle, context); !cancelled) {
+        if (const auto cancelled = server.lost_tasks()->cancel(work.handle, context); !cancelled) {
           return tl::unexpected<ProtocolError>({k_internal_error, cancelled.error().sentence(), nullptr});
         }
         state.status = TaskStatus::cancelled;
-        return stateless ? m_server.finished(json::object(), revision) : state.to_handshake_json();
+        return stateless ? server.finished(json::object(), revision) : state.to_handshake_json();
       });
 }
 
-std::shared_ptr<Call> Conversation::list_tasks(Request& /*request*/, const Peer& peer, Reply reply) {
+std::shared_ptr<Call> TaskMethods::list(Request& /*request*/, const Peer& peer, Reply reply) {
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
   json tasks = json::array();
-  for (const auto& task : m_hub.tasks.list(m_caller.owner)) {
+  for (const auto& task : m_client->hub.tasks.list(m_client->caller.owner)) {
     tasks.push_back(task->handshake_description());
   }
   reply.result({{"tasks", std::move(tasks)}});
   return nullptr;
 }
 
-std::shared_ptr<Call> Conversation::await_task(Request& request, const Peer& peer, Reply reply) {
+std::shared_ptr<Call> TaskMethods::await_result(Request& request, const Peer& peer, Reply reply) {
   if (!may_follow_tasks(peer, reply)) {
     return nullptr;
   }
   static const ProtocolError k_still_runs{k_internal_error, "The task is still running; request again", nullptr};
   const auto task = known_task(request);
   if (!task) {
-    return find_lost_task(
-        request, peer, std::move(reply), k_task_patience,
-        [](TaskState state, const LostWork&, const CallContext&) -> tl::expected<json, ProtocolError> {
-          return state.ended() ? end_of(std::move(state)) : tl::unexpected<ProtocolError>(k_still_runs);
-        });
+    return find_lost(request, peer, std::move(reply), k_task_patience,
+                     [](TaskState state, const LostWork&, const CallContext&) -> tl::expected<json, ProtocolError> {
+                       return state.ended() ? end_of(std::move(state)) : tl::unexpected<ProtocolError>(k_still_runs);
+                     });
   }
   return std::make_shared<PlainCall>(
-      shared_from_this(), std::move(request), peer, std::move(reply),
+      m_client, std::move(request), peer, std::move(reply),
       [task](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto end = task->wait(Deadline::after(k_task_patience), context.interruption.token());
         return end ? end_of(std::move(*end)) : tl::unexpected<ProtocolError>(k_still_runs);

@@ -15,7 +15,6 @@ namespace {
 
 constexpr milliseconds k_longest_ttl{24 * 3'600'000};
 constexpr int k_poll_interval_ms = 1000;
-constexpr std::size_t k_max_tasks_per_owner = 200;
 constexpr std::string_view k_id_prefix = "task_";
 constexpr std::size_t k_handle_bytes = 16;
 
@@ -83,10 +82,11 @@ json TaskState::to_handshake_json() const {
           {"pollInterval", k_poll_interval_ms}};
 }
 
-Task::Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin)
+Task::Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin,
+           Clock::time_point now)
     : m_id(std::move(id)),
       m_owner(std::move(owner)),
-      m_expiry(Clock::now() + ttl),
+      m_expiry(now + ttl),
       m_call(std::move(call)),
       m_bulletin(bulletin) {
   m_state.id = m_id;
@@ -187,9 +187,10 @@ std::optional<TaskState> Task::wait(Deadline deadline, const std::stop_token& st
 }
 
 std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<milliseconds> ttl,
-                                    std::shared_ptr<Interruption> call, const std::string& handle) {
+                                    std::shared_ptr<Interruption> call, const std::string& handle,
+                                    Clock::time_point now) {
   const std::lock_guard lock(m_mutex);
-  forget_old(owner);
+  forget_old(owner, now);
   const auto running =
       std::count_if(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->owner() == owner; });
   if (static_cast<std::size_t>(running) >= k_max_tasks_per_owner) {
@@ -198,17 +199,17 @@ std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<mill
   const milliseconds granted = std::clamp(ttl.value_or(k_usual_task_ttl), milliseconds(1000), k_longest_ttl);
   const std::string id = task_id_of(handle);
   const bool taken = std::any_of(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->id() == id; });
-  m_tasks.push_front(
-      std::make_shared<Task>(taken ? task_id_of(new_task_handle()) : id, owner, granted, std::move(call), m_bulletin));
+  m_tasks.push_front(std::make_shared<Task>(taken ? task_id_of(new_task_handle()) : id, owner, granted, std::move(call),
+                                            m_bulletin, now));
   return m_tasks.front();
 }
 
 /// Drops what is past its time, and of the rest the oldest that has ended if this owner has no room left.
-void Tasks::forget_old(const std::string& owner) {
+void Tasks::forget_old(const std::string& owner, Clock::time_point now) {
   const auto over = [](const std::shared_ptr<Task>& task) {
     return task->status() != Task::Status::working && task->status() != Task::Status::input_required;
   };
-  m_tasks.remove_if([&](const auto& task) { return task->expired() && over(task); });
+  m_tasks.remove_if([&](const auto& task) { return task->expired(now) && over(task); });
   const auto own =
       std::count_if(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->owner() == owner; });
   if (static_cast<std::size_t>(own) < k_max_tasks_per_owner) {

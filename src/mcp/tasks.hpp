@@ -40,6 +40,7 @@ struct TaskState {
 };
 
 inline constexpr milliseconds k_usual_task_ttl{3'600'000};
+inline constexpr std::size_t k_max_tasks_per_owner = 200;
 
 /// The id of the task of a call with this handle, and back. No handle for what is not such an id.
 std::string task_id_of(const std::string& handle);
@@ -55,12 +56,13 @@ class Task {
  public:
   using Status = TaskStatus;
 
-  Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin);
+  Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<Interruption> call, Bulletin& bulletin,
+       Clock::time_point now);
 
   [[nodiscard]] const std::string& id() const { return m_id; }
   [[nodiscard]] const std::string& owner() const { return m_owner; }
   [[nodiscard]] Status status() const;
-  [[nodiscard]] bool expired() const { return Clock::now() >= m_expiry; }
+  [[nodiscard]] bool expired(Clock::time_point now) const { return now >= m_expiry; }
 
   /// As it is now.
   [[nodiscard]] TaskState state() const;
@@ -104,14 +106,14 @@ class Tasks {
   /// `ttl`: what the client wishes, if it does; the answer tells what it gets. The id is made of `handle`, unless a
   /// task has that already. None if this owner has too many that run.
   std::shared_ptr<Task> create(const std::string& owner, std::optional<milliseconds> ttl,
-                               std::shared_ptr<Interruption> call, const std::string& handle);
+                               std::shared_ptr<Interruption> call, const std::string& handle, Clock::time_point now);
   /// None if this owner has no such task.
   [[nodiscard]] std::shared_ptr<Task> find(const std::string& owner, const std::string& id) const;
   /// Newest first.
   [[nodiscard]] std::vector<std::shared_ptr<Task>> list(const std::string& owner) const;
 
  private:
-  void forget_old(const std::string& owner);
+  void forget_old(const std::string& owner, Clock::time_point now);
 
   Bulletin& m_bulletin;
   mutable std::mutex m_mutex;  // guards the list

@@ -9,6 +9,7 @@
 #include "mcp/interruption.hpp"
 #include "mcp/log_severity.hpp"
 #include "mcp/message.hpp"
+#include "util/clock.hpp"
 
 namespace dockbridge::mcp {
 
@@ -21,31 +22,49 @@ struct OnceMark {
   std::string call;  ///< of the tool and its arguments
 };
 
-/// What a tool, prompt or resource knows about the call it serves. The functions may be called by the thread that
-/// makes the call, or by one that this waits for, until it returns; never by two at a time. An empty one means that the
-/// client has not asked for it or could not take it.
+/// Whether the request of a call is answered with a task, which gets the call's result later.
+enum class TaskMode {
+  never,       ///< the tool or the client does not support tasks
+  when_long,   ///< by `become_task_if_due`, once the call has run for three seconds, or by `become_task`
+  from_start,  ///< the client asked for a task and has it
+};
+
+/// Detail of the progress messages that somebody reads.
+enum class ProgressDetail {
+  none,       ///< nobody reads them
+  heartbeat,  ///< that the call runs, and for how long
+  output,     ///< also new output of the process
+};
+
+/// Describes the call that a tool, prompt or resource serves. The functions may be called by the thread that makes the
+/// call, or by one that this waits for, until it returns; never by two at a time. `log` and `ask` are empty if the
+/// client does not accept them. The other functions are never empty.
 struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< whose handles these are
   const Interruption& interruption;
-  /// Tells the client how it goes.
-  std::function<void(const std::string& message)> report_progress;
+  TaskMode task_mode = TaskMode::never;
+  ProgressDetail progress_detail = ProgressDetail::none;
+  /// Sends a progress message. Does nothing with `ProgressDetail::none`.
+  std::function<void(const std::string& message)> report_progress = [](const std::string&) {};
+  /// Answers the request with a task if the call has run for three seconds at `now`. Does nothing in other modes than
+  /// `TaskMode::when_long`. A tool that supports tasks calls it every few seconds.
+  std::function<void(Clock::time_point now)> become_task_if_due = [](Clock::time_point) {};
+  /// The same, without waiting for three seconds.
+  std::function<void()> become_task = [] {};
   /// Tells the client what it may want to log.
   std::function<void(LogSeverity severity, const json& data)> log{};
   /// Asks the client for several things at once, such as {"name": {"method": "elicitation/create", "params": …}}, and
   /// waits for what it answers under the same names. Clients of the stateless revision are asked by a result instead,
   /// unless the call has become a task.
   std::function<Result<json>(const json& requests)> ask{};
-  /// Answers the request with a task, which gets the call's result later.
-  std::function<void()> become_task{};
-  /// Lets go of the client's connection while the call goes on; clients that can resume come back.
-  std::function<void()> hang_up{};
+  /// Closes the client's connection while the call continues. Clients that can resume reconnect.
+  std::function<void()> hang_up = [] {};
   json client_capabilities = json::object();
   json input_responses = json::object();  ///< what the client brings when it is asked by a result
   std::string request_state{};            ///< what that result gave it to bring back
   const StateSeal* seal = nullptr;        ///< for the request state
-  bool shows_progress = false;     ///< somebody reads what report_progress says; else it only tells that the call lives
-  std::optional<OnceMark> once{};  ///< if the call has an idempotency key
+  std::optional<OnceMark> once{};         ///< if the call has an idempotency key
   /// For a call that is or may become a task: 32 hexadecimal digits. What the call starts under this name is found by
   /// the task's id after a restart of the server (`LostTasks`).
   std::string handle{};
@@ -54,6 +73,10 @@ struct CallContext {
   std::string client_name{};  ///< such as "claude-code"; empty if the client did not say
   /// Whether the caller may use a tool. Empty: it may use all.
   std::function<bool(const std::string& tool)> may_use{};
+
+  /// Whether the client's own timeout does not end its wait: progress restarts the timeout, and a task has none.
+  [[nodiscard]] bool outlasts_client_timeout() const { return wants_progress() || task_mode != TaskMode::never; }
+  [[nodiscard]] bool wants_progress() const { return progress_detail != ProgressDetail::none; }
 };
 
 /// What is asked of the client by a result (stateless revision): it calls again with the answers.

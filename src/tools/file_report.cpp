@@ -369,7 +369,7 @@ std::string utc_time(std::int64_t unix_ms) {
 }
 
 Heartbeat::Heartbeat(const mcp::CallContext& context, std::string message) {
-  if (!context.report_progress) {
+  if (!context.wants_progress()) {
     return;
   }
   m_thread = std::thread([this, &context, message = std::move(message)] {

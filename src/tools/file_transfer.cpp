@@ -50,7 +50,7 @@ class Progress {
  public:
   Progress(const mcp::CallContext& context, std::uint64_t total) : m_context(context), m_total(total) {}
   void tell(std::uint64_t done) {
-    if (m_context.report_progress && Clock::now() >= m_next) {
+    if (m_context.wants_progress() && Clock::now() >= m_next) {
       m_context.report_progress(fmt::format("copied {} of {}", human_bytes(done), human_bytes(m_total)));
       m_next = Clock::now() + k_progress_interval;
     }

@@ -25,6 +25,11 @@ std::string heartbeat(const wire::ProcessState& state, Clock::duration waited) {
                      human_bytes(state.out.total + state.err.total));
 }
 
+/// Whether a long wait is divided, to report progress or to make the call a task.
+bool needs_checks(const mcp::CallContext& context) {
+  return context.wants_progress() || context.task_mode == mcp::TaskMode::when_long;
+}
+
 }  // namespace
 
 milliseconds longest_wait(const ToolCall& call) {
@@ -34,7 +39,7 @@ milliseconds longest_wait(const ToolCall& call) {
     return std::min(settings.max_wait, *chosen);
   }
   const milliseconds known = find_client_wait(known_client_waits(), client).value_or(settings.max_wait);
-  return std::min({settings.max_wait, known, call.context.report_progress ? known : settings.client_timeout});
+  return std::min({settings.max_wait, known, call.context.outlasts_client_timeout() ? known : settings.client_timeout});
 }
 
 Following::Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience, Pace pace)
@@ -50,13 +55,10 @@ Following::Following(const ToolCall& call, wire::WaitCondition until, millisecon
 
 milliseconds Following::slice() const {
   const milliseconds left = m_deadline.remaining();
-  if (!m_call.context.report_progress) {
-    return left;
+  if (m_call.context.progress_detail == mcp::ProgressDetail::output) {
+    return std::min(left, m_phase == Phase::listening ? m_pace.heartbeat - m_pace.output : m_pace.output);
   }
-  if (!m_call.context.shows_progress) {
-    return std::min(left, m_pace.heartbeat);
-  }
-  return std::min(left, m_until.known ? m_pace.heartbeat - m_pace.output : m_pace.output);
+  return needs_checks(m_call.context) ? std::min(left, m_pace.heartbeat) : left;
 }
 
 Result<Snapshot> Following::start(const sandbox::StartRequest& request) {
@@ -74,8 +76,11 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
     return snapshot && (snapshot->happened == WaitOutcome::nothing || snapshot->happened == WaitOutcome::grew);
   };
   while (goes_on() && !m_deadline.passed()) {
-    if (m_call.context.report_progress) {
-      tell(*snapshot);
+    m_call.context.become_task_if_due(Clock::now());
+    if (m_call.context.progress_detail == mcp::ProgressDetail::output) {
+      report_output(*snapshot);
+    } else {
+      report_heartbeat(*snapshot);
     }
     if (m_until.pattern) {
       m_until.search_from = snapshot->searched.value_or(sandbox::Offsets{});
@@ -89,17 +94,34 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
   return snapshot;
 }
 
-void Following::tell(const Snapshot& snapshot) {
-  const sandbox::Offsets now{snapshot.state.out.total, snapshot.state.err.total};
-  const bool listened = m_until.known.has_value() || !m_call.context.shows_progress;
+void Following::pause() {
+  m_phase = Phase::pause;
   m_until.known.reset();
-  if (now == m_seen && !listened) {
-    m_until.known = now;  // the pause after the last report is over, and nothing has come meanwhile
+}
+
+void Following::listen(const sandbox::Offsets& known) {
+  m_phase = Phase::listening;
+  m_until.known = known;
+}
+
+void Following::report_heartbeat(const Snapshot& snapshot) {
+  m_call.context.report_progress(heartbeat(snapshot.state, Clock::now() - m_began));
+}
+
+void Following::report_output(const Snapshot& snapshot) {
+  const sandbox::Offsets now{snapshot.state.out.total, snapshot.state.err.total};
+  if (m_phase == Phase::pause && now == m_seen) {
+    listen(now);
     return;
   }
-  const std::string message = now != m_seen && m_call.context.shows_progress ? news(snapshot) : "";
+  pause();
+  const std::string message = now != m_seen ? news(snapshot) : "";
   m_seen = now;
-  m_call.context.report_progress(message.empty() ? heartbeat(snapshot.state, Clock::now() - m_began) : message);
+  if (message.empty()) {
+    report_heartbeat(snapshot);
+  } else {
+    m_call.context.report_progress(message);
+  }
 }
 
 std::string Following::news(const Snapshot& snapshot) {
@@ -121,12 +143,13 @@ Result<Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>
                             const wire::WaitCondition& until, milliseconds patience) {
   const auto limit = call.limit(patience);
   const auto deadline = Deadline::after(patience);
-  const milliseconds longest = call.context.report_progress ? Following::Pace{}.heartbeat : patience;
+  const milliseconds longest = needs_checks(call.context) ? Following::Pace{}.heartbeat : patience;
   while (true) {
     auto snapshot = call.sandbox.wait_for_any(processes, std::min(deadline.remaining(), longest), until, limit);
     if (!snapshot || snapshot->happened != WaitOutcome::nothing || deadline.passed()) {
       return snapshot;
     }
+    call.context.become_task_if_due(Clock::now());
     call.context.report_progress(fmt::format("waiting for {} processes", processes.size()));
   }
 }

@@ -32,14 +32,24 @@ class Following {
   Result<sandbox::Snapshot> join(const wire::ProcessState& now);
 
  private:
+  /// Phases of a wait that reports progress.
+  enum class Phase {
+    pause,      ///< after a report: new output does not end the wait
+    listening,  ///< new output ends the wait and is reported at once
+  };
+
   Result<sandbox::Snapshot> go_on(Result<sandbox::Snapshot> snapshot);
-  void tell(const sandbox::Snapshot& snapshot);
+  void report_output(const sandbox::Snapshot& snapshot);
+  void report_heartbeat(const sandbox::Snapshot& snapshot);
+  void pause();
+  void listen(const sandbox::Offsets& known);
   [[nodiscard]] std::string news(const sandbox::Snapshot& snapshot);
   [[nodiscard]] milliseconds slice() const;
 
   const ToolCall& m_call;
   sandbox::CallLimit m_limit;
-  wire::WaitCondition m_until;  // `known` is set while new output is to be told at once
+  wire::WaitCondition m_until;
+  Phase m_phase = Phase::pause;
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;
   Pace m_pace;

@@ -1,41 +1,84 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "util/clock.hpp"
 
 namespace dockbridge {
 
-/// Limits how many units each owner uses at the same time. Any thread may call.
+/// Limits how many units each owner, and all owners together, use at the same time. Any thread may call.
 class Quota {
- public:
-  explicit Quota(std::size_t limit) : m_limit(limit) {}
+  struct Used;
 
-  /// Holds one unit until it is destroyed; nullptr if the owner is at its limit. It may outlive the quota.
-  [[nodiscard]] std::shared_ptr<void> claim(const std::string& owner) {
-    const std::lock_guard lock(m_used->mutex);
-    std::size_t& own = m_used->by_owner[owner];
-    if (own >= m_limit) {
-      return nullptr;
+ public:
+  explicit Quota(std::size_t limit_per_owner, std::size_t limit = std::numeric_limits<std::size_t>::max())
+      : m_used(std::make_shared<Used>(limit_per_owner, limit)) {}
+
+  /// Holds units until it is destroyed. It may outlive the quota. One thread uses it at a time.
+  class Claim {
+   public:
+    Claim(std::shared_ptr<Used> used, std::string owner) : m_used(std::move(used)), m_owner(std::move(owner)) {}
+    ~Claim() { m_used->give_back(m_owner, m_units); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+    /// Takes more units; false, and nothing is taken, if a limit is exceeded.
+    bool grow(std::size_t units) {
+      const bool taken = m_used->take(m_owner, units);
+      m_units += taken ? units : 0;
+      return taken;
     }
-    ++own;
-    return {m_used.get(), [used = m_used, owner](void*) {
-              const std::lock_guard back(used->mutex);
-              --used->by_owner[owner];
-            }};
+    [[nodiscard]] std::size_t units() const { return m_units; }
+
+   private:
+    const std::shared_ptr<Used> m_used;
+    const std::string m_owner;
+    std::size_t m_units = 0;
+  };
+
+  /// nullptr if a limit is exceeded.
+  [[nodiscard]] std::shared_ptr<Claim> claim(const std::string& owner, std::size_t units = 1) {
+    auto made = std::make_shared<Claim>(m_used, owner);
+    return made->grow(units) ? made : nullptr;
   }
 
  private:
   struct Used {
-    std::mutex mutex;                             // guards the map
+    Used(std::size_t the_limit_per_owner, std::size_t the_limit)
+        : limit_per_owner(the_limit_per_owner), limit(the_limit) {}
+    bool take(const std::string& owner, std::size_t units) {
+      const std::lock_guard lock(mutex);
+      std::size_t& own = by_owner[owner];
+      if (units > limit - total || units > limit_per_owner - own) {
+        return false;
+      }
+      total += units;
+      own += units;
+      return true;
+    }
+    void give_back(const std::string& owner, std::size_t units) {
+      if (units > 0) {
+        const std::lock_guard lock(mutex);
+        total -= units;
+        by_owner[owner] -= units;
+      }
+    }
+
+    const std::size_t limit_per_owner;
+    const std::size_t limit;
+    std::mutex mutex;  // guards the rest
+    std::size_t total = 0;
     std::map<std::string, std::size_t> by_owner;  // one entry per token name
   };
-  const std::size_t m_limit;
-  const std::shared_ptr<Used> m_used = std::make_shared<Used>();
+
+  const std::shared_ptr<Used> m_used;
 };
 
 /// Limits the rate of each owner (token bucket with a burst of one second). Any thread may call.
@@ -43,11 +86,11 @@ class Rate {
  public:
   explicit Rate(double per_second) : m_per_second(per_second) {}
 
-  bool allows(const std::string& owner) {
+  bool allows(const std::string& owner, Clock::time_point now) {
     const std::lock_guard lock(m_mutex);
-    const auto now = Clock::now();
     auto [entry, added] = m_buckets.try_emplace(owner, Bucket{m_per_second, now});
     Bucket& bucket = entry->second;
+    now = std::max(now, bucket.at);  // another thread may have read the clock later and come first
     bucket.left += std::chrono::duration<double>(now - bucket.at).count() * m_per_second;
     bucket.left = std::min(bucket.left, std::max(m_per_second, 1.0));
     bucket.at = now;

@@ -174,9 +174,7 @@ Tool task_tool(const std::string& name, mcp::TaskSupport support,
 }
 
 void become_task(const CallContext& context) {
-  if (context.become_task) {
-    context.become_task();
-  }
+  context.become_task();
 }
 
 }  // namespace

@@ -37,9 +37,7 @@ ToolResult with_logging(const json&, const CallContext& context) {
 
 ToolResult with_progress(const json&, const CallContext& context) {
   for (const char* step : {"0 of 100", "50 of 100", "100 of 100"}) {
-    if (context.report_progress) {
-      context.report_progress(step);
-    }
+    context.report_progress(step);
   }
   return text_result("done");
 }

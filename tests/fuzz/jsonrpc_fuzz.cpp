@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
@@ -18,9 +19,7 @@ Tool echo() {
   tool.input_schema = {{"type", "object"}};
   tool.task_support = TaskSupport::optional;
   tool.call = [](const json& arguments, const CallContext& context) {
-    if (context.report_progress) {
-      context.report_progress("begun");
-    }
+    context.report_progress("begun");
     return ToolResult{arguments.dump(), arguments};
   };
   return tool;

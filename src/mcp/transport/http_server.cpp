@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "mcp/transport/http/loopback.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::mcp {
@@ -11,10 +12,6 @@ namespace {
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{400};
 constexpr milliseconds k_goodbye_patience{200};
-
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
 
 Result<void> check_names(const HttpSettings& settings) {
   for (const std::string& host : settings.hosts) {
@@ -36,7 +33,8 @@ Result<void> check_names(const HttpSettings& settings) {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub, WorkerPool& pool) {
-  if (settings.tokens.empty() && !is_loopback(settings.endpoint.host)) {
+  const bool is_local = settings.endpoint.host == "localhost" || http::is_loopback(settings.endpoint.host);
+  if (settings.tokens.empty() && !is_local) {
     return fail(ErrorCode::no_token, fmt::format("Cannot listen on {} without a token", settings.endpoint.host),
                 "Listen on 127.0.0.1, or leave out --no-token");
   }
@@ -61,7 +59,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settin
   server->m_listener = std::make_unique<http::Listener>(
       settings.limits, std::move(tls), [&front](http::Request& request) { return front.handle(request); }, hub.metrics,
       hub.log);
-  if (auto started = server->m_listener->start(settings.endpoint, [&front] { front.sweep(); }); !started) {
+  if (auto started = server->m_listener->start(settings.endpoint, [&front] { front.sweep(Clock::now()); }); !started) {
     return fail(started.error());
   }
   return server;

@@ -110,10 +110,10 @@ class Client {
                    return error_result({ErrorCode::io_error, "it did not work", "Try again"});
                  }),
             tool("progress", [](const json& arguments, const CallContext& context) {
-              for (int i = 0; context.report_progress && i < arguments.value("steps", 0); ++i) {
+              for (int i = 0; i < arguments.value("steps", 0); ++i) {
                 context.report_progress("step");
               }
-              return text_result(context.report_progress ? "told" : "not asked");
+              return text_result(context.wants_progress() ? "told" : "not asked");
             })};
   }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/sha256.hpp"
@@ -126,9 +127,7 @@ class House {
         tool(
             "task",
             [this](const json&, const CallContext& context) {
-              if (context.become_task) {
-                context.become_task();
-              }
+              context.become_task();
               return pass(context);
             },
             TaskSupport::optional),
@@ -140,10 +139,15 @@ class House {
         tool(
             "handle",
             [](const json&, const CallContext& context) {
-              if (context.become_task) {
-                context.become_task();
-              }
+              context.become_task();
               return ToolResult{context.handle, nullptr};
+            },
+            TaskSupport::optional),
+        tool(
+            "due",
+            [this](const json& arguments, const CallContext& context) {
+              context.become_task_if_due(Clock::now() + milliseconds(arguments.value("elapsed", 0)));
+              return pass(context);
             },
             TaskSupport::optional),
         tool("mark",
@@ -234,6 +238,19 @@ TEST_CASE("a stateless call becomes a task only for a client that follows tasks,
   CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
   house.gate.open();
   CHECK(text_of(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
+}
+
+TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not before") {
+  House house;
+  House::Client client(house, "alice");
+  const auto call = [&](int elapsed, const json& capabilities) {
+    return client.stateless("tools/call", {{"name", "due"}, {"arguments", {{"elapsed", elapsed}}}},
+                            capabilities)["result"]["resultType"];
+  };
+  CHECK(call(3000, k_follows_tasks) == "task");
+  house.gate.open();
+  CHECK(call(1000, k_follows_tasks) == "complete");
+  CHECK(call(3000, json::object()) == "complete");
 }
 
 TEST_CASE("tasks: the id of a task is made of its call's handle") {

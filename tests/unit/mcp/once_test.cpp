@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 #include "mcp/hub.hpp"
 #include "unit/mcp/doubles.hpp"
 

@@ -16,10 +16,8 @@ milliseconds wait_for(const std::string& client_name, const tools::Settings& set
   const json none = json::object();
   tools::Arguments arguments(none);
   const mcp::Interruption interruption;
-  mcp::CallContext context{"r1", "local", interruption, {}};
-  if (progress) {
-    context.report_progress = [](const std::string&) {};
-  }
+  mcp::CallContext context{"r1", "local", interruption};
+  context.progress_detail = progress ? mcp::ProgressDetail::output : mcp::ProgressDetail::none;
   context.client_name = client_name;
   return tools::longest_wait({world.sandbox, settings, arguments, context, settings.selection});
 }

@@ -28,7 +28,7 @@ struct Copying {
     settings.host_directories = *tools::HostDirectories::open({host.path().string()}, "");
     const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return world.sandbox; };
     const auto tools = tools::all_tools(resolve, settings);
-    const mcp::CallContext context{"call", "local", interruption, nullptr};
+    const mcp::CallContext context{"call", "local", interruption};
     return tools.back().call(
         {{"filePath", "/app/file"}, {"hostPath", (host / "file").string()}, {"rationale", "a test"}}, context);
   }

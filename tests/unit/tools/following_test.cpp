@@ -48,9 +48,11 @@ struct Follower {
   Result<sandbox::Snapshot> follow() {
     const json none = json::object();
     tools::Arguments arguments(none);
-    mcp::CallContext context{"r1", "local", interruption,
-                             [this](const std::string& message) { heard.push_back(message); }};
-    context.shows_progress = shows_progress;
+    mcp::CallContext context{"r1", "local", interruption};
+    context.report_progress = [this](const std::string& message) { heard.push_back(message); };
+    context.become_task_if_due = [this](Clock::time_point) { ++task_checks; };
+    context.progress_detail = detail;
+    context.task_mode = task_mode;
     const tools::Settings settings;
     const tools::ToolCall call{world.sandbox, settings, arguments, context, settings.selection};
     return tools::Following(call, {}, seconds(20), {milliseconds(0), milliseconds(0)}).start(start_request());
@@ -58,7 +60,9 @@ struct Follower {
 
   World world;
   mcp::Interruption interruption;
-  bool shows_progress = true;
+  mcp::ProgressDetail detail = mcp::ProgressDetail::output;
+  mcp::TaskMode task_mode = mcp::TaskMode::never;
+  int task_checks = 0;
   std::vector<std::string> heard;
 };
 
@@ -102,7 +106,7 @@ TEST_CASE("of a flood only its end is told, cleaned as in a reply") {
 
 TEST_CASE("output is not fetched for a client that wants no messages") {
   Follower follower({"", "one\n", "two\n"});
-  follower.shows_progress = false;
+  follower.detail = mcp::ProgressDetail::heartbeat;
   REQUIRE(follower.follow());
   for (const wire::Frame& request : follower.world.container.requests("read")) {
     FAIL("read " << request.head.dump());
@@ -111,4 +115,12 @@ TEST_CASE("output is not fetched for a client that wants no messages") {
   for (const std::string& message : follower.heard) {
     CHECK(message.find("running for") == 0);
   }
+}
+
+TEST_CASE("following: a call that may become a task is checked after each part of its wait") {
+  Follower follower({"", "", ""});
+  follower.detail = mcp::ProgressDetail::none;
+  follower.task_mode = mcp::TaskMode::when_long;
+  REQUIRE(follower.follow());
+  CHECK(follower.task_checks == 3);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "mcp/call.hpp"
+#include "mcp/conversation.hpp"
 #include "mcp/hub.hpp"
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"

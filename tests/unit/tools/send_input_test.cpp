@@ -30,7 +30,8 @@ mcp::ToolResult send_once(World& world, json arguments) {
   arguments.update({{"processId", k_process}, {"rationale", "a test"}});
   tools::Arguments read(arguments);
   const mcp::Interruption interruption;
-  mcp::CallContext context{"r1", "local", interruption, [](const std::string&) {}};
+  mcp::CallContext context{"r1", "local", interruption};
+  context.progress_detail = mcp::ProgressDetail::heartbeat;
   context.once = k_mark;
   const tools::Settings settings;
   return tools::send_input(settings).call({world.sandbox, settings, read, context, settings.selection});

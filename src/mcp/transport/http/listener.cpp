@@ -175,11 +175,6 @@ void Listener::serve(Socket& socket, ConnectionTable::Id id) {
   m_open.erase(id);
 }
 
-std::size_t Listener::connections() const {
-  const std::lock_guard lock(m_mutex);
-  return m_open.size();
-}
-
 void Listener::stop() {
   {
     const std::lock_guard lock(m_mutex);

@@ -42,7 +42,6 @@ class Listener {
   void stop();
   /// Whether all connections had ended by then.
   bool wait_for_connections(Deadline deadline) { return m_threads.wait_until_idle(deadline); }
-  [[nodiscard]] std::size_t connections() const;
 
  private:
   void accept_loop(const Tick& tick);
@@ -59,7 +58,7 @@ class Listener {
   Wakeup m_wakeup;  // for the thread that accepts
   int m_port = 0;
   std::atomic<bool> m_stopping{false};
-  mutable std::mutex m_mutex;  // guards the table and the open sockets
+  std::mutex m_mutex;  // guards the table and the open sockets
   ConnectionTable m_table;
   std::map<ConnectionTable::Id, Socket*> m_open;
   WorkerPool m_threads;

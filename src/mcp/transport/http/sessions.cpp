@@ -19,8 +19,8 @@ constexpr seconds k_spare_after{60};
 
 }  // namespace
 
-Session::Session(std::string id, Hub& hub, Caller caller)
-    : m_id(std::move(id)), m_conversation(Conversation::begin(hub, std::move(caller), m_standing)) {}
+Session::Session(std::string id, Hub& hub, Caller caller, Clock::time_point now)
+    : m_id(std::move(id)), m_conversation(Conversation::begin(hub, std::move(caller), m_standing)), m_last_used(now) {}
 
 std::shared_ptr<Outbox> Session::new_stream() {
   const std::lock_guard lock(m_mutex);
@@ -51,11 +51,11 @@ std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> Session::find_e
 }
 
 bool Session::busy() const {
-  return connections > 0 || !m_conversation->wait_for_calls(Deadline::after(milliseconds(0)));
+  return connections > 0 || m_conversation->has_running_calls();
 }
 
-std::shared_ptr<Session> Sessions::create(Caller caller) {
-  sweep();
+std::shared_ptr<Session> Sessions::create(Caller caller, Clock::time_point now) {
+  sweep(now);
   std::shared_ptr<Session> spare;
   std::shared_ptr<Session> made;
   {
@@ -67,7 +67,7 @@ std::shared_ptr<Session> Sessions::create(Caller caller) {
     if (own >= m_limits.sessions_per_owner) {
       for (const auto& [id, session] : m_sessions) {
         if (session->conversation()->caller().owner == caller.owner && !session->busy() &&
-            session->idle() > k_spare_after && (!spare || session->idle() > spare->idle())) {
+            session->idle(now) > k_spare_after && (!spare || session->idle(now) > spare->idle(now))) {
           spare = session;
         }
       }
@@ -76,7 +76,7 @@ std::shared_ptr<Session> Sessions::create(Caller caller) {
       }
       m_sessions.erase(spare->id());
     }
-    made = std::make_shared<Session>(to_hex(random_bytes(k_id_bytes)), m_hub, std::move(caller));
+    made = std::make_shared<Session>(to_hex(random_bytes(k_id_bytes)), m_hub, std::move(caller), now);
     m_sessions.emplace(made->id(), made);
   }
   if (spare) {
@@ -85,13 +85,13 @@ std::shared_ptr<Session> Sessions::create(Caller caller) {
   return made;
 }
 
-std::shared_ptr<Session> Sessions::find(const std::string& id, const std::string& owner) {
+std::shared_ptr<Session> Sessions::find(const std::string& id, const std::string& owner, Clock::time_point now) {
   const std::lock_guard lock(m_mutex);
   const auto found = m_sessions.find(id);
   if (found == m_sessions.end() || found->second->conversation()->caller().owner != owner) {
     return nullptr;
   }
-  found->second->touch();
+  found->second->touch(now);
   return found->second;
 }
 
@@ -114,12 +114,12 @@ void Sessions::end(const std::shared_ptr<Session>& session) {
   session->standing()->close();
 }
 
-void Sessions::sweep() {
+void Sessions::sweep(Clock::time_point now) {
   std::vector<std::shared_ptr<Session>> old;
   {
     const std::lock_guard lock(m_mutex);
     for (auto entry = m_sessions.begin(); entry != m_sessions.end();) {
-      const bool over = entry->second->idle() > m_limits.session_idle && !entry->second->busy();
+      const bool over = entry->second->idle(now) > m_limits.session_idle && !entry->second->busy();
       if (over) {
         old.push_back(entry->second);
       }

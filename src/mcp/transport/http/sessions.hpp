@@ -16,7 +16,7 @@ namespace dockbridge::mcp::http {
 /// One client of the handshake era, across its requests. Any thread may use it.
 class Session {
  public:
-  Session(std::string id, Hub& hub, Caller caller);
+  Session(std::string id, Hub& hub, Caller caller, Clock::time_point now);
 
   [[nodiscard]] const std::string& id() const { return m_id; }
   [[nodiscard]] const std::shared_ptr<Conversation>& conversation() const { return m_conversation; }
@@ -27,8 +27,8 @@ class Session {
   /// The stream of an event's id, and the number of the event; none if it is not kept any more.
   std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> find_event(const std::string& event_id);
 
-  void touch() { m_last_used = Clock::now(); }
-  [[nodiscard]] Clock::duration idle() const { return Clock::now() - m_last_used.load(); }
+  void touch(Clock::time_point now) { m_last_used = now; }
+  [[nodiscard]] Clock::duration idle(Clock::time_point now) const { return now - m_last_used.load(); }
   /// Whether a connection or a call uses it now.
   [[nodiscard]] bool busy() const;
   std::atomic<int> connections{0};
@@ -37,7 +37,7 @@ class Session {
   const std::string m_id;
   const std::shared_ptr<Outbox> m_standing = std::make_shared<Outbox>("s");
   const std::shared_ptr<Conversation> m_conversation;
-  std::atomic<Clock::time_point> m_last_used{Clock::now()};
+  std::atomic<Clock::time_point> m_last_used;
   std::mutex m_mutex;  // guards everything below
   std::uint64_t m_next_stream = 1;
   std::map<std::string, std::shared_ptr<Outbox>> m_streams;
@@ -50,11 +50,12 @@ class Sessions {
   Sessions(Hub& hub, const Limits& limits) : m_hub(hub), m_limits(limits) {}
 
   /// nullptr if the owner is at its limit and all its sessions are in use.
-  std::shared_ptr<Session> create(Caller caller);
-  std::shared_ptr<Session> find(const std::string& id, const std::string& owner);
+  std::shared_ptr<Session> create(Caller caller, Clock::time_point now);
+  std::shared_ptr<Session> find(const std::string& id, const std::string& owner, Clock::time_point now);
   /// Ends it: its calls are left running in the container.
   void remove(const std::string& id);
-  void sweep();
+  /// Ends sessions that are idle for too long.
+  void sweep(Clock::time_point now);
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] std::vector<std::shared_ptr<Session>> all() const;
 

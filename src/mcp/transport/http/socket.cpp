@@ -131,11 +131,6 @@ bool Socket::write(std::string_view bytes, Deadline deadline) {
   return true;
 }
 
-bool Socket::gone() const {
-  pollfd polled{m_fd.get(), POLLRDHUP, 0};
-  return ::poll(&polled, 1, 0) > 0 && (polled.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
-
 void Socket::shut_down() {
   ::shutdown(m_fd.get(), SHUT_RD);
 }

@@ -38,8 +38,6 @@ class Socket {
   /// How many bytes came; 0: the end, -1: an error or the deadline.
   ssize_t read(char* into, std::size_t size, Deadline deadline);
   bool write(std::string_view bytes, Deadline deadline);
-  /// Whether the client has closed its side.
-  [[nodiscard]] bool gone() const;
   [[nodiscard]] int fd() const { return m_fd.get(); }
   /// The address at the other end, as the kernel tells it.
   [[nodiscard]] const std::string& peer() const { return m_peer; }

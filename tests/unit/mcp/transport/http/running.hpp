@@ -88,9 +88,7 @@ class Running {
             tool("gate", [this](const json&, const CallContext& context) { return through(context); }),
             tool("progress",
                  [this](const json&, const CallContext& context) {
-                   if (context.report_progress) {
-                     context.report_progress("begun");
-                   }
+                   context.report_progress("begun");
                    return through(context);
                  }),
             tool("hang up", [this](const json&, const CallContext& context) {

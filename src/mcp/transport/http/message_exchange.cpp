@@ -1,11 +1,11 @@
-// How the front carries messages: an answer as JSON, or a stream of events.
+#include "mcp/transport/http/message_exchange.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "mcp/call.hpp"
-#include "mcp/transport/http/front.hpp"
+#include "mcp/transport/http/refusal.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -43,9 +43,9 @@ std::string event_text(const Outbox& outbox, std::uint64_t number, const std::st
 /// Lives as long as a response that is a stream. A stateless client that is gone before its end has cancelled the
 /// request.
 struct Stream {
-  Stream(Front& the_front, std::shared_ptr<void> the_claim, std::shared_ptr<Conversation> the_conversation,
+  Stream(MessageExchange& the_exchange, std::shared_ptr<void> the_claim, std::shared_ptr<Conversation> the_conversation,
          std::shared_ptr<Outbox> the_outbox, std::shared_ptr<Session> the_session)
-      : front(the_front),
+      : exchange(the_exchange),
         claim(std::move(the_claim)),
         conversation(std::move(the_conversation)),
         outbox(std::move(the_outbox)),
@@ -57,15 +57,15 @@ struct Stream {
   ~Stream() {
     if (session) {
       --session->connections;
-      session->touch();
+      session->touch(Clock::now());
     } else if (!ended) {
-      front.leave_calls(*conversation);
+      exchange.leave_calls(*conversation);
     }
   }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  Front& front;
+  MessageExchange& exchange;
   std::shared_ptr<void> claim;
   std::shared_ptr<Conversation> conversation;
   std::shared_ptr<Outbox> outbox;
@@ -75,7 +75,7 @@ struct Stream {
 
 }  // namespace
 
-Response Front::as_json(const Turn& turn, const json& answer) {
+Response MessageExchange::as_json(const Turn& turn, const json& answer) {
   Response response;
   response.status = turn.session ? 200 : status_of(answer, turn.envelope_complete);
   response.body = dump(answer);
@@ -83,7 +83,7 @@ Response Front::as_json(const Turn& turn, const json& answer) {
   return response;
 }
 
-void Front::leave_calls(Conversation& conversation) {
+void MessageExchange::leave_calls(Conversation& conversation) {
   if (m_stopping) {
     conversation.detach_calls();
   } else {
@@ -91,7 +91,7 @@ void Front::leave_calls(Conversation& conversation) {
   }
 }
 
-Response Front::exchange(Turn& turn, json message) {
+Response MessageExchange::run(Turn& turn, json message) {
   const auto calls = turn.conversation->receive(std::move(message), turn.outbox);
   if (calls.empty() && turn.outbox->empty()) {
     Response response;
@@ -116,11 +116,11 @@ Response Front::exchange(Turn& turn, json message) {
   return await_answer(turn);
 }
 
-Response Front::await_answer(Turn& turn) {
+Response MessageExchange::await_answer(Turn& turn) {
   Client& client = turn.request.client;
   const bool streams = turn.request.accepts("text/event-stream");
   const std::uint64_t ticket = turn.outbox->attach(client.wakeup());
-  const auto stream_from = Deadline::after(m_limits.keep_alive);
+  const auto stream_from = Deadline::after(m_keep_alive);
   const auto to_nobody = [&] {
     turn.outbox->abandon();
     Response response;
@@ -153,7 +153,7 @@ Response Front::await_answer(Turn& turn) {
         return as_json(turn, json::parse(taken.messages.back().second));
       }
     }
-    const milliseconds patience = streams ? stream_from.remaining() : m_limits.keep_alive;
+    const milliseconds patience = streams ? stream_from.remaining() : m_keep_alive;
     if (client.wait(patience) == Client::Event::gone) {
       if (!turn.session) {
         leave_calls(*turn.conversation);
@@ -163,7 +163,7 @@ Response Front::await_answer(Turn& turn) {
   }
 }
 
-Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
+Response MessageExchange::events(Turn& turn, std::uint64_t ticket, bool prime) {
   const auto claim = m_streams.claim(turn.caller.owner);
   if (!claim) {
     if (!turn.session) {
@@ -200,7 +200,7 @@ Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
         stream->ended = true;
         return std::nullopt;
       }
-      switch (client.wait(m_limits.keep_alive)) {
+      switch (client.wait(m_keep_alive)) {
         case Client::Event::woken:
           break;
         case Client::Event::gone:
@@ -213,17 +213,14 @@ Response Front::events(Turn& turn, std::uint64_t ticket, bool prime) {
   return response;
 }
 
-void Front::remember(const std::shared_ptr<Conversation>& conversation) {
+void MessageExchange::remember(const std::shared_ptr<Conversation>& conversation) {
   const std::lock_guard lock(m_mutex);
   m_stateless.remove_if([](const auto& known) { return known.expired(); });
   m_stateless.push_back(conversation);
 }
 
-std::vector<std::shared_ptr<Conversation>> Front::conversations() {
+std::vector<std::shared_ptr<Conversation>> MessageExchange::stateless_conversations() const {
   std::vector<std::shared_ptr<Conversation>> all;
-  for (const auto& session : m_sessions.all()) {
-    all.push_back(session->conversation());
-  }
   const std::lock_guard lock(m_mutex);
   for (const auto& known : m_stateless) {
     if (auto conversation = known.lock()) {
@@ -231,29 +228,6 @@ std::vector<std::shared_ptr<Conversation>> Front::conversations() {
     }
   }
   return all;
-}
-
-bool Front::stop(milliseconds finish_patience, milliseconds detach_patience) {
-  m_stopping = true;
-  const auto all = conversations();
-  for (const auto& conversation : all) {
-    conversation->end_listening();
-  }
-  const auto all_return_by = [&](Deadline deadline) {
-    return std::all_of(all.begin(), all.end(),
-                       [&](const auto& conversation) { return conversation->wait_for_calls(deadline); });
-  };
-  bool returned = all_return_by(Deadline::after(finish_patience));
-  if (!returned) {
-    for (const auto& conversation : all) {
-      conversation->detach_calls();
-    }
-    returned = all_return_by(Deadline::after(detach_patience));
-  }
-  for (const auto& session : m_sessions.all()) {
-    session->standing()->close();
-  }
-  return returned;
 }
 
 }  // namespace dockbridge::mcp::http

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "error/error.hpp"
+#include "mcp/message.hpp"
+#include "mcp/reply.hpp"
+#include "util/clock.hpp"
+
+namespace dockbridge::mcp {
+
+/// Requests from this server to one client of a handshake revision, and the client's answers. Any thread may call.
+class ClientQuestions {
+ public:
+  /// Sends several requests, such as {"name": {"method": …, "params": …}}, and waits for the answers, which are
+  /// returned under the same names. Fails if the client refuses one, `stop` is requested, or the deadline passes.
+  Result<json> ask(const json& requests, ReplySink& sink, const std::stop_token& stop, Deadline deadline);
+  /// Takes an answer from the client. An answer to no open request is dropped.
+  void take_answer(Answer answer);
+
+ private:
+  std::mutex m_mutex;  // guards everything below
+  std::condition_variable_any m_answered;
+  std::uint64_t m_next = 1;
+  std::map<json, std::optional<json>> m_open;  // by request id, with the answer if it has arrived
+};
+
+}  // namespace dockbridge::mcp

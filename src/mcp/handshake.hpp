@@ -1,0 +1,51 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "mcp/peer.hpp"
+
+namespace dockbridge::mcp {
+
+/// Agreements with one client of a handshake revision. Any thread may call.
+class Handshake {
+ public:
+  /// `log_from`: severity from which log messages are sent before the client chooses one; nullopt means none are.
+  explicit Handshake(std::optional<LogSeverity> log_from) : m_log_from(log_from) {}
+
+  /// nullopt before the handshake.
+  [[nodiscard]] std::optional<Revision> negotiated() const {
+    const std::lock_guard lock(m_mutex);
+    return m_negotiated;
+  }
+  /// The client as agreed; before the handshake, one of the newest revision.
+  [[nodiscard]] Peer peer() const {
+    const std::lock_guard lock(m_mutex);
+    return {m_negotiated.value_or(k_newest_handshake), m_capabilities, m_log_from, m_client_name};
+  }
+  /// Parameters that are nullopt leave the earlier agreement.
+  void agree(Revision revision, std::optional<json> capabilities, std::optional<std::string> client_name) {
+    const std::lock_guard lock(m_mutex);
+    m_negotiated = revision;
+    if (capabilities) {
+      m_capabilities = std::move(*capabilities);
+    }
+    if (client_name) {
+      m_client_name = std::move(*client_name);
+    }
+  }
+  void set_log_from(LogSeverity severity) {
+    const std::lock_guard lock(m_mutex);
+    m_log_from = severity;
+  }
+
+ private:
+  mutable std::mutex m_mutex;  // guards everything below
+  std::optional<Revision> m_negotiated;
+  json m_capabilities = json::object();
+  std::string m_client_name;
+  std::optional<LogSeverity> m_log_from;
+};
+
+}  // namespace dockbridge::mcp
