@@ -379,3 +379,17 @@ TEST_CASE("crash: a set of edits that is killed at any system call changes all f
     REQUIRE(world.is_tidy());
   }
 }
+
+TEST_CASE("file worker: the error of a malformed request names the field") {
+  const World world;
+  const auto error_of = [&](const json& head, const std::string& body) {
+    const json error = world.ask(head, body).head.value("error", json::object());
+    return error.value("code", "") + ": " + error.value("message", "");
+  };
+  CHECK(error_of({{"op", "file.write"}, {"text", "yes"}}, "x") == "bad_request: Malformed message: text");
+  CHECK(error_of({{"op", "file.edit"}, {"edits", {{0, 1, true}, {5, 1, true}}}}, "x") ==
+        "bad_request: Malformed message: edits[1][0]");
+  CHECK(error_of({{"op", "file.undo"}, {"root", 1}}, "") == "bad_request: Malformed message: root");
+  CHECK(error_of({{"op", "file.shred"}}, "") == "unknown_operation: Unknown operation 'file.shred'");
+  CHECK(error_of({{"op", "start"}}, "") == "unknown_operation: Unknown operation 'start'");
+}

@@ -160,7 +160,7 @@ Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::sp
 }
 
 Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, const wire::FileEditSetRequest& set) {
-  settle();
+  run_deferred_work();
   LockedDirectories locked;
   auto prepared = prepare_all(space, set, locked);
   if (!prepared) {

@@ -58,7 +58,7 @@ Result<FileChanger> FileChanger::open(int state_fd, bool may_prepare) {
 
 void FileChanger::note_seen(const std::string& owner, const std::string& path, const std::string& revision,
                             std::optional<std::string> whole) {
-  settle();
+  run_deferred_work();
   if (revision.empty()) {
     return;
   }
@@ -70,22 +70,22 @@ void FileChanger::note_seen(const std::string& owner, const std::string& path, c
 
 void FileChanger::remember(const std::string& revision, std::string content) {
   if (content.size() <= ContentStore::k_most_remembered_bytes) {
-    m_unsettled.revision = revision;
-    m_unsettled.content = std::move(content);
+    m_deferred.revision = revision;
+    m_deferred.content = std::move(content);
   }
 }
 
-void FileChanger::settle() {
-  const Unsettled unsettled = std::exchange(m_unsettled, {});
-  if (!unsettled.revision.empty()) {
+void FileChanger::run_deferred_work() {
+  const DeferredWork deferred = std::exchange(m_deferred, {});
+  if (!deferred.revision.empty()) {
     // Without it a later conflict is still noticed, only the difference cannot be shown.
-    (void)m_writer.store().put(unsettled.revision, unsettled.content);
+    (void)m_writer.store().put(deferred.revision, deferred.content);
   }
-  if (unsettled.swept) {
-    remove_orphans(unsettled.swept.get());
+  if (deferred.swept) {
+    remove_orphans(deferred.swept.get());
   }
-  if (unsettled.directory) {
-    m_writer.spare().prepare(unsettled.directory.get());
+  if (deferred.directory) {
+    m_writer.spare().prepare(deferred.directory.get());
   }
 }
 
@@ -194,14 +194,14 @@ Result<ChangeAnswer> FileChanger::commit(const ChangeRequest& request, const Cur
     remember(content.revision(), std::string(*bytes));
   }
   if (current.file) {
-    m_unsettled.replaced.reset(::fcntl(current.file->handle.get(), F_DUPFD_CLOEXEC, 0));
+    m_deferred.replaced.reset(::fcntl(current.file->handle.get(), F_DUPFD_CLOEXEC, 0));
     if (m_may_prepare) {
       // Another descriptor: a copy of this one would keep the lock on the directory.
-      m_unsettled.directory.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
+      m_deferred.directory.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
     }
   }
   if (m_sweep.is_due(current.place.directory.get(), Clock::now())) {
-    m_unsettled.swept.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
+    m_deferred.swept.reset(::openat(current.place.directory.get(), ".", O_PATH | O_CLOEXEC));
   }
   if (content.size() > k_most_revised_bytes) {
     change.id.clear();
@@ -231,7 +231,7 @@ Encoding FileChanger::encoding_for(const NewContent& content, const CurrentFile&
 
 Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequest& request,
                                         const NewContent& content) {
-  settle();
+  run_deferred_work();
   const auto current = look_up(space, request.path, Absent::is_to_be_made);
   if (!current) {
     return fail(current.error());
@@ -321,7 +321,7 @@ Result<FileChanger::PreparedEdit> FileChanger::prepare_edit(const FileSpace& spa
 
 Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeRequest& request,
                                        std::span<const TextEdit> edits) {
-  settle();
+  run_deferred_work();
   auto prepared = prepare_edit(space, request, edits);
   return prepared
              ? commit(request, prepared->current, NewBytes(prepared->bytes), std::nullopt, std::move(prepared->answer))
@@ -330,7 +330,7 @@ Result<ChangeAnswer> FileChanger::edit(const FileSpace& space, const ChangeReque
 
 Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeRequest& request,
                                        const std::optional<std::string>& change) {
-  settle();
+  run_deferred_work();
   const auto current = look_up(space, request.path, Absent::is_fine);
   if (!current) {
     return fail(current.error());

@@ -80,9 +80,9 @@ class FileChanger {
   void note_seen(const std::string& owner, const std::string& path, const std::string& revision,
                  std::optional<std::string> whole);
 
-  /// Does what nobody has to wait for: to be called when an answer is out. What was left to be done is done before the
-  /// next request at the latest.
-  void settle();
+  /// Does the work that an answer need not wait for. To be called after the answer was sent; the next request does it
+  /// otherwise.
+  void run_deferred_work();
   /// Lets go of what was prepared: to be called when nothing has come for a while.
   void rest() { m_writer.spare().drop(); }
 
@@ -102,8 +102,8 @@ class FileChanger {
     ChangeAnswer answer;
   };
 
-  /// What is left to be done of the latest request.
-  struct Unsettled {
+  /// Work of the latest request that its answer need not wait for.
+  struct DeferredWork {
     std::string revision;  ///< of a content that has yet to be remembered, so that later changes by others can be shown
     std::string content;
     Fd replaced;   ///< a file that has no name any more: letting go of it frees its blocks, which takes a while
@@ -144,7 +144,7 @@ class FileChanger {
   FileWriter m_writer;
   FileHistory m_history;
   std::unique_ptr<Staged> m_staged;
-  Unsettled m_unsettled;
+  DeferredWork m_deferred;
   OrphanSweep m_sweep;
   bool m_may_prepare;
 };

@@ -42,8 +42,8 @@ class Service {
  public:
   explicit Service(FileChanger changer) : m_changer(std::move(changer)) {}
 
-  /// To be called when an answer is out.
-  void settle() { m_changer.settle(); }
+  /// To be called after an answer was sent.
+  void run_deferred_work() { m_changer.run_deferred_work(); }
   /// To be called when nothing has come for a while.
   void rest() { m_changer.rest(); }
 
@@ -184,7 +184,7 @@ int serve_files(const Fd& stream, const char* state_path) {
       if (!write_all(stream.get(), answer)) {
         return 0;
       }
-      service.settle();
+      service.run_deferred_work();
       if ((*frame)->body.size() + answer.size() > k_kept_bytes) {
         ::malloc_trim(0);
       }

@@ -82,7 +82,7 @@ void FileChanger::abandon_staged() {
 
 Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const ChangeRequest& request,
                                                const NewContent& content) {
-  settle();
+  run_deferred_work();
   const auto staged = std::exchange(m_staged, nullptr);
   if (!staged) {
     return fail(ErrorCode::nothing_staged, "No content is staged");

@@ -102,3 +102,16 @@ TEST_CASE("files: the outcome of an edit of several files is unknown if its work
   set.preview = true;
   CHECK_FALSE(world.sandbox.files().edit_all(set).error().outcome_unknown);
 }
+
+TEST_CASE("files: the error of a malformed answer names the field, and the connection is dropped") {
+  json bad = change("/a", 0);
+  bad["replacements"] = {1, "x"};
+  World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, bad); });
+  REQUIRE(world.sandbox.hello());
+  const auto number = world.sandbox.connection_number();
+  const auto changed = world.sandbox.files().write({"/a", "o", {}}, {"abc"});
+  REQUIRE_FALSE(changed);
+  CHECK(changed.error().code == ErrorCode::protocol_violation);
+  CHECK(changed.error().message.find("Malformed message: replacements[1]") != std::string::npos);
+  CHECK(world.sandbox.connection_number() != number);
+}

@@ -59,7 +59,7 @@ TEST_CASE("what was written is remembered once the change is settled; without it
   const auto overwrite_after_others = [&](bool settled) {
     REQUIRE(world.write("a", "mine\n"));
     if (settled) {
-      world.changer().settle();
+      world.changer().run_deferred_work();
     }
     world.start_anew();
     world.put("a", "theirs\n");

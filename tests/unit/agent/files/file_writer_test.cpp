@@ -21,7 +21,7 @@ struct PreparedWorld : ChangingWorld {
     put("first", "x");
     read("first");
     REQUIRE(write("first", "y"));
-    changer().settle();
+    changer().run_deferred_work();
     REQUIRE(spare_fds().size() == 1);
     REQUIRE(is_tidy());
   }
