@@ -126,8 +126,12 @@ class House {
             "gate", [this](const json&, const CallContext& context) { return pass(context); }, TaskSupport::optional),
         tool(
             "task",
-            [this](const json&, const CallContext& context) {
-              context.become_task();
+            [this](const json& arguments, const CallContext& context) {
+              if (arguments.contains("elapsed")) {
+                context.become_task_if_due(Clock::now() + milliseconds(arguments["elapsed"].get<int>()));
+              } else {
+                context.become_task();
+              }
               return pass(context);
             },
             TaskSupport::optional),
@@ -141,13 +145,6 @@ class House {
             [](const json&, const CallContext& context) {
               context.become_task();
               return ToolResult{context.handle, nullptr};
-            },
-            TaskSupport::optional),
-        tool(
-            "due",
-            [this](const json& arguments, const CallContext& context) {
-              context.become_task_if_due(Clock::now() + milliseconds(arguments.value("elapsed", 0)));
-              return pass(context);
             },
             TaskSupport::optional),
         tool("mark",
@@ -244,7 +241,7 @@ TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not b
   House house;
   House::Client client(house, "alice");
   const auto call = [&](int elapsed, const json& capabilities) {
-    return client.stateless("tools/call", {{"name", "due"}, {"arguments", {{"elapsed", elapsed}}}},
+    return client.stateless("tools/call", {{"name", "task"}, {"arguments", {{"elapsed", elapsed}}}},
                             capabilities)["result"]["resultType"];
   };
   CHECK(call(3000, k_follows_tasks) == "task");
