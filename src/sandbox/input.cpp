@@ -63,8 +63,9 @@ Result<std::optional<Taken>> Sandbox::taken(const std::string& process, const On
   if (!frame) {
     return fail(frame.error());
   }
-  const auto answer =
-      read_answer(*frame, [](const wire::Field& head) { return wire::InputAnswer::from_json(head, 0, true); });
+  const auto answer = read_answer(*frame, [](const wire::Field& head) {
+    return wire::InputAnswer::from_json(head, wire::k_max_stream_bytes, true);
+  });
   if (!answer) {
     return fail(answer.error());
   }

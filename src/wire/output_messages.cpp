@@ -108,7 +108,9 @@ json to_json(const ListAnswer& answer) {
 ListAnswer ListAnswer::from_json(const Field& head, std::string_view body) {
   ListAnswer answer;
   answer.left_out = head.at("left").number(k_max_stream_bytes);
-  answer.unreadable = head.at("unreadable").number(k_max_stream_bytes);
+  if (const auto unreadable = head.find("unreadable")) {
+    answer.unreadable = unreadable->number(k_max_stream_bytes);
+  }
   const auto list = parse_bounded(body, k_list_depth);
   if (!list) {
     throw BadField("body");
