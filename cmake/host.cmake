@@ -72,7 +72,6 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
-  src/sandbox/answer_fields.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp

@@ -8,6 +8,7 @@
 #include "util/random.hpp"
 #include "util/text.hpp"
 #include "wire/file_names.hpp"
+#include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -66,13 +67,15 @@ Result<ReadFile> Files::read(const ReadRequest& request, const CallLimit& limit)
 
 Result<bool> Files::await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
                                  const CallLimit& limit) {
-  const wire::OperationProperties& watch = wire::properties_of(wire::Operation::file_watch);
-  const auto answer =
-      ask({{"op", watch.name}, {"path", path}, {"modifiedAtMs", modified_at_ms}, {"timeoutMs", timeout.count()}}, {},
-          watch.repeatable, timeout + k_patience, limit);
-  return answer ? believed(wire::read_fields(answer->head, ErrorCode::protocol_violation,
-                                             [](const wire::Field& head) { return head.at("changed").flag(); }))
-                : fail(answer.error());
+  const auto answer = ask(wire::to_json(wire::WatchRequest{path, modified_at_ms, timeout}), {},
+                          wire::properties_of(wire::Operation::file_watch).repeatable, timeout + k_patience, limit);
+  if (!answer) {
+    return fail(answer.error());
+  }
+  const auto watched =
+      believed(wire::read_fields(answer->head, ErrorCode::protocol_violation,
+                                 [](const wire::Field& head) { return wire::WatchAnswer::from_json(head); }));
+  return watched ? Result<bool>(watched->changed) : fail(watched.error());
 }
 
 Result<ChangedFile> Files::concluded(const ChangeRequest& request, Result<ChangedFile> changed) {

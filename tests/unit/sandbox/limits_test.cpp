@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "sandbox/answer_fields.hpp"
 #include "support/program.hpp"
 #include "tools/output.hpp"
 #include "tools/toolbox.hpp"
