@@ -77,9 +77,10 @@ add_library(dockbridge_core STATIC
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
   src/sandbox/outgoing_queue.cpp
+  src/sandbox/process_calls.cpp
+  src/sandbox/process_control.cpp
   src/sandbox/processes.cpp
   src/sandbox/files.cpp
-  src/sandbox/input.cpp
   src/sandbox/sandbox.cpp
   src/sandbox/trusted_runs.cpp
   src/tools/argument_names.cpp

@@ -64,7 +64,7 @@ class ProcessCensus {
   [[nodiscard]] std::optional<Count> take() const {
     Count count;
     for (const std::string& owner : m_owners) {
-      const auto list = m_sandbox.list(owner, k_most_counted, {}, sandbox::Connect::never);
+      const auto list = m_sandbox.processes().list(owner, k_most_counted, {}, sandbox::Connect::never);
       if (!list) {
         return std::nullopt;
       }

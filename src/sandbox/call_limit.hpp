@@ -8,6 +8,9 @@
 
 namespace dockbridge::sandbox {
 
+/// Whether a request may connect to the container, and so start it.
+enum class Connect { if_needed, never };
+
 /// Limits a call as a whole, across all its requests to the agent: one deadline, counted from the call's start, and the
 /// caller's stop token. An agent that answers each request in time cannot extend the call. A stop token alone is a
 /// limit without a deadline, for work that is bounded in another way.

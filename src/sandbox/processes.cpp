@@ -1,10 +1,11 @@
+#include "sandbox/processes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <thread>
 
-#include "sandbox/answers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
 
@@ -73,23 +74,35 @@ bool may_run_after(ErrorCode code) {
   return std::find(k_codes.begin(), k_codes.end(), code) != k_codes.end();
 }
 
+void explain_loss_in(wire::ProcessState& state, std::uint32_t generation) {
+  if (state.phase == wire::Phase::lost && generation_of(state.id) != generation) {
+    state.cause = wire::Cause::container;
+  }
+}
+
 }  // namespace
 
-Result<std::string> Sandbox::new_process_id(const std::stop_token& stop, const std::optional<std::string>& key) {
-  const auto current = session(stop);
+void Processes::explain_loss(wire::ProcessState& state) {
+  if (const auto current = m_sandbox.present_session()) {
+    explain_loss_in(state, current->run.generation());
+  }
+}
+
+Result<std::string> Processes::new_process_id(const std::stop_token& stop, const std::optional<std::string>& key) {
+  const auto current = m_sandbox.session(stop);
   if (!current) {
     return fail(current.error());
   }
   return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_token_length));
 }
 
-Result<Snapshot> Sandbox::checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake) {
-  auto snapshot = read_answer<Snapshot>(frame);
+Result<Snapshot> Processes::checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake) {
+  auto snapshot = m_calls.read<Snapshot>(frame);
   const auto is_meant = [&](const std::string& id) {
     return id == process || (or_namesake && id.ends_with(process.substr(process.rfind('_'))));
   };
   if (snapshot && !is_meant(snapshot->state.id)) {
-    return drop_session(violation());
+    return m_calls.reject(violation());
   }
   if (snapshot) {
     explain_loss(snapshot->state);
@@ -97,23 +110,23 @@ Result<Snapshot> Sandbox::checked_snapshot(const wire::Frame& frame, const std::
   return snapshot;
 }
 
-Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeout, const WaitCondition& until,
-                                const CallLimit& limit) {
+Result<Snapshot> Processes::start(const StartRequest& request, milliseconds timeout, const WaitCondition& until,
+                                  const CallLimit& limit) {
   const wire::StartRequest message{request, highest_number(request.owner), terms_of(timeout, until)};
   const json head = wire::to_json(message);
   const std::string body = wire::body_of(message);
   const bool keyed = !request.call.empty();
-  const auto before = session(limit.stop());
+  const auto before = m_sandbox.session(limit.stop());
   if (!before) {
     return before.error().code == ErrorCode::cancelled
                ? fail(ErrorCode::never_started, "The call was cancelled before it was sent")
                : fail(before.error());
   }
-  auto answer = call(*before, head, body, timeout + k_answer_patience, limit);
+  auto answer = m_sandbox.call(*before, head, body, timeout + k_answer_patience, limit);
   if (!answer && answer.error().code == ErrorCode::connection_lost) {
     // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
     m_log.warn("lost the agent while starting a process", {{"process", request.id}});
-    const auto again = expect_run(before->run, limit.stop());
+    const auto again = m_sandbox.expect_run(before->run, limit.stop());
     if (!again) {
       return fail_unknown(again.error());
     }
@@ -126,10 +139,10 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
         return fail_unknown(found.error());
       }
     }
-    answer = call(*again, head, body, timeout + k_answer_patience, limit);
+    answer = m_sandbox.call(*again, head, body, timeout + k_answer_patience, limit);
   }
   if (!answer && keyed && answer.error().code == ErrorCode::keeper_busy) {
-    answer = once_started(limit, [&] { return ask(head, body, timeout + k_answer_patience, limit); });
+    answer = once_started(limit, [&] { return m_sandbox.ask(head, body, timeout + k_answer_patience, limit); });
   }
   if (!answer) {
     return may_run_after(answer.error().code) ? fail_unknown(answer.error()) : fail(answer.error());
@@ -141,13 +154,13 @@ Result<Snapshot> Sandbox::start(const StartRequest& request, milliseconds timeou
   return snapshot;
 }
 
-std::uint64_t Sandbox::highest_number(const std::string& owner) {
+std::uint64_t Processes::highest_number(const std::string& owner) {
   const std::lock_guard lock(m_mutex);
   const auto known = m_highest_numbers.find(owner);
   return known == m_highest_numbers.end() ? 0 : known->second;
 }
 
-void Sandbox::note_number(const wire::ProcessState& state) {
+void Processes::note_number(const wire::ProcessState& state) {
   const std::lock_guard lock(m_mutex);
   if (m_highest_numbers.contains(state.owner) || m_highest_numbers.size() < k_max_owners) {
     std::uint64_t& highest = m_highest_numbers[state.owner];
@@ -155,82 +168,75 @@ void Sandbox::note_number(const wire::ProcessState& state) {
   }
 }
 
-Result<Snapshot> Sandbox::wait(const std::string& process, milliseconds timeout, const WaitCondition& until,
-                               const CallLimit& limit) {
+Result<Snapshot> Processes::wait(const std::string& process, milliseconds timeout, const WaitCondition& until,
+                                 const CallLimit& limit) {
   const auto asked = Clock::now();
-  const auto answer = call_process(wire::WaitRequest{.process = process, .wait = terms_of(timeout, until)}, {},
+  const auto answer = m_calls.send(wire::WaitRequest{.process = process, .wait = terms_of(timeout, until)}, {},
                                    timeout + k_answer_patience, limit);
   auto snapshot = answer ? checked_snapshot(*answer, process) : fail(answer.error());
   return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
-                                                                              : drop_session(violation());
+                                                                              : m_calls.reject(violation());
 }
 
-Result<Snapshot> Sandbox::wait_for_any(const std::vector<std::string>& processes, milliseconds timeout,
-                                       const WaitCondition& until, const CallLimit& limit) {
+Result<Snapshot> Processes::wait_for_any(const std::vector<std::string>& processes, milliseconds timeout,
+                                         const WaitCondition& until, const CallLimit& limit) {
   const wire::WaitRequest request{.process = "", .processes = processes, .wait = terms_of(timeout, until)};
   const auto asked = Clock::now();
-  const auto answer = call_again(wire::to_json(request), {}, timeout + k_answer_patience, true, limit);
+  const auto answer = m_sandbox.call_again(wire::to_json(request), {}, timeout + k_answer_patience, true, limit);
   if (!answer) {
     return fail(answer.error());
   }
-  auto snapshot = read_answer<Snapshot>(*answer);
+  auto snapshot = m_calls.read<Snapshot>(*answer);
   if (!snapshot) {
     return snapshot;
   }
   if (!is_plausible(snapshot->happened, until, timeout, asked) ||
       std::find(processes.begin(), processes.end(), snapshot->state.id) == processes.end()) {
-    return drop_session(violation());
+    return m_calls.reject(violation());
   }
   explain_loss(snapshot->state);
   return snapshot;
 }
 
-std::uint64_t Sandbox::watch_end(const std::string& process, bool closed,
-                                 std::function<void(const wire::ProcessState& state)> on_end) {
-  std::shared_ptr<Connection> connection;
-  std::uint64_t number = 0;
-  std::uint32_t generation = 0;
-  {
-    const std::lock_guard lock(m_mutex);
-    connection = m_session ? m_session->connection : nullptr;
-    generation = m_session ? m_session->run.generation() : 0;
-    number = m_connections;
-  }
-  if (!connection) {
+std::uint64_t Processes::watch_end(const std::string& process, bool closed,
+                                   std::function<void(const wire::ProcessState& state)> on_end) {
+  const auto current = m_sandbox.present_session();
+  if (!current) {
     return 0;
   }
   const wire::WaitRequest request{.process = process, .wait = {k_watch_time, 0, WaitCondition{.closed = closed}}};
-  connection->post(wire::to_json(request), [process, generation,
-                                            on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
+  current->connection->post(wire::to_json(request), [process, generation = current->run.generation(),
+                                                     on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
     // A malformed reply is like none: a watch is no promise.
     const auto read = [&](const wire::Field& head) { return Snapshot::from_json(head, reply->body); };
     auto snapshot = reply ? wire::read_fields(reply->head, ErrorCode::protocol_violation, read) : fail(reply.error());
     if (snapshot && snapshot->state.id == process && snapshot->happened == wire::WaitOutcome::ended) {
-      explain_loss(snapshot->state, generation);
+      explain_loss_in(snapshot->state, generation);
       on_end(snapshot->state);
     }
   });
-  return number;
+  return current->number;
 }
 
-Result<Snapshot> Sandbox::find(const std::string& process, const std::string& owner, const CallLimit& limit) {
+Result<Snapshot> Processes::find(const std::string& process, const std::string& owner, const CallLimit& limit) {
   const auto number = wire::process_number_in(process);
   if (!number) {
     // With the owner, so that another owner's expired process is reported like an unknown one.
     const wire::WaitRequest request{.process = process, .owner = owner, .wait = terms_of(milliseconds(0), {})};
-    const auto answer = call_process(request, {}, k_answer_patience, limit);
+    const auto answer = m_calls.send(request, {}, k_answer_patience, limit);
     auto snapshot = answer ? checked_snapshot(*answer, process) : fail(answer.error());
-    return !snapshot || snapshot->state.owner == owner ? std::move(snapshot) : fail(unknown_process(process, limit));
+    return !snapshot || snapshot->state.owner == owner ? std::move(snapshot)
+                                                       : fail(m_calls.unknown_process(process, limit));
   }
   const wire::WaitRequest request{
       .process = "", .owner = owner, .number = *number, .wait = terms_of(milliseconds(0), {})};
-  const auto answer = call_again(wire::to_json(request), {}, k_answer_patience, true, limit);
+  const auto answer = m_sandbox.call_again(wire::to_json(request), {}, k_answer_patience, true, limit);
   if (!answer) {
     return fail(answer.error());
   }
-  auto snapshot = read_answer<Snapshot>(*answer);
+  auto snapshot = m_calls.read<Snapshot>(*answer);
   if (snapshot && (snapshot->state.number != *number || snapshot->state.owner != owner)) {
-    return drop_session(violation());
+    return m_calls.reject(violation());
   }
   if (snapshot) {
     explain_loss(snapshot->state);
@@ -238,30 +244,30 @@ Result<Snapshot> Sandbox::find(const std::string& process, const std::string& ow
   return snapshot;
 }
 
-Result<OutputSlice> Sandbox::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
-                                  const CallLimit& limit) {
+Result<OutputSlice> Processes::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
+                                    const CallLimit& limit) {
   const wire::ReadRequest request{process, stream, offset, max};
-  auto answer = call_process(request, {}, k_answer_patience, limit);
+  auto answer = m_calls.send(request, {}, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
-  return read_answer(
+  return m_calls.read(
       *answer, [&](const wire::Field& head) { return OutputSlice::from_json(head, std::move(answer->body), request); });
 }
 
-Result<GrepResult> Sandbox::grep(const std::string& process, const GrepRequest& query, const CallLimit& limit) {
-  const auto answer = call_process(wire::GrepRequest{process, query}, {}, k_grep_patience, limit);
-  return answer ? read_answer<GrepResult>(*answer) : fail(answer.error());
+Result<GrepResult> Processes::grep(const std::string& process, const GrepRequest& query, const CallLimit& limit) {
+  const auto answer = m_calls.send(wire::GrepRequest{process, query}, {}, k_grep_patience, limit);
+  return answer ? m_calls.read<GrepResult>(*answer) : fail(answer.error());
 }
 
-Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
-                                  Connect may_connect) {
+Result<ProcessList> Processes::list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
+                                    Connect may_connect) {
   const wire::ListRequest request{.owner = owner, .most_finished = most_finished};
-  const auto answer = ask(wire::to_json(request), {}, k_answer_patience, limit, may_connect);
+  const auto answer = m_sandbox.ask(wire::to_json(request), {}, k_answer_patience, limit, may_connect);
   if (!answer) {
     return fail(answer.error());
   }
-  auto list = read_answer<ProcessList>(*answer);
+  auto list = m_calls.read<ProcessList>(*answer);
   if (list) {
     for (wire::ProcessState& state : list->processes) {
       explain_loss(state);
@@ -270,27 +276,9 @@ Result<ProcessList> Sandbox::list(const std::string& owner, std::size_t most_fin
   return list;
 }
 
-Result<Screen> Sandbox::screen(const std::string& process, const CallLimit& limit) {
-  const auto answer = call_process(wire::ScreenRequest{process}, {}, k_answer_patience, limit);
-  return answer ? read_answer<Screen>(*answer) : fail(answer.error());
-}
-
-Result<void> Sandbox::resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit) {
-  return order(wire::ResizeRequest{process, size}, limit);
-}
-
-Result<void> Sandbox::signal(const std::string& process, int number, const CallLimit& limit) {
-  return order(wire::SignalRequest{process, number}, limit);
-}
-
-Result<void> Sandbox::end(const std::string& process, wire::Cause cause, milliseconds grace, const CallLimit& limit) {
-  return order(wire::EndRequest{process, cause, grace}, limit);
-}
-
-template <typename Request>
-Result<void> Sandbox::order(const Request& request, const CallLimit& limit) {
-  const auto answer = call_process(request, {}, k_answer_patience, limit);
-  return answer ? Result<void>() : fail(answer.error());
+Result<Screen> Processes::screen(const std::string& process, const CallLimit& limit) {
+  const auto answer = m_calls.send(wire::ScreenRequest{process}, {}, k_answer_patience, limit);
+  return answer ? m_calls.read<Screen>(*answer) : fail(answer.error());
 }
 
 }  // namespace dockbridge::sandbox

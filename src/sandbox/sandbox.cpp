@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
-#include "util/text.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -17,17 +14,6 @@ constexpr milliseconds k_connect_patience{30'000};
 constexpr milliseconds k_inspect_patience{5'000};
 /// How often a container may be restarted while it is connected to.
 constexpr int k_most_restarts = 3;
-
-/// The generation in a process id; none if the id is not one of ours.
-std::optional<std::uint32_t> generation_of(const std::string& process) {
-  if (!wire::is_process_id(process)) {
-    return std::nullopt;
-  }
-  std::uint32_t generation = 0;
-  const char* begin = process.data() + std::string_view("proc_").size();
-  const auto parsed = std::from_chars(begin, process.data() + process.size(), generation);
-  return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
-}
 
 /// The reason why a container in this condition does not answer; nullopt if it should answer.
 std::optional<Error> reason_for(Condition condition, const std::string& name) {
@@ -55,6 +41,8 @@ Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
       m_settings(std::move(settings)),
       m_log(log),
       m_files(*this, m_settings.file_root),
+      m_processes(*this, log),
+      m_control(*this),
       m_launcher(m_channel, m_settings.workdir, m_settings.retention, TrustedRuns(m_settings.trusted_runs_directory)) {}
 
 Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop, Connect may_connect) {
@@ -82,8 +70,8 @@ Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop, Connect m
   }
   lock.lock();
   if (connected) {
+    connected->number = ++m_connections;
     m_session = *connected;
-    ++m_connections;
   }
   *attempt = connected;
   m_attempt.reset();
@@ -102,7 +90,7 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
     auto connection = m_launcher.launch(*run, deadline);
     if (!connection) {
       // A container that was paused or stopped in between is the better explanation.
-      return fail(explain({*run, nullptr}, connection.error()));
+      return fail(explain({*run, nullptr, 0}, connection.error()));
     }
     // An engine that is about to restart the container calls it running, and then starts the agent in the next run.
     const auto condition = m_channel.condition(*run, deadline);
@@ -115,7 +103,7 @@ Result<Sandbox::Session> Sandbox::connect(bool again) {
                                                      {"id", run->id.substr(0, 12)},
                                                      {"ms", std::to_string(took)},
                                                      {"way", detour ? "through the engine: " + *detour : "direct"}});
-    return Session{*run, std::move(*connection)};
+    return Session{*run, std::move(*connection), 0};
   }
 }
 
@@ -132,14 +120,14 @@ Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds 
   return current ? call(*current, std::move(head), body, patience, limit) : fail(current.error());
 }
 
+std::optional<Sandbox::Session> Sandbox::present_session() {
+  const std::lock_guard lock(m_mutex);
+  return m_session;
+}
+
 void Sandbox::post(json head) {
-  std::shared_ptr<Connection> connection;
-  {
-    const std::lock_guard lock(m_mutex);
-    connection = m_session ? m_session->connection : nullptr;
-  }
-  if (connection) {
-    connection->post(std::move(head));
+  if (const auto current = present_session()) {
+    current->connection->post(std::move(head));
   }
 }
 
@@ -178,19 +166,6 @@ tl::unexpected<Error> Sandbox::drop_session(Error error) {
   return fail_unknown(std::move(error));
 }
 
-void Sandbox::explain_loss(wire::ProcessState& state) {
-  const std::lock_guard lock(m_mutex);
-  if (m_session) {
-    explain_loss(state, m_session->run.generation());
-  }
-}
-
-void Sandbox::explain_loss(wire::ProcessState& state, std::uint32_t generation) {
-  if (state.phase == wire::Phase::lost && generation_of(state.id) != generation) {
-    state.cause = wire::Cause::container;
-  }
-}
-
 Result<Sandbox::Session> Sandbox::expect_run(const ContainerRun& run, const std::stop_token& stop) {
   auto current = session(stop);
   if (!current) {
@@ -220,28 +195,6 @@ Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body,
   return answer;
 }
 
-Result<wire::Frame> Sandbox::call_process(const std::string& process, const json& head, std::string_view body,
-                                          milliseconds patience, bool repeatable, const CallLimit& limit) {
-  if (!generation_of(process)) {
-    return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)),
-                "Use an id from execute_command, such as p3. check_process without processId lists the ids");
-  }
-  auto answer = call_again(head, body, patience, repeatable, limit);
-  return answer || answer.error().code != ErrorCode::no_such_process ? std::move(answer)
-                                                                     : fail(unknown_process(process, limit));
-}
-
-Error Sandbox::unknown_process(const std::string& process, const CallLimit& limit) {
-  const auto current = session(limit.stop());
-  if (current && current->run.generation() != generation_of(process)) {
-    return {ErrorCode::process_gone,
-            fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
-            "Start it again with execute_command"};
-  }
-  return {ErrorCode::no_such_process, "Process not found: " + process,
-          "check_process without a processId lists the processes"};
-}
-
 std::optional<Hello> Sandbox::present_hello() {
   const std::lock_guard lock(m_mutex);
   return m_session && m_session->connection->alive() ? std::optional(m_session->connection->hello()) : std::nullopt;
@@ -253,8 +206,8 @@ std::uint64_t Sandbox::reconnections() {
 }
 
 std::uint64_t Sandbox::connection_number() {
-  const std::lock_guard lock(m_mutex);
-  return m_session ? m_connections : 0;
+  const auto current = present_session();
+  return current ? current->number : 0;
 }
 
 Result<Clock::duration> Sandbox::round_trip() {

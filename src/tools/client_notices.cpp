@@ -148,8 +148,8 @@ void ClientNotices::show(const ClientId& client, const std::string& call, sandbo
 
 void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process,
                               bool closed) {
-  const auto connection =
-      sandbox.watch_end(process, closed, [self = weak_from_this(), client](const wire::ProcessState& state) {
+  const auto connection = sandbox.processes().watch_end(
+      process, closed, [self = weak_from_this(), client](const wire::ProcessState& state) {
         if (const auto notices = self.lock()) {
           notices->report_end(client, state);
         }

@@ -34,7 +34,7 @@ milliseconds CommandTasks::wait_left(const wire::ProcessState& state) const {
 
 Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, milliseconds patience,
                                                    const mcp::CallContext& context) {
-  const auto id = m_sandbox.new_process_id(context.interruption.token(), handle);
+  const auto id = m_sandbox.processes().new_process_id(context.interruption.token(), handle);
   if (!id) {
     return fail(id.error());
   }
@@ -42,7 +42,7 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   if (const milliseconds waits = found ? std::min(patience, wait_left(found->state)) : milliseconds{0};
       waits > milliseconds{0}) {
     const wire::WaitCondition until{.idle = m_settings.inactivity_timeout, .input = true};
-    found = m_sandbox.wait(*id, waits, until, limit_of(context, waits));
+    found = m_sandbox.processes().wait(*id, waits, until, limit_of(context, waits));
   }
   if (!found) {
     const bool unknown =
@@ -71,14 +71,14 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
 }
 
 Result<void> CommandTasks::cancel(const std::string& handle, const mcp::CallContext& context) {
-  const auto id = m_sandbox.new_process_id(context.interruption.token(), handle);
+  const auto id = m_sandbox.processes().new_process_id(context.interruption.token(), handle);
   if (!id) {
     return fail(id.error());
   }
   if (const auto found = find_own(m_sandbox, *id, context.owner, limit_of(context)); !found) {
     return fail(found.error());
   }
-  return m_sandbox.end(*id, wire::Cause::cancelled, k_cancel_grace, limit_of(context));
+  return m_sandbox.control().end(*id, wire::Cause::cancelled, k_cancel_grace, limit_of(context));
 }
 
 }  // namespace dockbridge::tools

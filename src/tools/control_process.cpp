@@ -116,20 +116,20 @@ Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::Process
                        const sandbox::CallLimit& limit) {
   switch (order.action) {
     case Action::pause:
-      return sandbox.signal(state.id, SIGSTOP, limit);
+      return sandbox.control().signal(state.id, SIGSTOP, limit);
     case Action::resume:
-      return sandbox.signal(state.id, SIGCONT, limit);
+      return sandbox.control().signal(state.id, SIGCONT, limit);
     case Action::interrupt:
-      return sandbox.signal(state.id, SIGINT, limit);
+      return sandbox.control().signal(state.id, SIGINT, limit);
     case Action::terminate:
-      return sandbox.end(state.id, wire::Cause::terminated, order.grace, limit);
+      return sandbox.control().end(state.id, wire::Cause::terminated, order.grace, limit);
     case Action::kill:
-      return sandbox.end(state.id, wire::Cause::terminated, milliseconds{0}, limit);
+      return sandbox.control().end(state.id, wire::Cause::terminated, milliseconds{0}, limit);
     case Action::signal:
-      return sandbox.signal(state.id, order.signal, limit);
+      return sandbox.control().signal(state.id, order.signal, limit);
     case Action::resize:
       return state.terminal
-                 ? sandbox.resize(state.id, order.size, limit)
+                 ? sandbox.control().resize(state.id, order.size, limit)
                  : fail(ErrorCode::no_terminal, "The process has no terminal", "Start the command with tty: true");
   }
   return {};
@@ -157,12 +157,12 @@ Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const st
                               const sandbox::CallLimit& limit) {
   const bool ends = order.action == Action::terminate || order.action == Action::kill;
   const wire::WaitCondition until{.closed = ends};
-  auto after = call.sandbox.wait(process, std::min(time_to_show(order), longest_wait(call)), until, limit);
+  auto after = call.sandbox.processes().wait(process, std::min(time_to_show(order), longest_wait(call)), until, limit);
   if (order.action == Action::pause || order.action == Action::resume) {
     const bool wanted = order.action == Action::pause;
     for (const auto deadline = Deadline::after(k_moment);
          after && after->state.running() && after->state.paused != wanted && !deadline.passed();) {
-      after = call.sandbox.wait(process, k_glance, until, limit);
+      after = call.sandbox.processes().wait(process, k_glance, until, limit);
     }
   }
   return after;

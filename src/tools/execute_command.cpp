@@ -153,7 +153,7 @@ milliseconds time_to_wait(const ToolCall& call, const Order& order) {
 /// Waits until the process ends, waits for input, falls silent, or the time is up.
 Result<Snapshot> run(const ToolCall& call, const Order& order) {
   if (order.background && !order.event) {
-    return call.sandbox.start(order.start, time_to_wait(call, order), {}, call.limit());
+    return call.sandbox.processes().start(order.start, time_to_wait(call, order), {}, call.limit());
   }
   const wire::WaitCondition until = order.event.value_or(wire::WaitCondition{.idle = order.inactivity, .input = true});
   return Following(call, until, time_to_wait(call, order)).start(order.start);
@@ -278,7 +278,8 @@ ToolResult tell_lost_sight(const Error& error, const std::string& process, std::
 /// The server stops while the call waits. The process keeps running, and the reply says where to find it. A start whose
 /// reply did not arrive is looked up first, because a stuck container may not have received it.
 ToolResult tell_detached(const ToolCall& call, const std::string& process) {
-  const auto found = call.sandbox.wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
+  const auto found =
+      call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
   if (!found && found.error().code == ErrorCode::no_such_process) {
     return mcp::error_result(
         {ErrorCode::cancelled, "The server is stopping; the command was not started", "Call again"});
@@ -305,7 +306,8 @@ std::optional<std::string> process_token(const mcp::CallContext& context, const 
 
 /// The client stopped waiting by itself, so nobody reads the reply. A later reply to this client names the process.
 void note_timeout(const ToolCall& call, const std::string& process) {
-  const auto found = call.sandbox.wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
+  const auto found =
+      call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
   if (!found) {
     return;  // not started, or only in the list of processes
   }
@@ -326,7 +328,7 @@ ToolResult run_and_tell(const ToolCall& call, const Order& order) {
   // Nobody waits for it any more, but it was sent.
   const bool left_alone = !snapshot && snapshot.error().code == ErrorCode::cancelled;
   if (left_alone && interruption.reason() == StopReason::cancelled) {
-    (void)call.sandbox.end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
+    (void)call.sandbox.control().end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
   if (left_alone && interruption.reason() == StopReason::detached) {
     return tell_detached(call, id);
@@ -349,7 +351,7 @@ ToolResult take_order(const ToolCall& call) {
     return mcp::error_result(*call.arguments.error());
   }
   const mcp::Interruption& interruption = call.context.interruption;
-  auto id = call.sandbox.new_process_id(interruption.token(), process_token(call.context, order));
+  auto id = call.sandbox.processes().new_process_id(interruption.token(), process_token(call.context, order));
   if (!id) {
     return mcp::error_result(id.error());
   }

@@ -62,13 +62,13 @@ milliseconds Following::slice() const {
 }
 
 Result<Snapshot> Following::start(const sandbox::StartRequest& request) {
-  return go_on(m_call.sandbox.start(request, slice(), m_until, m_limit));
+  return go_on(m_call.sandbox.processes().start(request, slice(), m_until, m_limit));
 }
 
 Result<Snapshot> Following::join(const wire::ProcessState& now) {
   m_told = {now.out.total, now.err.total};
   m_seen = {now.out.total, now.err.total};
-  return go_on(m_call.sandbox.wait(now.id, slice(), m_until, m_limit));
+  return go_on(m_call.sandbox.processes().wait(now.id, slice(), m_until, m_limit));
 }
 
 Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
@@ -85,7 +85,7 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
     if (m_until.pattern) {
       m_until.search_from = snapshot->searched.value_or(sandbox::Offsets{});
     }
-    auto later = m_call.sandbox.wait(snapshot->state.id, slice(), m_until, m_limit);
+    auto later = m_call.sandbox.processes().wait(snapshot->state.id, slice(), m_until, m_limit);
     snapshot = std::move(later);
   }
   if (goes_on()) {
@@ -145,7 +145,8 @@ Result<Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>
   const auto deadline = Deadline::after(patience);
   const milliseconds longest = needs_checks(call.context) ? Following::Pace{}.heartbeat : patience;
   while (true) {
-    auto snapshot = call.sandbox.wait_for_any(processes, std::min(deadline.remaining(), longest), until, limit);
+    auto snapshot =
+        call.sandbox.processes().wait_for_any(processes, std::min(deadline.remaining(), longest), until, limit);
     if (!snapshot || snapshot->happened != WaitOutcome::nothing || deadline.passed()) {
       return snapshot;
     }

@@ -49,7 +49,7 @@ class StreamSource {
     std::string result;
     std::uint64_t at = from;
     while (at < to) {
-      auto slice = m_sandbox.read(m_snapshot.state.id, m_stream, at, to - at, m_limit);
+      auto slice = m_sandbox.processes().read(m_snapshot.state.id, m_stream, at, to - at, m_limit);
       if (!slice) {
         return fail(slice.error());
       }

@@ -50,7 +50,7 @@ std::string list_line(const wire::ProcessState& state) {
 }
 
 mcp::ToolResult list_processes(const ToolCall& call) {
-  const auto found = call.sandbox.list(call.context.owner, k_finished_in_list, call.limit());
+  const auto found = call.sandbox.processes().list(call.context.owner, k_finished_in_list, call.limit());
   if (!found) {
     return mcp::error_result(found.error());
   }

@@ -210,7 +210,7 @@ ordered_json process_schema() {
 
 Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
                                    const sandbox::CallLimit& limit) {
-  return sandbox.find(process, owner, limit);
+  return sandbox.processes().find(process, owner, limit);
 }
 
 }  // namespace dockbridge::tools

@@ -83,7 +83,7 @@ void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, c
   while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
     wire::WaitCondition until;
     until.known = sandbox::Offsets{snapshot->state.out.total, snapshot->state.err.total};
-    auto later = sandbox.wait(snapshot->state.id, k_watch_slice, until, stop);
+    auto later = sandbox.processes().wait(snapshot->state.id, k_watch_slice, until, stop);
     const bool changed = later && (later->state.out.total != snapshot->state.out.total ||
                                    later->state.err.total != snapshot->state.err.total || !later->state.running());
     if (changed) {
@@ -144,7 +144,8 @@ mcp::Completer complete_path(Sandbox& sandbox) {
 mcp::Completer complete_process_id(Sandbox& sandbox) {
   return [&sandbox](const std::string& typed, const CallContext& context) {
     std::vector<std::string> ids;
-    if (const auto list = sandbox.list(context.owner, k_listed, limit_of(context).capped(k_completion_patience))) {
+    if (const auto list =
+            sandbox.processes().list(context.owner, k_listed, limit_of(context).capped(k_completion_patience))) {
       for (const wire::ProcessState& state : list->processes) {
         const std::string id = state.id.starts_with(typed) && typed.size() > 1 ? state.id : process_name(state);
         if (id.starts_with(typed)) {
@@ -197,7 +198,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
     return one_text(uri, "application/json", mcp::dump(facts));
   }
   if (uri == k_processes) {
-    const auto list = m_sandbox.list(context.owner, k_listed, limit_of(context));
+    const auto list = m_sandbox.processes().list(context.owner, k_listed, limit_of(context));
     if (!list) {
       return fail(list.error());
     }
@@ -225,7 +226,7 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
   }
   const wire::StreamState& stored = stream == Stream::out ? found->state.out : found->state.err;
   const std::uint64_t from = stored.total > k_max_output_bytes ? stored.total - k_max_output_bytes : 0;
-  const auto slice = m_sandbox.read(found->state.id, stream, from, k_max_output_bytes, limit);
+  const auto slice = m_sandbox.processes().read(found->state.id, stream, from, k_max_output_bytes, limit);
   if (!slice) {
     return fail(slice.error());
   }

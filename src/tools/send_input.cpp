@@ -107,11 +107,11 @@ Order read_order(const ToolCall& call) {
 Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std::optional<Once>& once,
                         const CallLimit& limit) {
   if (once) {
-    auto taken = sandbox.signal(process, SIGINT, *once, limit);
+    auto taken = sandbox.control().signal(process, SIGINT, *once, limit);
     return !taken || taken->count > 0 ? std::move(taken)
                                       : fail(ErrorCode::process_ended, "The process ended before it was interrupted");
   }
-  const auto done = sandbox.signal(process, SIGINT, limit);
+  const auto done = sandbox.control().signal(process, SIGINT, limit);
   return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
 }
 
@@ -125,7 +125,7 @@ Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::
                   "Start the command with tty: true, or send text with input");
     }
     const auto taken = key == "ctrl-c" ? interrupt(sandbox, order.process, once, limit)
-                                       : sandbox.send_input(order.process, "", true, once, limit);
+                                       : sandbox.control().send_input(order.process, "", true, once, limit);
     if (!taken) {
       return fail(taken.error());
     }
@@ -145,7 +145,7 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
   if (!on_terminal) {
     return press_without_terminal(sandbox, order, once, limit);
   }
-  auto pressed = sandbox.press_keys(order.process, order.keys, once, limit);
+  auto pressed = sandbox.control().press_keys(order.process, order.keys, once, limit);
   return !pressed || pressed->count == order.keys.size()
              ? std::move(pressed)
              : fail(ErrorCode::keys_not_taken,
@@ -173,8 +173,8 @@ Result<Taken> type(Sandbox& sandbox, const Order& order, bool on_terminal, std::
   const std::size_t pasted = as_paste ? order.input.size() - (order.newline ? 1 : 0) : 0;
   Taken all;
   if (pasted > 0) {
-    auto taken =
-        sandbox.send_input(order.process, std::string_view(order.input).substr(0, pasted), false, once, limit, true);
+    auto taken = sandbox.control().send_input(order.process, std::string_view(order.input).substr(0, pasted), false,
+                                              once, limit, true);
     if (!taken || taken->count < pasted || (pasted == order.input.size() && !order.eof)) {
       return taken;
     }
@@ -183,7 +183,8 @@ Result<Taken> type(Sandbox& sandbox, const Order& order, bool on_terminal, std::
       once->at += pasted;
     }
   }
-  auto taken = sandbox.send_input(order.process, std::string_view(order.input).substr(pasted), order.eof, once, limit);
+  auto taken =
+      sandbox.control().send_input(order.process, std::string_view(order.input).substr(pasted), order.eof, once, limit);
   if (taken) {
     taken->count += all.count;
     taken->earlier = all.earlier ? all.earlier : taken->earlier;
@@ -217,7 +218,7 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
 }
 
 bool was_taken(Sandbox& sandbox, const Order& order, const Once& once, const CallLimit& limit) {
-  const auto before = sandbox.taken(order.process, once, limit);
+  const auto before = sandbox.control().taken(order.process, once, limit);
   return before && before->has_value();
 }
 
@@ -232,7 +233,7 @@ Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::Proces
   if (given || !once || (!unable && given.error().code != ErrorCode::process_ended)) {
     return given;
   }
-  const auto before = sandbox.taken(order.process, *once, limit);
+  const auto before = sandbox.control().taken(order.process, *once, limit);
   if (!before) {
     return before.error().code == ErrorCode::idempotency_conflict ? fail(before.error()) : std::move(given);
   }

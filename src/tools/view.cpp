@@ -80,7 +80,7 @@ Context context_before(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snaps
   if (snapshot.whole) {
     bytes = snapshot.out.substr(std::min<std::size_t>(from, snapshot.out.size()), offset - from);
   } else if (offset > 0) {
-    const auto slice = sandbox.read(snapshot.state.id, sandbox::Stream::out, from, offset - from, limit);
+    const auto slice = sandbox.processes().read(snapshot.state.id, sandbox::Stream::out, from, offset - from, limit);
     bytes = slice && slice->offset == from ? slice->bytes : "";
   }
   const bool from_start = from == 0 && bytes.size() == offset;
@@ -172,7 +172,7 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
   const wire::ProcessState& state = snapshot.state;
   const Cursor begin = request.output.since.value_or(request.output.shown);
   const std::size_t most_bytes = request.output.max_bytes;
-  auto screen = sandbox.screen(state.id, limit);
+  auto screen = sandbox.processes().screen(state.id, limit);
   if (request.screen.value_or(false)) {
     // Who asks for the screen has read nothing of the output.
     return screen ? Result<View>(screen_view(std::move(*screen), state, begin, most_bytes)) : fail(screen.error());
@@ -226,7 +226,7 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
   view.output.out.next = begin.out;
   view.output.err.next = begin.err;
   if (request.grep) {
-    auto found = sandbox.grep(state.id, *request.grep, limit);
+    auto found = sandbox.processes().grep(state.id, *request.grep, limit);
     if (!found) {
       return fail(found.error());
     }

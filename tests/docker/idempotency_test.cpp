@@ -64,7 +64,8 @@ void give_input_and_end(const Container& container, const std::string& key, cons
   Log log(-1, LogLevel::off, LogFormat::text);
   cli::Bridge bridge(options, log);
   const std::string input = more["input"];
-  const auto taken = bridge.sandbox().send_input(process, input, true, sandbox::Once{mark.key, mark.call, 0, {0, 0}});
+  const auto taken =
+      bridge.sandbox().control().send_input(process, input, true, sandbox::Once{mark.key, mark.call, 0, {0, 0}});
   REQUIRE(taken);
   CHECK(taken->count == input.size());
 }

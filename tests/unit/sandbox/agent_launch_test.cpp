@@ -169,14 +169,14 @@ TEST_CASE("launcher: the agent is examined once in a run of the container") {
   CHECK(world.sandbox.hello());
   CHECK(world.container.examined() == 1);
   const auto reconnect = [&] {
-    CHECK(code_of(world.sandbox.list("local", 10, {})) == "connection_lost");
+    CHECK(code_of(world.sandbox.processes().list("local", 10, {})) == "connection_lost");
     CHECK(world.sandbox.hello());
   };
   reconnect();
   CHECK(world.container.opened() == 2);
   CHECK(world.container.examined() == 1);
   world.container.set_run({"0123456789abcdef", "2026-01-02T00:00:00Z"});
-  CHECK(code_of(world.sandbox.list("local", 10, {})) == "container_replaced");
+  CHECK(code_of(world.sandbox.processes().list("local", 10, {})) == "container_replaced");
   CHECK(world.sandbox.hello());
   CHECK(world.container.examined() == 2);
 }

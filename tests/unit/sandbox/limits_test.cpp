@@ -107,7 +107,7 @@ json with(json head, const char* key, json value) {
 
 TEST_CASE("sandbox: slow reads end at the deadline of the call") {
   SlowWorld it;
-  const auto snapshot = it.world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  const auto snapshot = it.world.sandbox.processes().wait(k_process, milliseconds(0), {}, {});
   REQUIRE(snapshot);
   const auto began = Clock::now();
   const auto output =
@@ -119,7 +119,7 @@ TEST_CASE("sandbox: slow reads end at the deadline of the call") {
 
 TEST_CASE("sandbox: slow reads end when the call is stopped") {
   SlowWorld it;
-  const auto snapshot = it.world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  const auto snapshot = it.world.sandbox.processes().wait(k_process, milliseconds(0), {}, {});
   REQUIRE(snapshot);
   std::stop_source stop;
   const std::jthread canceller([&] {
@@ -161,11 +161,11 @@ TEST_CASE("check_process: a call to a slow agent can be cancelled") {
 TEST_CASE("sandbox: every request ends at the deadline of its call") {
   const auto brief = [] { return CallLimit({}, Deadline::after(milliseconds(50))); };
   World silent([](FakeAgent&, const wire::Frame&) {});
-  CHECK(code_of(silent.sandbox.read(k_process, sandbox::Stream::out, 0, 1, brief())) == "timed_out");
-  CHECK(code_of(silent.sandbox.grep(k_process, {}, brief())) == "timed_out");
-  CHECK(code_of(silent.sandbox.screen(k_process, brief())) == "timed_out");
-  CHECK(code_of(silent.sandbox.list("local", 1, brief())) == "timed_out");
-  CHECK(code_of(silent.sandbox.signal(k_process, 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.processes().read(k_process, sandbox::Stream::out, 0, 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.processes().grep(k_process, {}, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.processes().screen(k_process, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.processes().list("local", 1, brief())) == "timed_out");
+  CHECK(code_of(silent.sandbox.control().signal(k_process, 1, brief())) == "timed_out");
   CHECK(code_of(silent.sandbox.files().read({.path = "/a", .owner = "o"}, brief())) == "timed_out");
   CHECK(code_of(silent.sandbox.files().whole("/a", "o", 1, brief())) == "timed_out");
   CHECK(code_of(silent.sandbox.files().undo({"/a", "o", {}}, "", brief())) == "timed_out");
@@ -175,7 +175,7 @@ TEST_CASE("sandbox: a call that is out of time sends no request") {
   World world;
   REQUIRE(world.sandbox.hello());
   const CallLimit over({}, Deadline::after(milliseconds(0)));
-  const auto ended = world.sandbox.signal(k_process, 1, over);
+  const auto ended = world.sandbox.control().signal(k_process, 1, over);
   CHECK(code_of(ended) == "timed_out");
   CHECK_FALSE(ended.error().outcome_unknown);
   CHECK(world.container.count("signal") == 0);
@@ -236,7 +236,7 @@ TEST_CASE("files: a transfer that is complete or never began is not abandoned") 
   SUBCASE("a download") {
     CHECK(files.whole("/a", "o", 10, {})->bytes == "abc");
   }
-  (void)world.sandbox.signal(k_process, 1, CallLimit());  // answered after all that was sent before
+  (void)world.sandbox.control().signal(k_process, 1, CallLimit());  // answered after all that was sent before
   CHECK(world.container.count("signal") == 1);
   CHECK(world.container.count("file.abandon") == 0);
 }

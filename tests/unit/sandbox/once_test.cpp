@@ -16,7 +16,7 @@ const std::string k_key(32, 'a');
 const Once k_once{k_key, std::string(32, 'c'), 0, {7, 9}};
 
 sandbox::StartRequest keyed_request(sandbox::Sandbox& sandbox) {
-  auto request = start_request(*sandbox.new_process_id({}, k_key));
+  auto request = start_request(*sandbox.processes().new_process_id({}, k_key));
   request.call = k_once.call;
   return request;
 }
@@ -35,10 +35,10 @@ TEST_CASE("the id of a process with a key is made of the key, and a start says w
   World world;
   const auto request = keyed_request(world.sandbox);
   CHECK(request.id.ends_with("_" + k_key));
-  CHECK(world.sandbox.new_process_id({}, k_key).value() == request.id);
-  CHECK(world.sandbox.new_process_id().value() != world.sandbox.new_process_id().value());
-  CHECK(world.sandbox.start(request, milliseconds(0), {}, {}));
-  CHECK(world.sandbox.start(start_request(), milliseconds(0), {}, {}));
+  CHECK(world.sandbox.processes().new_process_id({}, k_key).value() == request.id);
+  CHECK(world.sandbox.processes().new_process_id().value() != world.sandbox.processes().new_process_id().value());
+  CHECK(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
+  CHECK(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {}));
   CHECK(world.container.requests("start").at(0).head["call"] == k_once.call);
   CHECK_FALSE(world.container.requests("start").at(1).head.contains("call"));
 }
@@ -47,7 +47,7 @@ TEST_CASE("a start with a key that loses the agent is made again: what is there 
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     session == 1 ? agent.hang_up() : behave_well(agent, request);
   });
-  CHECK(world.sandbox.start(keyed_request(world.sandbox), milliseconds(0), {}, {}));
+  CHECK(world.sandbox.processes().start(keyed_request(world.sandbox), milliseconds(0), {}, {}));
   CHECK(world.container.count("start") == 2);
   CHECK(world.container.count("wait") == 0);
 }
@@ -57,10 +57,10 @@ TEST_CASE("a start with a key waits for who is just starting the same") {
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     ++asked < 3 ? agent.refuse(request, "keeper_busy") : behave_well(agent, request);
   });
-  CHECK(world.sandbox.start(keyed_request(world.sandbox), milliseconds(0), {}, {}));
+  CHECK(world.sandbox.processes().start(keyed_request(world.sandbox), milliseconds(0), {}, {}));
   CHECK(world.container.count("start") == 3);
   asked = 0;
-  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "keeper_busy");
+  CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "keeper_busy");
 }
 
 TEST_CASE("a start with a key may be answered with the process of another run of the container, and with no other") {
@@ -69,15 +69,16 @@ TEST_CASE("a start with a key may be answered with the process of another run of
   answered = "proc_1_" + k_key;
   const auto request = keyed_request(world.sandbox);
   REQUIRE(request.id != answered);
-  const auto started = world.sandbox.start(request, milliseconds(0), {}, {});
+  const auto started = world.sandbox.processes().start(request, milliseconds(0), {}, {});
   REQUIRE(started);
   CHECK(started->state.id == answered);
   for (const std::string& other : {std::string("proc_1_abc"), "proc_1_b" + k_key}) {
     answered = other;
-    CHECK(code_of(world.sandbox.start(request, milliseconds(0), {}, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().start(request, milliseconds(0), {}, {})) == "protocol_violation");
   }
   answered = "proc_2_abc";
-  CHECK(code_of(world.sandbox.start(start_request("proc_1_abc"), milliseconds(0), {}, {})) == "protocol_violation");
+  CHECK(code_of(world.sandbox.processes().start(start_request("proc_1_abc"), milliseconds(0), {}, {})) ==
+        "protocol_violation");
 }
 
 TEST_CASE("input under a key is sent again after a loss, and each piece says where it begins") {
@@ -85,7 +86,7 @@ TEST_CASE("input under a key is sent again after a loss, and each piece says whe
     session == 1 ? agent.hang_up() : agent.answer(request, taken_answer(request.body.size(), session == 2));
   });
   const std::string input(70'000, 'x');
-  const auto taken = world.sandbox.send_input(k_process, input, true, k_once);
+  const auto taken = world.sandbox.control().send_input(k_process, input, true, k_once);
   REQUIRE(taken);
   CHECK(taken->count == input.size());
   CHECK(taken->earlier == sandbox::Offsets{1, 2});
@@ -105,13 +106,13 @@ TEST_CASE("keys and signals under a key are sent again after a loss as well") {
     session == 1 ? agent.hang_up() : agent.answer(request, taken_answer(1, false));
   });
   SUBCASE("keys") {
-    const auto taken = world.sandbox.press_keys(k_process, {"up"}, k_once);
+    const auto taken = world.sandbox.control().press_keys(k_process, {"up"}, k_once);
     REQUIRE(taken);
     CHECK_FALSE(taken->earlier);
     CHECK(world.container.count("keys") == 2);
   }
   SUBCASE("a signal") {
-    CHECK(world.sandbox.signal(k_process, 2, k_once));
+    CHECK(world.sandbox.control().signal(k_process, 2, k_once));
     CHECK(world.container.count("signal") == 2);
   }
 }
@@ -121,12 +122,12 @@ TEST_CASE("what was taken under a key is asked for again if the keeper went away
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     ++asked == 1 ? agent.refuse(request, "process_ended") : agent.answer(request, taken_answer(0, asked == 2));
   });
-  const auto before = world.sandbox.taken(k_process, k_once);
+  const auto before = world.sandbox.control().taken(k_process, k_once);
   REQUIRE(before);
   REQUIRE(*before);
   CHECK((*before)->count == 4);
   CHECK((*before)->earlier == sandbox::Offsets{1, 2});
-  const auto none = world.sandbox.taken(k_process, k_once);
+  const auto none = world.sandbox.control().taken(k_process, k_once);
   REQUIRE(none);
   CHECK_FALSE(*none);
 }
@@ -144,13 +145,13 @@ TEST_CASE("an answer to what is done once of a wrong shape is a violation") {
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at]);
-    CHECK(code_of(world.sandbox.send_input(k_process, "four", false, k_once)) == "protocol_violation");
+    CHECK(code_of(world.sandbox.control().send_input(k_process, "four", false, k_once)) == "protocol_violation");
     if (answers[at]["accepted"] == 4) {
-      CHECK(code_of(world.sandbox.taken(k_process, k_once)) == "protocol_violation");
+      CHECK(code_of(world.sandbox.control().taken(k_process, k_once)) == "protocol_violation");
     }
   }
   answers = {taken_answer(0, true)};
   answers[0]["units"] = -1;
   at = 0;
-  CHECK(code_of(world.sandbox.taken(k_process, k_once)) == "protocol_violation");
+  CHECK(code_of(world.sandbox.control().taken(k_process, k_once)) == "protocol_violation");
 }

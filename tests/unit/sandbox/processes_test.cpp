@@ -19,7 +19,7 @@ TEST_CASE("a start brings the agent command, environment and input") {
   request.owner = "alice";
   request.rationale = "to see";
   request.max_runtime = seconds(5);
-  REQUIRE(world.sandbox.start(request, milliseconds(1500), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(1500), {}, {}));
   const auto sent = world.container.requests("start").at(0);
   CHECK(sent.body == std::string("makeA=1\0B=x=y\0the input", 23));
   CHECK(sent.head["commandBytes"] == 4);
@@ -35,7 +35,7 @@ TEST_CASE("a start brings the agent command, environment and input") {
 
   request.input.reset();
   request.user = "1000:1000";
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   const auto second = world.container.requests("start").at(1);
   CHECK(second.head["stdin"] == "pipe");
   CHECK(second.head["user"] == "1000:1000");
@@ -48,7 +48,7 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "nothing"}}, "outerror");
   });
-  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  const auto snapshot = world.sandbox.processes().wait(k_process, milliseconds(0), {}, {});
   REQUIRE(snapshot);
   CHECK(snapshot->whole);
   CHECK(snapshot->out == "out");
@@ -62,7 +62,7 @@ TEST_CASE("processes: a snapshot has the order of output, and a malformed one is
                  {{"process", state_of(k_process)}, {"carried", false}, {"happened", "nothing"}, {"order", order}});
   });
   order = {3, 5, 3, 9};
-  const auto snapshot = world.sandbox.wait(k_process, milliseconds(0), {}, {});
+  const auto snapshot = world.sandbox.processes().wait(k_process, milliseconds(0), {}, {});
   REQUIRE(snapshot);
   REQUIRE(snapshot->order.size() == 2);
   CHECK(snapshot->order[1].out == 3);
@@ -83,7 +83,7 @@ TEST_CASE("a wait tells the agent what to return at") {
   until.idle = milliseconds(500);
   until.longest_idle = milliseconds(900);
   until.input = true;
-  const auto snapshot = world.sandbox.wait(k_process, milliseconds(250), until, {});
+  const auto snapshot = world.sandbox.processes().wait(k_process, milliseconds(250), until, {});
   REQUIRE(snapshot);
   CHECK(snapshot->happened == wire::WaitOutcome::pattern);
   CHECK(snapshot->line == "ready");
@@ -101,15 +101,15 @@ TEST_CASE("an agent that answers a wait before its time, or with what nobody ask
     World world([happened](FakeAgent& agent, const wire::Frame& request) {
       agent.answer(request, {{"process", state_of(k_process)}, {"carried", false}, {"happened", happened}});
     });
-    CHECK(code_of(world.sandbox.wait(k_process, seconds(60), {}, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().wait(k_process, seconds(60), {}, {})) == "protocol_violation");
   }
 }
 
 TEST_CASE("an argument that is too long for a head is refused here, and the connection lives") {
   World world;
-  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), {.pattern = std::string(70'000, 'x')}, {})) ==
-        "too_long");
-  CHECK(world.sandbox.wait(k_process, milliseconds(0), {}, {}));
+  CHECK(code_of(world.sandbox.processes().wait(k_process, milliseconds(0), {.pattern = std::string(70'000, 'x')},
+                                               {})) == "too_long");
+  CHECK(world.sandbox.processes().wait(k_process, milliseconds(0), {}, {}));
   CHECK(world.container.opened() == 1);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a screen is checked before it is believed") {
     World world([&about](FakeAgent& agent, const wire::Frame& request) {
       agent.answer(request, {{"screen", about}}, "text");
     });
-    return world.sandbox.screen(k_process, {});
+    return world.sandbox.processes().screen(k_process, {});
   };
   const json good = {{"columns", 80}, {"rows", 24}, {"cursor", {1, 2}}, {"cursorVisible", true}, {"alternate", false}};
   const auto screen = screen_for(good);
@@ -181,7 +181,7 @@ TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
     CHECK(code_of_wait(world.sandbox) == "protocol_violation");
-    CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "protocol_violation");
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("an answer to read of a wrong shape is a violation") {
   });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
-    CHECK(code_of(world.sandbox.read(k_process, Stream::err, 10, 100, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().read(k_process, Stream::err, 10, 100, {})) == "protocol_violation");
   }
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a read tells the agent what is wanted, and may come from further on")
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"offset", 50}, {"stream", {100, 10, 50}}}, "abc");
   });
-  const auto slice = world.sandbox.read(k_process, Stream::err, 20, 100, {});
+  const auto slice = world.sandbox.processes().read(k_process, Stream::err, 20, 100, {});
   REQUIRE(slice);
   CHECK(slice->offset == 50);
   CHECK(slice->bytes == "abc");
@@ -233,7 +233,7 @@ TEST_CASE("a list brings the processes and how many were left out") {
     const json body = {{"processes", {state_of("proc_1_a"), state_of("proc_1_b")}}};
     agent.answer(request, {{"left", 3}, {"unreadable", 0}}, body.dump());
   });
-  const auto list = world.sandbox.list("local", 50, {});
+  const auto list = world.sandbox.processes().list("local", 50, {});
   REQUIRE(list);
   REQUIRE(list->processes.size() == 2);
   CHECK(list->processes[1].id == "proc_1_b");
@@ -254,7 +254,7 @@ json numbered(const std::string& process, std::uint64_t number, const std::strin
 
 TEST_CASE("sandbox: a short id takes one request with owner and number") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, numbered("proc_1_a", 7)); });
-  const auto found = world.sandbox.find("p7", "local", {});
+  const auto found = world.sandbox.processes().find("p7", "local", {});
   REQUIRE(found);
   CHECK(found->state.id == "proc_1_a");
   CHECK(found->state.number == 7);
@@ -270,7 +270,7 @@ TEST_CASE("sandbox: an agent that answers a short id with another process is dro
   std::atomic<std::size_t> at{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
   for (; at < answers.size(); ++at) {
-    CHECK(code_of(world.sandbox.find("p7", "local", {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().find("p7", "local", {})) == "protocol_violation");
   }
   CHECK(world.container.opened() == 3);
 }
@@ -281,14 +281,14 @@ TEST_CASE("sandbox: a process of another owner is reported like one that does no
     exists ? agent.answer(request, numbered(request.head.at("process"), 1, "bob"))
            : agent.refuse(request, "no_such_process");
   });
-  const auto own = world.sandbox.new_process_id();
+  const auto own = world.sandbox.processes().new_process_id();
   REQUIRE(own);
   for (const std::string& process : {*own, std::string("proc_1_abc")}) {
     CAPTURE(process);
     exists = true;
-    const auto foreign = world.sandbox.find(process, "alice", {});
+    const auto foreign = world.sandbox.processes().find(process, "alice", {});
     exists = false;
-    const auto unknown = world.sandbox.find(process, "alice", {});
+    const auto unknown = world.sandbox.processes().find(process, "alice", {});
     REQUIRE_FALSE(foreign);
     REQUIRE_FALSE(unknown);
     CHECK(foreign.error().code == unknown.error().code);
@@ -302,7 +302,7 @@ TEST_CASE("sandbox: a lookup by short id is repeated after a lost connection") {
     session == 1 ? agent.hang_up() : agent.answer(request, numbered("proc_1_a", 7));
   });
   sandbox::Sandbox sandbox(container, {}, test::silent_log());
-  CHECK(sandbox.find("p7", "local", {}));
+  CHECK(sandbox.processes().find("p7", "local", {}));
   CHECK(container.opened() == 2);
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("a list of a wrong shape is a violation") {
   });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at].first);
-    CHECK(code_of(world.sandbox.list("local", 50, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().list("local", 50, {})) == "protocol_violation");
   }
 }
 
@@ -343,7 +343,7 @@ TEST_CASE("long input goes in pieces, with the end after the last") {
   for (int i = 0; i < 70'000; ++i) {
     input.push_back(static_cast<char>('a' + i % 26));
   }
-  const auto accepted = world.sandbox.send_input(k_process, input, true);
+  const auto accepted = world.sandbox.control().send_input(k_process, input, true);
   REQUIRE(accepted);
   CHECK(accepted->count == input.size());
   std::string received;
@@ -358,7 +358,7 @@ TEST_CASE("long input goes in pieces, with the end after the last") {
 
 TEST_CASE("the end of input alone is sent too") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 0}}); });
-  const auto accepted = world.sandbox.send_input(k_process, "", true);
+  const auto accepted = world.sandbox.control().send_input(k_process, "", true);
   REQUIRE(accepted);
   CHECK(accepted->count == 0);
   CHECK(world.container.requests("input").at(0).head["eof"] == true);
@@ -366,7 +366,7 @@ TEST_CASE("the end of input alone is sent too") {
 
 TEST_CASE("input that a process does not take is not sent further") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 1000}}); });
-  const auto accepted = world.sandbox.send_input(k_process, std::string(100'000, 'x'), true);
+  const auto accepted = world.sandbox.control().send_input(k_process, std::string(100'000, 'x'), true);
   REQUIRE(accepted);
   CHECK(accepted->count == 1000);
   CHECK(world.container.count("input") == 1);
@@ -381,13 +381,13 @@ TEST_CASE("an answer to input of a wrong shape is a violation") {
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, answers[at]); });
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at]);
-    CHECK(code_of(world.sandbox.send_input(k_process, "four", false)) == "protocol_violation");
+    CHECK(code_of(world.sandbox.control().send_input(k_process, "four", false)) == "protocol_violation");
   }
 }
 
 TEST_CASE("an order to end a process tells cause and grace") {
   World world;
-  REQUIRE(world.sandbox.end(k_process, wire::Cause::cancelled, milliseconds(2000)));
+  REQUIRE(world.sandbox.control().end(k_process, wire::Cause::cancelled, milliseconds(2000)));
   const auto sent = world.container.requests("end").at(0);
   CHECK(sent.head["process"] == k_process);
   CHECK(sent.head["cause"] == "cancelled");
@@ -401,7 +401,7 @@ TEST_CASE("an answer to a read with impossible numbers is a violation") {
         json{{"offset", 10}, {"stream", {3, 3, 3, 3}}}}) {
     CAPTURE(head);
     World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, head, "abc"); });
-    CHECK(code_of(world.sandbox.read(k_process, Stream::out, 10, 100, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().read(k_process, Stream::out, 10, 100, {})) == "protocol_violation");
   }
 }
 
@@ -416,11 +416,12 @@ TEST_CASE("sandbox: a wait for several processes returns with the first of them"
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", state_of("proc_1_b")}, {"carried", false}, {"happened", "ended"}});
   });
-  const auto first = world.sandbox.wait_for_any({"proc_1_a", "proc_1_b"}, seconds(5), {}, {});
+  const auto first = world.sandbox.processes().wait_for_any({"proc_1_a", "proc_1_b"}, seconds(5), {}, {});
   REQUIRE(first);
   CHECK(first->state.id == "proc_1_b");
   CHECK(world.container.requests("wait").at(0).head["processes"] == json({"proc_1_a", "proc_1_b"}));
-  CHECK(code_of(world.sandbox.wait_for_any({"proc_1_a", "proc_1_c"}, seconds(5), {}, {})) == "protocol_violation");
+  CHECK(code_of(world.sandbox.processes().wait_for_any({"proc_1_a", "proc_1_c"}, seconds(5), {}, {})) ==
+        "protocol_violation");
 }
 
 TEST_CASE("sandbox: the listener on a port is checked like everything from the agent") {
@@ -453,9 +454,9 @@ TEST_CASE("sandbox: the listener on a port is checked like everything from the a
   const wire::WaitCondition until{.port = 80};
   for (; at < bad.size(); ++at) {
     CAPTURE(bad[at]);
-    CHECK(code_of(world.sandbox.wait(k_process, seconds(5), until, {})) == "protocol_violation");
+    CHECK(code_of(world.sandbox.processes().wait(k_process, seconds(5), until, {})) == "protocol_violation");
   }
-  const auto snapshot = world.sandbox.wait(k_process, seconds(5), until, {});
+  const auto snapshot = world.sandbox.processes().wait(k_process, seconds(5), until, {});
   REQUIRE(snapshot);
   REQUIRE(snapshot->listener);
   CHECK(snapshot->listener->pid == 42);
@@ -472,13 +473,13 @@ TEST_CASE("sandbox: a start tells the agent the highest number of the owner's pr
   });
   auto request = start_request();
   request.owner = "alice";
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   number = 3;
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   request.owner = "bob";
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   request.owner = "alice";
-  REQUIRE(world.sandbox.start(request, milliseconds(0), {}, {}));
+  REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   const auto sent = world.container.requests("start");
   CHECK_FALSE(sent.at(0).head.contains("above"));
   CHECK(sent.at(1).head["above"] == 7);

@@ -21,7 +21,7 @@ using sandbox::Stream;
 TEST_CASE("sandbox: a request that may not connect finds no connection, and makes none") {
   World world;
   CHECK(code_of(world.sandbox.round_trip()) == "connection_lost");
-  CHECK(code_of(world.sandbox.list("local", 10, {}, sandbox::Connect::never)) == "connection_lost");
+  CHECK(code_of(world.sandbox.processes().list("local", 10, {}, sandbox::Connect::never)) == "connection_lost");
   CHECK(world.container.prepared() == 0);
   REQUIRE(world.sandbox.hello());
   CHECK(world.sandbox.round_trip());
@@ -61,8 +61,8 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
   World world;
   world.container.set_prepare_error(Error{ErrorCode::no_such_container, "there is no container 'box'", "Create it"});
   CHECK(code_of(world.sandbox.hello()) == "no_such_container");
-  CHECK(code_of(world.sandbox.new_process_id()) == "no_such_container");
-  CHECK(code_of(world.sandbox.list("local", 50, {})) == "no_such_container");
+  CHECK(code_of(world.sandbox.processes().new_process_id()) == "no_such_container");
+  CHECK(code_of(world.sandbox.processes().list("local", 50, {})) == "no_such_container");
   CHECK(code_of_wait(world.sandbox) == "no_such_container");
   CHECK(world.container.opened() == 0);
   world.container.set_prepare_error(std::nullopt);
@@ -81,7 +81,7 @@ TEST_CASE("while a call connects, another that is cancelled does not wait for it
   connecting.get_future().wait();
   std::stop_source source;
   source.request_stop();
-  CHECK(code_of(world.sandbox.wait(k_process, milliseconds(0), {}, source.get_token())) == "cancelled");
+  CHECK(code_of(world.sandbox.processes().wait(k_process, milliseconds(0), {}, source.get_token())) == "cancelled");
   released.set_value();
   CHECK(first.get() == "success");
 }
@@ -160,7 +160,7 @@ TEST_CASE("a wait and a read that lose the agent are repeated once") {
   }
   SUBCASE("a read") {
     op = "read";
-    const auto slice = world.sandbox.read(k_process, Stream::out, 0, 10, {});
+    const auto slice = world.sandbox.processes().read(k_process, Stream::out, 0, 10, {});
     REQUIRE(slice);
     CHECK(slice->bytes == "abc");
   }
@@ -176,7 +176,7 @@ TEST_CASE("an agent that is lost every time is an error and not a loop") {
 
 TEST_CASE("input is never sent twice: nobody knows whether the process has had it") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
-  CHECK(code_of(world.sandbox.send_input(k_process, "yes\n", false)) == "connection_lost");
+  CHECK(code_of(world.sandbox.control().send_input(k_process, "yes\n", false)) == "connection_lost");
   CHECK(world.container.count("input") == 1);
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("a start that loses the agent looks the process up and does not start 
       behave_well(agent, request);
     }
   });
-  const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+  const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
   REQUIRE(started);
   CHECK(started->state.id == k_process);
   CHECK(world.container.count("start") == 1);
@@ -207,9 +207,9 @@ TEST_CASE("a start that was lost on its way is made again under the same id") {
     }
   });
   // Of this run of the container; of another run it would be gone.
-  const auto id = world.sandbox.new_process_id();
+  const auto id = world.sandbox.processes().new_process_id();
   REQUIRE(id);
-  CHECK(world.sandbox.start(start_request(*id), milliseconds(0), {}, {}));
+  CHECK(world.sandbox.processes().start(start_request(*id), milliseconds(0), {}, {}));
   const auto starts = world.container.requests("start");
   REQUIRE(starts.size() == 2);
   for (const auto& start : starts) {
@@ -226,14 +226,14 @@ TEST_CASE("a start that cannot be looked up is not made again") {
       behave_well(agent, request);
     }
   });
-  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "connection_lost");
+  CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "connection_lost");
   CHECK(world.container.count("start") == 1);
 }
 
 TEST_CASE("a start that the container did not survive is not made again") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   world.container.set_condition(Condition::gone);
-  CHECK(code_of(world.sandbox.start(start_request(), milliseconds(0), {}, {})) == "container_replaced");
+  CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "container_replaced");
   CHECK(world.container.count("start") == 1);
   CHECK(world.container.count("wait") == 0);
 }
@@ -249,7 +249,7 @@ TEST_CASE("a call that is told to stop returns, and the sandbox stays usable") {
   });
   std::stop_source source;
   auto start = std::async(std::launch::async, [&] {
-    return code_of(world.sandbox.start(start_request(), seconds(60), {}, source.get_token()));
+    return code_of(world.sandbox.processes().start(start_request(), seconds(60), {}, source.get_token()));
   });
   asked.wait();
   source.request_stop();
@@ -262,7 +262,7 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   const auto lost_while = [&](Result<Condition> condition) {
     world.container.set_condition(std::move(condition));
-    const auto answer = world.sandbox.list("local", 50, {});
+    const auto answer = world.sandbox.processes().list("local", 50, {});
     REQUIRE_FALSE(answer);
     return answer.error();
   };
@@ -287,7 +287,7 @@ TEST_CASE("process ids carry the run of their container and are never the same")
   world.container.set_run(first);
   std::set<std::string> ids;
   for (int i = 0; i < 1000; ++i) {
-    const auto id = world.sandbox.new_process_id();
+    const auto id = world.sandbox.processes().new_process_id();
     REQUIRE(id);
     REQUIRE(wire::is_process_id(*id));
     CHECK(id->starts_with("proc_" + std::to_string(first.generation()) + "_"));
@@ -309,7 +309,7 @@ TEST_CASE("a container that is restarted while it is connected to is known by th
   const sandbox::ContainerRun restarted{"id", "2026-01-01T00:00:01Z"};
   world.container.set_run({"id", "2026-01-01T00:00:00Z"});
   world.container.set_before_open([&] { world.container.set_run(restarted); });
-  const auto id = world.sandbox.new_process_id();
+  const auto id = world.sandbox.processes().new_process_id();
   REQUIRE(id);
   CHECK(id->starts_with(fmt::format("proc_{}_", restarted.generation())));
 }
@@ -318,7 +318,7 @@ TEST_CASE("a container that is restarted again and again is not connected to for
   World world;
   int restarts = 0;
   world.container.set_before_open([&] { world.container.set_run({"id", std::to_string(++restarts)}); });
-  CHECK(world.sandbox.new_process_id());
+  CHECK(world.sandbox.processes().new_process_id());
   CHECK(world.container.opened() < 10);
 }
 
@@ -328,16 +328,16 @@ TEST_CASE("what is no process id is refused without asking the container") {
        {"", "1234", "proc_1", "proc_x_abc", "proc_1_../../etc", "proc_99999999999999999999_a", "proc_4294967296_a"}) {
     CAPTURE(id);
     CHECK(code_of_wait(world.sandbox, id) == "bad_process_id");
-    CHECK(code_of(world.sandbox.read(id, Stream::out, 0, 1, {})) == "bad_process_id");
-    CHECK(code_of(world.sandbox.send_input(id, "x", false)) == "bad_process_id");
-    CHECK(code_of(world.sandbox.end(id, wire::Cause::terminated, {})) == "bad_process_id");
+    CHECK(code_of(world.sandbox.processes().read(id, Stream::out, 0, 1, {})) == "bad_process_id");
+    CHECK(code_of(world.sandbox.control().send_input(id, "x", false)) == "bad_process_id");
+    CHECK(code_of(world.sandbox.control().end(id, wire::Cause::terminated, {})) == "bad_process_id");
   }
   CHECK(world.container.prepared() == 0);
 }
 
 TEST_CASE("a process of another run is gone, one of this run does not exist") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "no_such_process"); });
-  const auto own = world.sandbox.new_process_id();
+  const auto own = world.sandbox.processes().new_process_id();
   REQUIRE(own);
   CHECK(code_of_wait(world.sandbox, *own) == "no_such_process");
   CHECK(code_of_wait(world.sandbox, "proc_1_abc") == "process_gone");

@@ -34,11 +34,11 @@ TEST_CASE("sandbox: an error after the request was sent leaves the outcome unkno
     CAPTURE(name_of(loss.code));
     World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
     world.container.set_condition(loss.condition);
-    const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+    const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
     REQUIRE_FALSE(started);
     CHECK(started.error().code == loss.code);
     CHECK(started.error().outcome_unknown);
-    const auto sent = world.sandbox.send_input(k_process, "x", false);
+    const auto sent = world.sandbox.control().send_input(k_process, "x", false);
     REQUIRE_FALSE(sent);
     CHECK(sent.error().outcome_unknown);
   }
@@ -47,7 +47,7 @@ TEST_CASE("sandbox: an error after the request was sent leaves the outcome unkno
 TEST_CASE("sandbox: an error before the request was sent has a known outcome") {
   World world;
   world.container.set_prepare_error(Error{ErrorCode::no_engine, "no engine"});
-  const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+  const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
   CHECK_FALSE(started.error().outcome_unknown);
 }
@@ -55,7 +55,7 @@ TEST_CASE("sandbox: an error before the request was sent has a known outcome") {
 TEST_CASE("sandbox: an agent's error has a known outcome, unless the command may run") {
   const auto unknown_after = [](const char* code) {
     World world([=](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, code); });
-    const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+    const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
     REQUIRE_FALSE(started);
     CHECK(name_of(started.error().code) == code);
     return started.error().outcome_unknown;
@@ -77,7 +77,7 @@ TEST_CASE("files: a worker that died leaves the outcome of a change unknown") {
 
 TEST_CASE("sandbox: a malformed reply leaves the outcome unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"process", 1}}); });
-  const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+  const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
   CHECK(started.error().code == ErrorCode::protocol_violation);
   CHECK(started.error().outcome_unknown);
@@ -90,7 +90,7 @@ TEST_CASE("sandbox: an engine error after a lost start leaves the outcome unknow
       world.container.set_condition(fail(ErrorCode::engine_error, "engine error"));
     }
   });
-  const auto started = world.sandbox.start(start_request(), milliseconds(0), {}, {});
+  const auto started = world.sandbox.processes().start(start_request(), milliseconds(0), {}, {});
   REQUIRE_FALSE(started);
   CHECK(started.error().outcome_unknown);
 }
@@ -130,7 +130,7 @@ TEST_CASE("sandbox: a start that the caller stops is cancelled at the agent") {
   });
   std::stop_source source;
   auto start = std::async(std::launch::async, [&] {
-    return code_of(world.sandbox.start(start_request(), seconds(60), {}, source.get_token()));
+    return code_of(world.sandbox.processes().start(start_request(), seconds(60), {}, source.get_token()));
   });
   asked.wait();
   source.request_stop();

@@ -50,7 +50,7 @@ std::string code_of(const Result<T>& result) {
 }
 
 inline std::string code_of_wait(sandbox::Sandbox& sandbox, const std::string& process = k_process) {
-  return code_of(sandbox.wait(process, milliseconds(0), {}, {}));
+  return code_of(sandbox.processes().wait(process, milliseconds(0), {}, {}));
 }
 
 }  // namespace dockbridge::test

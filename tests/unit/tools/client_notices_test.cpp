@@ -80,7 +80,7 @@ struct Bench {
   std::shared_ptr<ClientNotices> notices = ClientNotices::make();
 
   [[nodiscard]] wire::ProcessState state(const std::string& process) {
-    const auto snapshot = world.sandbox.wait(process, milliseconds(0), {}, {});
+    const auto snapshot = world.sandbox.processes().wait(process, milliseconds(0), {}, {});
     REQUIRE(snapshot);
     return snapshot->state;
   }
@@ -194,7 +194,7 @@ TEST_CASE("notices: the next connection is asked for what the lost one was to re
     drop.exchange(false) ? agent.hang_up() : processes.react(agent, request);
   });
   const auto notices = ClientNotices::make();
-  const auto snapshot = world.sandbox.wait("proc_1_a", milliseconds(0), {}, {});
+  const auto snapshot = world.sandbox.processes().wait("proc_1_a", milliseconds(0), {}, {});
   REQUIRE(snapshot);
   notices->show(Bench::id("alice"), "r1", world.sandbox, snapshot->state, true);
   drop = true;

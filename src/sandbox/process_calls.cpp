@@ -1,0 +1,48 @@
+#include "sandbox/process_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sandbox/sandbox.hpp"
+#include "util/text.hpp"
+
+namespace dockbridge::sandbox {
+
+std::optional<std::uint32_t> generation_of(const std::string& process) {
+  if (!wire::is_process_id(process)) {
+    return std::nullopt;
+  }
+  std::uint32_t generation = 0;
+  const char* begin = process.data() + std::string_view("proc_").size();
+  const auto parsed = std::from_chars(begin, process.data() + process.size(), generation);
+  return parsed.ec == std::errc() && *parsed.ptr == '_' ? std::optional(generation) : std::nullopt;
+}
+
+Result<wire::Frame> ProcessCalls::send(const std::string& process, const nlohmann::json& head, std::string_view body,
+                                       milliseconds patience, bool repeatable, const CallLimit& limit) const {
+  if (!generation_of(process)) {
+    return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)),
+                "Use an id from execute_command, such as p3. check_process without processId lists the ids");
+  }
+  auto answer = m_sandbox.call_again(head, body, patience, repeatable, limit);
+  return answer || answer.error().code != ErrorCode::no_such_process ? std::move(answer)
+                                                                     : fail(unknown_process(process, limit));
+}
+
+tl::unexpected<Error> ProcessCalls::reject(Error error) const {
+  return m_sandbox.drop_session(std::move(error));
+}
+
+Error ProcessCalls::unknown_process(const std::string& process, const CallLimit& limit) const {
+  const auto current = m_sandbox.session(limit.stop());
+  if (current && current->run.generation() != generation_of(process)) {
+    return {ErrorCode::process_gone,
+            fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
+            "Start it again with execute_command"};
+  }
+  return {ErrorCode::no_such_process, "Process not found: " + process,
+          "check_process without a processId lists the processes"};
+}
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "error/error.hpp"
+#include "sandbox/call_limit.hpp"
+#include "util/clock.hpp"
+#include "wire/fields.hpp"
+#include "wire/frame.hpp"
+#include "wire/operation.hpp"
+
+namespace dockbridge::sandbox {
+
+class Sandbox;
+
+/// How long an answer may take, beyond what the request itself waits for.
+inline constexpr milliseconds k_answer_patience{15'000};
+
+inline Error violation() {
+  return {ErrorCode::protocol_violation, "The agent's reply is malformed"};
+}
+
+/// Sends requests about single processes and reads the answers. Any thread may call.
+class ProcessCalls {
+ public:
+  explicit ProcessCalls(Sandbox& sandbox) : m_sandbox(sandbox) {}
+
+  /// After a lost connection the request is sent again, if it has the same effect twice as once.
+  template <typename Request>
+  Result<wire::Frame> send(const Request& request, std::string_view body, milliseconds patience,
+                           const CallLimit& limit) const {
+    bool repeatable = wire::properties_of(Request::k_operation).repeatable;
+    if constexpr (requires { request.once.has_value(); }) {
+      repeatable = repeatable || request.once;  // the process takes each unit once
+    }
+    return send(request.process, to_json(request), body, patience, repeatable, limit);
+  }
+  /// The message in an answer. A malformed one ends the connection.
+  template <typename Read>
+  auto read(const wire::Frame& answer, Read from_json) const {
+    auto message = wire::read_fields(answer.head, ErrorCode::protocol_violation, from_json);
+    return message ? std::move(message) : reject(message.error());
+  }
+  template <typename Message>
+  Result<Message> read(const wire::Frame& answer) const {
+    return read(answer, [&](const wire::Field& head) { return Message::from_json(head, answer.body); });
+  }
+  /// Ends the connection, because the agent cannot be trusted.
+  tl::unexpected<Error> reject(Error error) const;
+  /// The error for a process that does not exist, or that belongs to another owner.
+  [[nodiscard]] Error unknown_process(const std::string& process, const CallLimit& limit) const;
+
+ private:
+  Result<wire::Frame> send(const std::string& process, const nlohmann::json& head, std::string_view body,
+                           milliseconds patience, bool repeatable, const CallLimit& limit) const;
+
+  Sandbox& m_sandbox;
+};
+
+/// The number of the container's run in a process id; nullopt if the text is not a process id.
+std::optional<std::uint32_t> generation_of(const std::string& process);
+
+}  // namespace dockbridge::sandbox

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "error/error.hpp"
+#include "sandbox/call_limit.hpp"
+#include "sandbox/process_calls.hpp"
+#include "util/clock.hpp"
+#include "wire/input_messages.hpp"
+#include "wire/process_state.hpp"
+#include "wire/terminal.hpp"
+
+namespace dockbridge::sandbox {
+
+using wire::Offsets;
+using wire::Once;
+
+/// Units that a process took.
+struct Taken {
+  std::size_t count = 0;           ///< bytes, keys or signals
+  std::optional<Offsets> earlier;  ///< they were taken before, by a call that knew of so much output
+};
+
+/// Sends input, keys and signals to processes, and ends them. Any thread may call.
+class ProcessControl {
+ public:
+  explicit ProcessControl(Sandbox& sandbox) : m_calls(sandbox) {}
+
+  /// How many bytes the process has room for; fewer than given if it does not read its input. `as_paste`: on a
+  /// terminal, marked as a paste if the program has asked for that.
+  Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
+                           std::optional<Once> once = {}, const CallLimit& limit = {}, bool as_paste = false);
+  /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
+  Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
+                           const std::optional<Once>& once = {}, const CallLimit& limit = {});
+  /// How many units the process has taken under this key, if any; also after its end.
+  Result<std::optional<Taken>> taken(const std::string& process, const Once& once, const CallLimit& limit = {});
+  Result<void> resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit = {});
+  /// To every process of the tree.
+  Result<void> signal(const std::string& process, int number, const CallLimit& limit = {});
+  Result<Taken> signal(const std::string& process, int number, const Once& once, const CallLimit& limit = {});
+  /// TERM to the whole tree, KILL after `grace`.
+  Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace, const CallLimit& limit = {});
+
+ private:
+  /// Sends at most `max` bytes, keys or signals to a process.
+  template <typename Request>
+  Result<Taken> give(const Request& request, std::string_view body, std::size_t max, const CallLimit& limit);
+  /// Sends a request whose answer is empty.
+  template <typename Request>
+  Result<void> order(const Request& request, const CallLimit& limit);
+
+  ProcessCalls m_calls;
+};
+
+}  // namespace dockbridge::sandbox
