@@ -68,7 +68,7 @@ dockbridge_objects(agent_core
   src/agent/session/file_workers.cpp
   src/agent/keeper/child.cpp
   src/agent/session/frozen_time.cpp
-  src/agent/keeper/control.cpp
+  src/agent/control/packets.cpp
   src/agent/session/identity.cpp
   src/agent/keeper/input_judgement.cpp
   src/agent/keeper/input_wait.cpp

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 #include "util/file.hpp"
 #include "wire/frame.hpp"
 

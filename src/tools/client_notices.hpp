@@ -25,7 +25,7 @@ struct Notice {
 struct ClientId {
   std::string owner;
   std::string client;
-  auto operator<=>(const ClientId&) const = default;
+  auto operator<=>(const ClientId&) const = default;  // NOLINT(modernize-use-nullptr): a mistake of clang-tidy 14
 };
 
 /// Notices on their way to a client. Unless the delivery of the reply is confirmed, they are shown again later.

@@ -140,25 +140,19 @@ function findCycle(includes) {
   return undefined;
 }
 
-function checkCycles({ includes }, known, problems) {
-  const nameOf = ({ file, target }) => `${file}: ${target}`;
-  const names = new Set(includes.map(nameOf));
-  for (const name of known.filter((name) => !names.has(name))) {
-    problems.push(`no longer there, remove it from the known cycles in tests/lint/includes.mjs: ${name}`);
-  }
-  const counts = (include) => basename(include.file) !== 'main.cpp' && !known.includes(nameOf(include));
-  const cycle = findCycle(includes.filter(counts));
+function checkCycles({ includes }, problems) {
+  const cycle = findCycle(includes.filter(({ file }) => basename(file) !== 'main.cpp'));
   if (cycle !== undefined) {
     const lines = cycle.map(({ file, line, target }) => `  src/${file}:${line} includes ${target}`);
     problems.push(['a cycle between folders:', ...lines].join('\n'));
   }
 }
 
-/** All problems of the project in `root`, as texts. `known` includes ('file: included file') may close a cycle. */
-export function findProblems(root, known) {
+/** All problems of the project in `root`, as texts. */
+export function findProblems(root) {
   const problems = [];
   const graph = readIncludes(root, problems);
   checkTable(readTable(root, problems), graph, problems);
-  checkCycles(graph, known, problems);
+  checkCycles(graph, problems);
   return problems;
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/control/packets.hpp"
 #include "agent/keeper/assignment.hpp"
-#include "agent/keeper/control.hpp"
 #include "agent/keeper/input_wait.hpp"
 #include "agent/keeper/output_end.hpp"
 #include "agent/keeper/starvation.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 #include "agent/record.hpp"
 
 namespace dockbridge::agent {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 #include "error/error.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"

@@ -10,7 +10,7 @@
 #include <csignal>
 #include <string>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 #include "agent/screen/emulator.hpp"
 #include "util/file.hpp"
 

@@ -14,8 +14,8 @@
 
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
+#include "mcp/message_memory.hpp"
 #include "mcp/transport/line_splitter.hpp"
-#include "mcp/transport/message_memory.hpp"
 #include "util/file.hpp"
 #include "util/wakeup.hpp"
 

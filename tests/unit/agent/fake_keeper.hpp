@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 #include "util/fd.hpp"
 #include "util/socket_address.hpp"
 

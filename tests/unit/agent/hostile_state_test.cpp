@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/control/packets.hpp"
 #include "agent/files/content_store.hpp"
 #include "agent/files/file_history.hpp"
 #include "agent/files/revision.hpp"
 #include "agent/files/write_journal.hpp"
-#include "agent/keeper/control.hpp"
 #include "agent/record.hpp"
 #include "agent/session/output_grep.hpp"
 #include "agent/session/state_directory.hpp"

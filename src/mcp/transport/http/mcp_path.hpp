@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "mcp/conversation.hpp"
+#include "mcp/message_memory.hpp"
 #include "mcp/transport/http/access.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/message_exchange.hpp"
 #include "mcp/transport/http/sessions.hpp"
-#include "mcp/transport/message_memory.hpp"
 #include "util/quota.hpp"
 
 namespace dockbridge::mcp::http {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "mcp/conversation.hpp"
+#include "mcp/message_memory.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/outbox.hpp"
 #include "mcp/transport/http/sessions.hpp"
-#include "mcp/transport/message_memory.hpp"
 #include "util/quota.hpp"
 #include "util/worker_pool.hpp"
 

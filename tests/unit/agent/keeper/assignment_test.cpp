@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 
 using namespace dockbridge;
 using agent::Assignment;

@@ -1,4 +1,4 @@
-#include "agent/keeper/control.hpp"
+#include "agent/control/packets.hpp"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
