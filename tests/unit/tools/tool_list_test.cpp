@@ -150,7 +150,8 @@ TEST_CASE("tool list: the rationale is required by default and optional on reque
 
 TEST_CASE("tool list: errors suggest only arguments that a schema has") {
   Limited client(std::nullopt);
-  for (const json& tool : client.ask("tools/list", json::object())["tools"]) {
+  const json list = client.ask("tools/list", json::object());
+  for (const json& tool : list["tools"]) {
     const std::string text =
         client.send("tools/call", {{"name", tool["name"]}, {"arguments", {{"zzqqxxzz", 1}}}}).dump();
     CAPTURE(text);
