@@ -32,7 +32,7 @@ struct ClientState {
 
   Hub& hub;
   const Caller caller;
-  const std::string session;  ///< unique among the clients of this process
+  const std::string session;  ///< id of the client, unique in this server
   const std::shared_ptr<ReplySink> standing;
   const Visibility visibility;
   Handshake handshake;

@@ -17,7 +17,7 @@ struct LostTask {
   std::int64_t created_ms = 0;              ///< Unix time
   std::int64_t updated_ms = 0;              ///< Unix time
   ToolResult result{};                      ///< if completed
-  bool runs = false;                        ///< the work goes on, also if the task counts as completed
+  bool runs = false;                        ///< the work is not finished; a completed task may have such work
 };
 
 /// Finds the work of tasks that this process does not know, by the handle of their calls (`CallContext::handle`). Any

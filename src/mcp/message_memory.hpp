@@ -46,7 +46,7 @@ class MessageMemory {
     std::size_t m_values = 0;
   };
 
-  /// A claim for a text of this many bytes; nullptr if a limit is exceeded.
+  /// Claims memory for a message of this size. Returns nullptr if a limit is exceeded.
   [[nodiscard]] std::shared_ptr<Claim> claim(const std::string& owner, std::size_t bytes) {
     auto counted = m_bytes.claim(owner, bytes <= k_uncounted_bytes ? 0 : bytes);
     return counted ? std::make_shared<Claim>(std::move(counted)) : nullptr;

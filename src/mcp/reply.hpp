@@ -65,7 +65,7 @@ class Reply {
 /// Sends each message at once.
 class DirectSink : public ReplySink {
  public:
-  /// `send` returns false if The client closed the connection.
+  /// `send` returns false if the client closed the connection.
   explicit DirectSink(std::function<bool(const json&)> send) : m_send(std::move(send)) {}
   void answer(json message, Delivered delivered) override {
     if (m_send(message) && delivered) {

@@ -29,9 +29,9 @@ enum class TaskMode {
   from_start,  ///< the client asked for a task and has it
 };
 
-/// Detail of the progress messages that somebody reads.
+/// Detail of the progress messages that the client shows.
 enum class ProgressDetail {
-  none,       ///< nobody reads them
+  none,       ///< the client shows none
   heartbeat,  ///< that the call runs, and for how long
   output,     ///< also new output of the process
 };
@@ -104,7 +104,7 @@ struct ToolResult {
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
   /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
   bool may_be_repeated = false;
-  /// The effect has taken place, so the result is stored for the key even if The call was cancelled.
+  /// The effect has taken place, so the result is stored for the key even if the call was cancelled.
   bool effect_complete = false;
   /// An error after which the effect may have taken place. Stored for the key, so that a repetition does nothing twice.
   bool outcome_unknown = false;
@@ -113,7 +113,7 @@ struct ToolResult {
   /// Lines after the text that belong to this reply only. Not stored for an idempotency key.
   std::vector<std::string> notices{};
   /// Called once when the client has the result: after it was written to the transport, or with a task, when the task
-  /// has it. Not called if The call was cancelled or The client closed the connection. Not stored for an idempotency
+  /// has it. Not called if the call was cancelled or the client closed the connection. Not stored for an idempotency
   /// key. Any thread may call it, also after the tool's call; it must not throw, and owns what it uses.
   std::function<void()> on_delivered{};
 };

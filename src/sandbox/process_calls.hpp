@@ -21,8 +21,9 @@ class Sandbox;
 /// How long an answer may take, beyond what the request itself waits for.
 inline constexpr milliseconds k_answer_patience{15'000};
 
+/// The error for a well-formed answer that does not fit its request.
 inline Error violation() {
-  return {ErrorCode::protocol_violation, "The agent's reply is malformed"};
+  return {ErrorCode::protocol_violation, "The agent's reply does not fit the request"};
 }
 
 /// Sends requests about single processes and reads the answers. Any thread may call.

@@ -67,12 +67,13 @@ class Processes {
   Result<Screen> screen(const std::string& process, const CallLimit& limit);
 
  private:
-  /// Of a process that was lost: whether its container's run is over.
+  /// Sets the cause of a lost process if the run of its container is over.
   void explain_loss(wire::ProcessState& state);
-  /// Of this process; of a start with a key also of one with the same key from another run of the container.
+  /// Reads a snapshot and checks that it is of `process`. `or_namesake` also accepts the process that has the same
+  /// idempotency key in another run of the container.
   Result<Snapshot> checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake = false);
-  // The highest number that a process of an owner has been seen with. It is told to the agent, because a state
-  // directory in memory is lost when the container stops, and no number may come again.
+  // The highest known number of an owner's processes. The agent gets it with each start, because it loses a state
+  // directory in memory when the container stops, and must not use a number twice.
   [[nodiscard]] std::uint64_t highest_number(const std::string& owner);
   void note_number(const wire::ProcessState& state);
 

@@ -89,7 +89,7 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
     snapshot = std::move(later);
   }
   if (goes_on()) {
-    snapshot->happened = WaitOutcome::nothing;  // of what the caller waits for
+    snapshot->happened = WaitOutcome::nothing;  // growth ends a slice, not the caller's wait
   }
   return snapshot;
 }

@@ -7,8 +7,8 @@
 
 namespace dockbridge::tools {
 
-/// What every client is told at the start. Clients cut it at 2,048 characters. Sentences that name a hidden tool are
-/// removed, so each sentence names the tools that it is about and refers to no other sentence.
+/// Instructions that every client receives with the greeting. Clients cut them at 2,048 characters. Sentences that name
+/// a hidden tool are removed, so each sentence names the tools that it is about and refers to no other sentence.
 inline constexpr const char* k_instructions =
     "You work in a persistent Docker container. Files and processes stay between calls. execute_command runs a shell "
     "command; if it falls silent, it continues in the background under a process id. To wait for a process, call "

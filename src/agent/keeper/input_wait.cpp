@@ -143,8 +143,9 @@ Awaited in_epoll(pid_t pid, const Blocked& call) {
   return awaited;
 }
 
-/// V8 schedules a garbage collection 8.1 s after each large one. That timer is not work of the program. A program's own
-/// timer of this length cannot be told apart, but is rare. A longer timer of the program is hidden until then.
+/// V8 schedules a garbage collection 8.1 s after each large one. That timer is not work of the program. A timer of
+/// this length that the program set itself is mistaken for it, but is rare. While V8's timer runs, it hides a longer
+/// timer of the program.
 bool is_own_timer(milliseconds timeout) {
   constexpr milliseconds k_v8_delay{8000};
   constexpr milliseconds k_v8_slack{100};

@@ -27,8 +27,8 @@ struct Turn {
   std::shared_ptr<MessageMemory::Claim> memory{};  ///< memory of its message
 };
 
-/// Passes a message to its conversation, has the pool make its calls, and turns the answer into a response: JSON, a
-/// stream of events, or nothing. Does not decide who is admitted. Any thread may call.
+/// Passes a message to its conversation, runs its calls in the pool, and turns the answer into a response: JSON, an
+/// event stream, or an empty body. Does not check access. Any thread may call.
 class MessageExchange {
  public:
   MessageExchange(WorkerPool& pool, const Limits& limits)
