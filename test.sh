@@ -58,9 +58,9 @@ main() {
   run_tests release "$@"
   if [[ -n ${DOCKBRIDGE_FULL:-} ]]; then
     # Again with containers that share no directory with the host, so that everything goes through the engine.
-    DOCKBRIDGE_TEST_UNSHARED=1 run_tests release --label-regex docker "$@"
+    DOCKBRIDGE_TEST_UNSHARED=1 run_tests release --label-regex container "$@"
     with_setup_lock ensure_sandbox_image "$k_sandbox_image" full
-    phase 'taking a screenshot' "$project_dir/tests/docker/screenshot.sh"
+    phase 'taking a screenshot' "$project_dir/tests/container/screenshot.sh"
     local preset
     for preset in asan tsan; do
       with_setup_lock build "$preset" all

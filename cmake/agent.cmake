@@ -104,54 +104,54 @@ dockbridge_objects(agent_core
   src/agent/session/waiting.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
-  src/agent/files/find_files.cpp
-  src/agent/files/found_path.cpp
-  src/agent/files/glob.cpp
-  src/agent/files/ignore_rules.cpp
-  src/agent/files/line_collector.cpp
-  src/agent/files/listing.cpp
-  src/agent/files/literal_scan.cpp
-  src/agent/files/matcher.cpp
-  src/agent/files/open_beneath.cpp
-  src/agent/files/required_literal.cpp
-  src/agent/files/search.cpp
-  src/agent/files/text_reader.cpp
-  src/agent/files/tree_walk.cpp
-  src/agent/files/binary_kind.cpp
-  src/agent/files/change_requests.cpp
-  src/agent/files/confinement.cpp
-  src/agent/files/content_pack.cpp
-  src/agent/files/content_store.cpp
-  src/agent/files/copy_requests.cpp
-  src/agent/files/current_file.cpp
-  src/agent/files/diff.cpp
-  src/agent/files/download.cpp
-  src/agent/files/edit.cpp
-  src/agent/files/edit_set.cpp
-  src/agent/files/encoding.cpp
-  src/agent/files/file_changer.cpp
-  src/agent/files/file_description.cpp
-  src/agent/files/file_history.cpp
+  src/agent/files/search/find_files.cpp
+  src/agent/files/search/found_path.cpp
+  src/agent/files/search/glob.cpp
+  src/agent/files/search/ignore_rules.cpp
+  src/agent/files/search/line_collector.cpp
+  src/agent/files/search/listing.cpp
+  src/agent/files/search/literal_scan.cpp
+  src/agent/files/search/matcher.cpp
+  src/agent/files/search/open_beneath.cpp
+  src/agent/files/search/required_literal.cpp
+  src/agent/files/search/search.cpp
+  src/agent/files/search/text_reader.cpp
+  src/agent/files/search/tree_walk.cpp
+  src/agent/files/text/binary_kind.cpp
+  src/agent/files/service/change_requests.cpp
+  src/agent/files/image/confinement.cpp
+  src/agent/files/change/content_pack.cpp
+  src/agent/files/change/content_store.cpp
+  src/agent/files/service/copy_requests.cpp
+  src/agent/files/change/current_file.cpp
+  src/agent/files/text/diff.cpp
+  src/agent/files/service/download.cpp
+  src/agent/files/text/edit.cpp
+  src/agent/files/change/edit_set.cpp
+  src/agent/files/text/encoding.cpp
+  src/agent/files/change/file_changer.cpp
+  src/agent/files/service/file_description.cpp
+  src/agent/files/change/file_history.cpp
   src/agent/files/file_space.cpp
-  src/agent/files/file_writer.cpp
-  src/agent/files/image_header.cpp
-  src/agent/files/image_scale.cpp
-  src/agent/files/in_place.cpp
-  src/agent/files/line_comparison.cpp
-  src/agent/files/near_match.cpp
-  src/agent/files/orphan_sweep.cpp
-  src/agent/files/overlooked.cpp
-  src/agent/files/read_requests.cpp
+  src/agent/files/change/file_writer.cpp
+  src/agent/files/image/image_header.cpp
+  src/agent/files/image/image_scale.cpp
+  src/agent/files/change/in_place.cpp
+  src/agent/files/text/line_comparison.cpp
+  src/agent/files/text/near_match.cpp
+  src/agent/files/change/orphan_sweep.cpp
+  src/agent/files/text/overlooked.cpp
+  src/agent/files/service/read_requests.cpp
   src/agent/files/revision.cpp
-  src/agent/files/searching.cpp
-  src/agent/files/service.cpp
-  src/agent/files/spare_file.cpp
-  src/agent/files/staging.cpp
-  src/agent/files/temporary_file.cpp
-  src/agent/files/text_page.cpp
-  src/agent/files/write_journal.cpp)
+  src/agent/files/service/searching.cpp
+  src/agent/files/service/service.cpp
+  src/agent/files/change/spare_file.cpp
+  src/agent/files/change/staging.cpp
+  src/agent/files/change/temporary_file.cpp
+  src/agent/files/text/text_page.cpp
+  src/agent/files/change/write_journal.cpp)
 # Images are rare, and -O3 would make the decoder 170 KB larger. Its options do not fit the precompiled header.
-set_source_files_properties(src/agent/files/image_scale.cpp PROPERTIES
+set_source_files_properties(src/agent/files/image/image_scale.cpp PROPERTIES
   COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
 
 # src/agent/fmt.cpp takes the place of the fmt library, which Debian has only as a shared one.

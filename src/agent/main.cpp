@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/files/service.hpp"
+#include "agent/files/service/service.hpp"
 #include "agent/keeper/service.hpp"
 #include "agent/launch.hpp"
 #include "agent/screen/service.hpp"

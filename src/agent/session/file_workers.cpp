@@ -15,7 +15,7 @@
 #include <iterator>
 #include <utility>
 
-#include "agent/files/write_journal.hpp"
+#include "agent/files/change/write_journal.hpp"
 #include "agent/launch.hpp"
 #include "wire/error_message.hpp"
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "agent/control/packets.hpp"
-#include "agent/files/content_store.hpp"
-#include "agent/files/file_history.hpp"
+#include "agent/files/change/content_store.hpp"
+#include "agent/files/change/file_history.hpp"
+#include "agent/files/change/write_journal.hpp"
 #include "agent/files/revision.hpp"
-#include "agent/files/write_journal.hpp"
 #include "agent/record.hpp"
 #include "agent/session/output_grep.hpp"
 #include "agent/session/state_directory.hpp"

@@ -1,0 +1,177 @@
+#include "agent/files/change/file_history.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "agent/files/revision.hpp"
+#include "util/file.hpp"
+#include "wire/file_names.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+constexpr const char* k_seen = "files_seen";
+constexpr const char* k_changes = "files_changed";
+constexpr char k_separator = '\t';
+/// How much of the end of a log is looked at first, and how much more each time that was not enough.
+constexpr std::size_t k_first_window = 4 * 1024;
+constexpr std::size_t k_window_growth = 16;
+constexpr std::size_t k_longest_window = k_first_window * k_window_growth * k_window_growth;
+static_assert(k_longest_window >= FileHistory::k_most_log_bytes * 2);
+
+constexpr mode_t k_all_permissions = 07777;
+
+/// Fit to stand between separators.
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        safe += "\\\\";
+        break;
+      case '\n':
+        safe += "\\n";
+        break;
+      case k_separator:
+        safe += "\\t";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const std::size_t end = line.find(k_separator);
+    fields.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) {
+      return fields;
+    }
+    line.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+void FileHistory::note_seen(const std::string& owner, const std::string& path, const std::string& revision) const {
+  // If it cannot be kept (disk full), the file has to be read once more before it is written.
+  (void)append(k_seen, fmt::format("\n{}\t{}\t{}\n", escaped(owner), escaped(path), revision));
+}
+
+std::optional<std::string> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
+  auto revision = last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
+  return revision && (revision->empty() || is_revision(*revision)) ? std::move(revision) : std::nullopt;
+}
+
+Result<void> FileHistory::note_change(const FileChange& change) const {
+  return append(k_changes, fmt::format("\n{}\t{}\t{}\t{}\t{:o}\n", escaped(change.path), change.id, change.before,
+                                       change.after, change.mode));
+}
+
+std::optional<FileChange> FileHistory::find_change(const std::string& path,
+                                                   const std::optional<std::string>& id) const {
+  std::string start;
+  if (id) {
+    if (!wire::is_change_start(*id)) {
+      return std::nullopt;
+    }
+    start = id->starts_with(wire::k_change_prefix) ? *id : std::string(wire::k_change_prefix) + *id;
+  }
+  const auto found = last_line(k_changes, escaped(path) + k_separator + start);
+  if (!found) {
+    return std::nullopt;
+  }
+  const std::string line = start + *found;
+  const auto fields = fields_of(line);
+  const auto is_revision_or_none = [](std::string_view text) { return text.empty() || is_revision(text); };
+  if (fields.size() != 4 || !wire::is_change_id(fields[0]) || !is_revision_or_none(fields[1]) ||
+      !is_revision_or_none(fields[2])) {
+    return std::nullopt;
+  }
+  FileChange change{std::string(fields[0]), path, std::string(fields[1]), std::string(fields[2]), 0};
+  const char* end = fields[3].data() + fields[3].size();
+  const auto mode = std::from_chars(fields[3].data(), end, change.mode, 8);
+  return mode.ec == std::errc() && mode.ptr == end && change.mode <= k_all_permissions ? std::optional(change)
+                                                                                       : std::nullopt;
+}
+
+std::string FileHistory::new_change_id() {
+  std::uint64_t number = 0;
+  // Not a secret: only different from the others.
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    number = static_cast<std::uint64_t>(::getpid());
+  }
+  return fmt::format("{}{:016x}", wire::k_change_prefix, number);
+}
+
+Result<void> FileHistory::append(const char* log, const std::string& line) const {
+  constexpr int k_flags = O_RDWR | O_CREAT | O_APPEND;
+  Fd file = open_regular_at(m_state_fd, log, k_flags);
+  if (!file && (errno == EINVAL || errno == ELOOP || errno == ENXIO)) {
+    // Another process replaced the log by a FIFO, a socket or a link. Without a log every change would fail, so it is
+    // created again.
+    ::unlinkat(m_state_fd, log, 0);
+    file = open_regular_at(m_state_fd, log, k_flags);
+  }
+  if (!file) {
+    return fail(errno_error(log));
+  }
+  if (auto written = write_all(file.get(), line); !written) {
+    return written;
+  }
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) <= k_most_log_bytes ||
+      ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return {};
+  }
+  // A line that another process adds at this moment may be lost: then a file has to be read once more.
+  const std::string lines = lines_of(log);
+  const std::size_t half = lines.find('\n', lines.size() / 2);
+  // One that cannot be read, as it grew too long all the same, begins anew.
+  return replace_file_at(m_state_fd, log, half == std::string::npos ? line : lines.substr(half + 1));
+}
+
+/// From the end, as most of what is asked for was noted a moment ago.
+std::optional<std::string> FileHistory::last_line(const char* log, const std::string& start) const {
+  const Fd file = open_regular_at(m_state_fd, log, O_RDONLY);
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) {
+    return std::nullopt;
+  }
+  const auto size = static_cast<std::size_t>(info.st_size);
+  const std::string wanted = "\n" + start;
+  for (std::size_t window = k_first_window; window <= k_longest_window; window *= k_window_growth) {
+    const std::size_t length = std::min(size, window);
+    std::string lines(1 + length, '\n');  // the very first line has an end of line before it, too
+    if (::pread(file.get(), lines.data() + 1, length, static_cast<off_t>(size - length)) !=
+        static_cast<ssize_t>(length)) {
+      return std::nullopt;
+    }
+    const std::size_t at = lines.rfind(wanted);
+    // What a window begins with may be the rest of a line.
+    if (at != std::string::npos && (at > 0 || length == size)) {
+      const std::size_t begin = at + wanted.size();
+      return lines.substr(begin, lines.find('\n', begin) - begin);
+    }
+    if (length == size) {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string FileHistory::lines_of(const char* log) const {
+  return read_regular_at(m_state_fd, log, k_most_log_bytes * 2).value_or("");
+}
+
+}  // namespace dockbridge::agent

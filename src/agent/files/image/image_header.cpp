@@ -1,0 +1,104 @@
+#include "agent/files/image/image_header.hpp"
+
+#include <cstddef>
+
+namespace dockbridge::agent {
+
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::string_view k_png_start = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR"sv;
+constexpr std::uint32_t k_max_side = 1U << 24U;
+
+/// Numbers at offsets, in either byte order. 0 beyond the end.
+class Numbers {
+ public:
+  Numbers(std::string_view bytes, bool little_endian) : m_bytes(bytes), m_little_endian(little_endian) {}
+
+  [[nodiscard]] std::uint32_t at(std::size_t offset, std::size_t size) const {
+    if (offset > m_bytes.size() || size > m_bytes.size() - offset) {
+      return 0;
+    }
+    std::uint32_t number = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      number = number << 8U | static_cast<unsigned char>(m_bytes[offset + (m_little_endian ? size - 1 - i : i)]);
+    }
+    return number;
+  }
+
+ private:
+  std::string_view m_bytes;
+  bool m_little_endian;
+};
+
+constexpr std::string_view k_exif_start = "Exif\0\0"sv;
+
+/// The orientation in an EXIF block: a TIFF header, then a directory of entries of 12 bytes.
+int orientation_of(std::string_view exif) {
+  constexpr std::uint32_t k_tag = 0x0112;
+  constexpr std::uint32_t k_max_entries = 200;
+  exif.remove_prefix(k_exif_start.size());
+  const Numbers numbers(exif, exif.starts_with("II"));
+  const std::size_t directory = numbers.at(4, 4);
+  const std::uint32_t entries = numbers.at(directory, 2);
+  for (std::uint32_t i = 0; i < entries && i < k_max_entries; ++i) {
+    const std::size_t entry = directory + 2 + std::size_t{i} * 12;
+    if (numbers.at(entry, 2) == k_tag) {
+      const auto value = numbers.at(entry + 8, 2);
+      return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+    }
+  }
+  return 1;
+}
+
+std::optional<ImageHeader> jpeg_header(std::string_view bytes) {
+  const Numbers numbers(bytes, false);
+  ImageHeader header;
+  for (std::size_t at = 2; at + 4 <= bytes.size();) {
+    if (bytes[at] != '\xFF') {
+      return std::nullopt;
+    }
+    const std::uint32_t marker = numbers.at(at + 1, 1);
+    if (marker == 0xFF) {  // a fill byte
+      ++at;
+      continue;
+    }
+    const std::size_t length = numbers.at(at + 2, 2);
+    const bool is_frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+    if (is_frame && at + 9 <= bytes.size()) {
+      header.height = numbers.at(at + 5, 2);
+      header.width = numbers.at(at + 7, 2);
+      return header;
+    }
+    if (length < 2 || marker == 0xD9 || marker == 0xDA) {
+      return std::nullopt;
+    }
+    const std::string_view content = bytes.substr(at + 4, length - 2);
+    if (marker == 0xE1 && content.starts_with(k_exif_start)) {  // XMP has the same marker
+      header.orientation = orientation_of(content);
+    }
+    at += 2 + length;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ImageHeader> image_header_of(std::string_view bytes) {
+  std::optional<ImageHeader> header;
+  if (bytes.starts_with(k_png_start) && bytes.size() >= k_png_start.size() + 8) {
+    const Numbers numbers(bytes, false);
+    header = {numbers.at(k_png_start.size(), 4), numbers.at(k_png_start.size() + 4, 4), 1};
+  } else if (bytes.starts_with("\xFF\xD8\xFF")) {
+    header = jpeg_header(bytes);
+  } else if (bytes.starts_with("GIF87a") || bytes.starts_with("GIF89a")) {
+    const Numbers numbers(bytes, true);
+    header = {numbers.at(6, 2), numbers.at(8, 2), 1};
+  }
+  const bool is_possible =
+      header && header->width > 0 && header->height > 0 && header->width <= k_max_side && header->height <= k_max_side;
+  return is_possible ? header : std::nullopt;
+}
+
+}  // namespace dockbridge::agent

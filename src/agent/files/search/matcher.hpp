@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/files/search/literal_scan.hpp"
+#include "agent/files/search/required_literal.hpp"
+#include "error/error.hpp"
+
+namespace re2 {
+class RE2;
+}
+
+namespace dockbridge::agent {
+
+/// Bytes [begin, end) of a text.
+struct Span {
+  std::size_t begin;
+  std::size_t end;
+};
+
+/// What a search looks for. Time is linear in the text, memory bounded. Immutable; any thread may use it.
+class Matcher {
+ public:
+  struct Options {
+    bool literal = false;
+    bool ignore_case = false;
+    bool whole_word = false;  ///< no letter, digit or underscore right before and after
+    bool multi_line = false;  ///< a match may span lines
+  };
+
+  /// Error `bad_pattern` with what is wrong with it. `^` and `$` are the ends of lines, with or without a carriage
+  /// return.
+  static Result<Matcher> compile(const std::string& pattern, const Options& options);
+  Matcher(Matcher&&) noexcept;
+  Matcher& operator=(Matcher&&) noexcept;
+  ~Matcher();
+
+  /// The first match in a piece of a line. Whether the line begins and ends with it decides what `^` and `$` match.
+  [[nodiscard]] std::optional<Span> find_in_piece(std::string_view piece, bool begins, bool ends) const;
+  /// The first match in `within`, which is a line of `text`; with multi-line, one or more.
+  [[nodiscard]] std::optional<Span> find_in_lines(std::string_view text, Span within) const;
+
+ private:
+  friend class LineCursor;
+  Matcher();
+  [[nodiscard]] bool holds(std::string_view text, Span line) const;
+  [[nodiscard]] std::optional<Span> find(std::string_view text, Span within) const;
+
+  bool m_multi_line = false;
+  bool m_whole_word = false;
+  bool m_line_by_line = false;          // it can tell the ends of the text from those of a line
+  bool m_is_literal = false;            // m_literals has the one text that is looked for
+  std::vector<LiteralScan> m_literals;  // every match has one of them; empty: not known
+  std::unique_ptr<re2::RE2> m_regex;    // none if it is a literal
+};
+
+/// Goes from one matching line of a text to the next; with multi-line, from one block of lines that a match spans to
+/// the next. `text` must outlive it.
+class LineCursor {
+ public:
+  LineCursor(const Matcher& matcher, std::string_view text);
+
+  /// The line without its end; blocks have no line in common.
+  std::optional<Span> next();
+
+ private:
+  std::size_t next_candidate();
+  std::optional<Span> next_in_each_line();
+  [[nodiscard]] Span lines_of(Span match) const;
+
+  const Matcher& m_matcher;
+  std::string_view m_text;
+  std::size_t m_at = 0;                                           // the start of a line
+  std::array<std::size_t, k_most_required_literals> m_literal{};  // where each literal is next
+};
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "agent/files/file_space.hpp"
+#include "agent/files/text/text_page.hpp"
+#include "error/error.hpp"
+#include "wire/file_messages.hpp"
+
+namespace dockbridge::agent {
+
+/// A regular file. Errors of `FileSpace::find`, and one for anything else than a regular file.
+Result<ResolvedFile> find_regular(const FileSpace& space, const std::string& path);
+
+wire::FileFacts describe(const ResolvedFile& file);
+/// `content` is that of the file.
+wire::ContentFacts describe_content(const ResolvedFile& file, const FileContent& content);
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,205 @@
+#include "agent/files/service/service.hpp"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <type_traits>
+#include <utility>
+
+#include "agent/files/change/file_changer.hpp"
+#include "agent/files/service/change_requests.hpp"
+#include "agent/files/service/copy_requests.hpp"
+#include "agent/files/service/read_requests.hpp"
+#include "agent/files/service/searching.hpp"
+#include "util/file.hpp"
+#include "util/memory.hpp"
+#include "wire/error_message.hpp"
+#include "wire/file_messages.hpp"
+#include "wire/frame.hpp"
+#include "wire/operation.hpp"
+
+namespace dockbridge::agent {
+
+namespace {
+
+using wire::Operation;
+
+constexpr rlim_t k_wanted_descriptors = 4096;
+constexpr int k_rest_after_ms = 1000;
+/// A request that took more memory than this gives it back.
+constexpr std::size_t k_kept_bytes = 1024 * 1024;
+
+/// Reads requests, has them served, and makes frames of the answers.
+class Service {
+ public:
+  explicit Service(FileChanger changer) : m_changer(std::move(changer)) {}
+
+  /// To be called after an answer was sent.
+  void run_deferred_work() { m_changer.run_deferred_work(); }
+  /// To be called when nothing has come for a while.
+  void rest() { m_changer.rest(); }
+
+  Result<wire::Frame> handle(const wire::Frame& frame) {
+    const auto name = wire::read_fields(frame.head, ErrorCode::bad_request,
+                                        [](const wire::Field& head) { return head.at("op").text(); });
+    if (!name) {
+      return fail(name.error());
+    }
+    const auto operation = wire::operation_named(*name);
+    if (!operation) {
+      return unknown(*name);
+    }
+    const auto with_changer = [this](auto serve) {
+      return [this, serve](const FileSpace& space, const auto& request) { return serve(space, m_changer, request); };
+    };
+    switch (*operation) {
+      case Operation::file_read:
+        return answer<wire::FileReadRequest>(frame, with_changer(read_page));
+      case Operation::file_bytes:
+        return answer<wire::FileBytesRequest>(frame, read_bytes);
+      case Operation::file_image:
+        return answer<wire::FileImageRequest>(frame, with_changer(read_image));
+      case Operation::file_open:
+        return answer<wire::FileOpenRequest>(frame, [this](const FileSpace& space, const auto& request) {
+          return m_copies.open(space, m_changer, request);
+        });
+      case Operation::file_next:
+        return answer<wire::FileNextRequest>(
+            frame, [this](const wire::FileNextRequest& request) { return m_copies.next(request); });
+      case Operation::file_stage:
+        return answer<wire::FileStageRequest>(frame, with_changer(stage_content));
+      case Operation::file_abandon:
+        return answer<wire::FileAbandonRequest>(frame, [this](const wire::FileAbandonRequest&) { return abandon(); });
+      case Operation::file_write:
+        return answer<wire::FileWriteRequest>(frame, with_changer(write_file));
+      case Operation::file_edit:
+        return answer<wire::FileEditRequest>(frame, with_changer(edit_file));
+      case Operation::file_edit_set:
+        return answer<wire::FileEditSetRequest>(frame, with_changer(edit_files));
+      case Operation::file_undo:
+        return answer<wire::FileUndoRequest>(frame, with_changer(undo_change));
+      case Operation::file_list:
+        return answer<wire::FileListRequest>(frame, list_files);
+      case Operation::file_glob:
+        return answer<wire::FileGlobRequest>(frame, glob_files);
+      case Operation::file_grep:
+        return answer<wire::FileGrepRequest>(frame, grep_files);
+      default:
+        return unknown(*name);
+    }
+  }
+
+ private:
+  static tl::unexpected<Error> unknown(const std::string& name) {
+    return fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
+  }
+
+  /// `serve` gets the files that the request may reach, unless it does without them, and the request. It returns an
+  /// answer, or a frame if it has made that itself.
+  template <typename Request, typename Serve>
+  static Result<wire::Frame> answer(const wire::Frame& frame, Serve serve) {
+    const auto request = wire::message_from<Request>(frame.head, std::string_view(frame.body), ErrorCode::bad_request);
+    if (!request) {
+      return fail(request.error());
+    }
+    if constexpr (std::is_invocable_v<Serve, const Request&>) {
+      return frame_of(serve(*request));
+    } else {
+      const auto root = wire::read_fields(frame.head, ErrorCode::bad_request, wire::root_from);
+      const auto space = root ? FileSpace::open(*root) : fail(root.error());
+      return space ? frame_of(serve(*space, *request)) : fail(space.error());
+    }
+  }
+
+  static Result<wire::Frame> frame_of(Result<wire::Frame> answer) { return answer; }
+  template <typename Answer>
+  static Result<wire::Frame> frame_of(Result<Answer> answer) {
+    return answer ? Result<wire::Frame>(std::move(*answer).to_frame()) : fail(answer.error());
+  }
+
+  Result<wire::FileAbandonAnswer> abandon() {
+    m_changer.abandon_staged();
+    m_copies.close();
+    return wire::FileAbandonAnswer{};
+  }
+
+  FileChanger m_changer;
+  CopyRequests m_copies;
+};
+
+/// Files that are changed together are open together.
+void allow_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < k_wanted_descriptors) {
+    limit.rlim_cur = std::min(limit.rlim_max, k_wanted_descriptors);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+std::string respond(Service& service, const wire::Frame& frame) {
+  Result<wire::Frame> answer;
+  try {
+    answer = service.handle(frame);
+  } catch (const std::exception& error) {
+    answer = fail(ErrorCode::bad_request, error.what());
+  }
+  if (!answer) {
+    answer = wire::Frame{{{"error", wire::to_json(answer.error())}}, ""};
+  }
+  answer->head["id"] = frame.head.value("id", std::uint64_t{0});
+  return wire::encode(answer->head, answer->body);
+}
+
+}  // namespace
+
+int serve_files(const Fd& stream, const char* state_path) {
+  ::prctl(PR_SET_NAME, "dockbridge-file");
+  ::umask(022);
+  ::signal(SIGCHLD, SIG_DFL);  // the session ignores it, and then the decoder's status would be lost
+  allow_descriptors();
+  keep_freed_memory(k_kept_bytes);
+  const Fd state(::open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto changer = FileChanger::open(state.get());
+  if (!changer) {
+    return 1;
+  }
+  Service service(std::move(*changer));
+  wire::FrameReader reader(wire::k_max_body_to_agent);
+  std::string buffer(64 * 1024, '\0');
+  while (true) {
+    const auto frame = reader.next();
+    if (!frame) {
+      return 1;
+    }
+    if (*frame) {
+      const std::string answer = respond(service, **frame);
+      if (!write_all(stream.get(), answer)) {
+        return 0;
+      }
+      service.run_deferred_work();
+      if ((*frame)->body.size() + answer.size() > k_kept_bytes) {
+        ::malloc_trim(0);
+      }
+      continue;
+    }
+    pollfd polled{stream.get(), POLLIN, 0};
+    if (::poll(&polled, 1, k_rest_after_ms) == 0) {
+      service.rest();
+    }
+    const ssize_t got = ::read(stream.get(), buffer.data(), buffer.size());
+    if (got == 0 || (got < 0 && errno != EINTR)) {
+      return 0;
+    }
+    reader.feed({buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+  }
+}
+
+}  // namespace dockbridge::agent

@@ -1,0 +1,127 @@
+#include "agent/files/search/listing.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "unit/agent/files/search/tree.hpp"
+
+using namespace dockbridge;
+using agent::FileType;
+using agent::Listing;
+using agent::ListOptions;
+using test::Tree;
+
+namespace {
+
+Listing listing(const Tree& tree, const ListOptions& request = {}) {
+  auto result = agent::list_directory(tree.fd(), request);
+  REQUIRE(result);
+  return std::move(*result);
+}
+
+std::vector<std::string> paths(const Listing& listing) {
+  std::vector<std::string> found;
+  for (const auto& entry : listing.entries) {
+    found.push_back(entry.path);
+  }
+  return found;
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a listing tells of each name what it is") {
+  const Tree tree;
+  tree.put("file", "12345");
+  REQUIRE(::chmod(tree.path("file").c_str(), 04751) == 0);
+  tree.put("dir/x");
+  tree.put(".hidden");
+  tree.link("dir/x", "link");
+  tree.put("a\nb\xff");
+  ListOptions detailed;
+  detailed.details = true;
+  const Listing all = listing(tree, detailed);
+  REQUIRE(paths(all) == Paths{".hidden", "a\nb\xff", "dir", "file", "link"});
+  CHECK(all.entries[2].type == FileType::directory);
+  CHECK(all.entries[3].type == FileType::regular);
+  CHECK(all.entries[3].size == 5);
+  CHECK(all.entries[3].mode == 04751);
+  CHECK(all.entries[3].modified_ns > 1'600'000'000'000'000'000);
+  CHECK(all.entries[3].link_target == "");
+  CHECK(all.entries[4].type == FileType::symlink);
+  CHECK(all.entries[4].link_target == "dir/x");
+  CHECK(all.total == 5);
+  CHECK_FALSE(all.more);
+}
+
+TEST_CASE("a listing without details tells of names, types and targets only") {
+  const Tree tree;
+  tree.put("file", "12345");
+  tree.put("dir/x");
+  tree.link("dir/x", "link");
+  const Listing plain = listing(tree);
+  REQUIRE(paths(plain) == Paths{"dir", "file", "link"});
+  CHECK(plain.entries[0].type == FileType::directory);
+  CHECK(plain.entries[1].type == FileType::regular);
+  CHECK(plain.entries[1].size == 0);
+  CHECK(plain.entries[1].modified_ns == 0);
+  CHECK(!plain.entries[1].mode);
+  CHECK(plain.entries[2].type == FileType::symlink);
+  CHECK(plain.entries[2].link_target == "dir/x");
+}
+
+TEST_CASE("depth, globs, rules and hidden names are chosen") {
+  const Tree tree;
+  for (const char* path : {"a/b/c", "a/d", "e", "out/f", ".g"}) {
+    tree.put(path);
+  }
+  tree.put(".gitignore", "out\n");
+  tree.link("../a", "a/link");
+  CHECK(paths(listing(tree)) == Paths{".g", ".gitignore", "a", "e", "out"});
+  ListOptions one;
+  one.depth = 2;
+  one.hidden = false;
+  CHECK(paths(listing(tree, one)) == Paths{"a", "a/b", "a/d", "a/link", "e", "out", "out/f"});
+  CHECK(listing(tree, one).entries[3].link_target == "../a");
+  one.depth = 0;
+  one.honour_ignore = true;
+  one.ignore = {"link", "d"};
+  CHECK(paths(listing(tree, one)) == Paths{"a", "a/b", "a/b/c", "e"});
+  CHECK(listing(tree, one).ignored_skipped == 1);
+  CHECK(listing(tree, one).excluded == 2);
+  one.ignore = {"["};
+  CHECK(agent::list_directory(tree.fd(), one).error().code == ErrorCode::bad_glob);
+}
+
+TEST_CASE("an empty directory is listed, what is no directory is not") {
+  const Tree tree;
+  CHECK(listing(tree).total == 0);
+  tree.put("file");
+  const Fd file(::open(tree.path("file").c_str(), O_RDONLY | O_CLOEXEC));
+  CHECK(agent::list_directory(file.get(), {}).error().code == ErrorCode::io_error);
+}
+
+TEST_CASE("a page of a huge directory is its part of the sorted names") {
+  const Tree tree;
+  for (int i = 0; i < 20'000; ++i) {
+    REQUIRE(::mknodat(tree.fd(), fmt::format("{:05}", i).c_str(), S_IFREG | 0600, 0) == 0);
+  }
+  ListOptions one;
+  one.max = 3;
+  CHECK(paths(listing(tree, one)) == Paths{"00000", "00001", "00002"});
+  one.offset = 12'345;
+  const Listing page = listing(tree, one);
+  CHECK(paths(page) == Paths{"12345", "12346", "12347"});
+  CHECK(page.total == 20'000);
+  CHECK(page.more);
+  one.offset = 19'999;
+  CHECK(paths(listing(tree, one)) == Paths{"19999"});
+  CHECK_FALSE(listing(tree, one).more);
+}
