@@ -41,6 +41,7 @@ main() {
   # shellcheck disable=SC2064 # the path is wanted as it is now
   trap "as_root rm -rf --one-file-system '$tree'" EXIT
 
+  configure_dpkg "$tree"
   sources=$(host_archives | image_sources)
   mirror=$(awk -v suite="$k_suite" '$3 == suite { print $2; exit }' <<<"$sources")
   run_step "fetching a minimal Debian $k_suite (about a minute)" \
@@ -50,6 +51,18 @@ main() {
     as_root tee "$tree/etc/apt/sources.list" <<<"$sources" >/dev/null
   fi
   run_step "importing $k_base_image" import_tree "$tree"
+}
+
+# Makes installing packages twice as fast. A crash needs no protection by fsync, because an interrupted build of an image
+# leaves nothing; and the image has no program that shows manuals.
+configure_dpkg() {
+  as_root mkdir -p "$1/etc/dpkg/dpkg.cfg.d"
+  as_root tee "$1/etc/dpkg/dpkg.cfg.d/dockbridge" >/dev/null <<'END'
+force-unsafe-io
+path-exclude=/usr/share/doc/*
+path-include=/usr/share/doc/*/copyright
+path-exclude=/usr/share/man/*
+END
 }
 
 import_tree() {
