@@ -26,6 +26,8 @@ constexpr std::size_t k_max_owners = 1000;
 constexpr milliseconds k_watch_time = std::chrono::hours(24 * 30);
 /// Long, because the agent searches stored output in steps, between other requests.
 constexpr milliseconds k_grep_patience{45'000};
+/// A screen is drawn in milliseconds. If its process is stopped, replies go without it.
+constexpr milliseconds k_screen_patience{2'000};
 
 /// An agent that answers with what nobody asked for, or before its time, is not to be believed.
 bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, milliseconds timeout,
@@ -277,7 +279,7 @@ Result<ProcessList> Processes::list(const std::string& owner, std::size_t most_f
 }
 
 Result<Screen> Processes::screen(const std::string& process, const CallLimit& limit) {
-  const auto answer = m_calls.send(wire::ScreenRequest{process}, {}, k_answer_patience, limit);
+  const auto answer = m_calls.send(wire::ScreenRequest{process}, {}, k_screen_patience, limit);
   return answer ? m_calls.read<Screen>(*answer) : fail(answer.error());
 }
 

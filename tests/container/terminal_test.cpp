@@ -191,7 +191,9 @@ TEST_CASE("text that is sent after keys comes after them, also when the screen p
     what["processId"] = person.id();
     what["screen"] = false;
     what["autoNewline"] = false;
+    const auto began = Clock::now();
     CHECK(c.server.call("send_input", what)["isError"] == false);
+    CHECK(Clock::now() - began < std::chrono::seconds{10});
   };
   to_screens(SIGSTOP);
   send({{"keys", {"1", "enter"}}});
