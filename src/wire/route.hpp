@@ -9,8 +9,8 @@
 
 namespace dockbridge::wire {
 
-/// The fields of a head that decide what is done with a frame that is sent on as it is. A field of another type than
-/// expected counts as absent.
+/// Fields of a head that route a frame which is forwarded without being decoded. A field of another type than expected
+/// counts as absent.
 struct Route {
   std::optional<std::uint64_t> id{};
   std::optional<std::string> op{};
