@@ -20,7 +20,7 @@ struct Route {
   std::string error_code{};
 };
 
-/// Accepts the same heads as `FrameReader::next`, but builds no JSON value.
+/// Accepts the same heads as `FrameReader::next`.
 Result<Route> route_of(std::string_view head);
 
 }  // namespace dockbridge::wire
