@@ -27,10 +27,10 @@ endfunction()
 # Code of host and agent.
 dockbridge_objects(dockbridge_shared
   src/error/error_code.cpp
+  src/wire/codec.cpp
   src/wire/error_message.cpp
   src/wire/fields.cpp
   src/wire/file_change_messages.cpp
-  src/wire/file_entry.cpp
   src/wire/file_messages.cpp
   src/wire/file_read_messages.cpp
   src/wire/file_search_messages.cpp
@@ -39,7 +39,6 @@ dockbridge_objects(dockbridge_shared
   src/wire/operation.cpp
   src/wire/output_messages.cpp
   src/wire/route.cpp
-  src/wire/screen_facts.cpp
   src/wire/session_messages.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp

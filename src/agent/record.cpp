@@ -145,7 +145,7 @@ Status read_status(RecordReader& fields, const json& used) {
   status.ended = {fields.number("endedAtMs", wire::k_max_time_ms), fields.uptime("endedUptimeMs"),
                   fields.text("boot", k_most_name_bytes)};
   status.closed = fields.flag("closed");
-  status.used = wire::usage_from_json(used).value_or(wire::Usage{});
+  status.used = wire::read_fields(used, ErrorCode::protocol_violation, wire::Usage::from_json).value_or(wire::Usage{});
   status.taken = fields.taken();
   return status;
 }

@@ -78,7 +78,7 @@ Files::Download::Download(Download&& other) noexcept
 Files::Download::~Download() {
   if (!m_token.empty()) {
     // If this request is lost, the agent closes the file when the connection ends.
-    m_files->m_sandbox.post(wire::FileAbandonRequest{m_token}.to_json());
+    m_files->m_sandbox.post(to_json(wire::FileAbandonRequest{m_token}));
   }
 }
 

@@ -72,9 +72,7 @@ Result<bool> Files::await_change(const std::string& path, std::int64_t modified_
   if (!answer) {
     return fail(answer.error());
   }
-  const auto watched =
-      believed(wire::read_fields(answer->head, ErrorCode::protocol_violation,
-                                 [](const wire::Field& head) { return wire::WatchAnswer::from_json(head); }));
+  const auto watched = believed(wire::message_from<wire::WatchAnswer>(answer->head, ErrorCode::protocol_violation));
   return watched ? Result<bool>(watched->changed) : fail(watched.error());
 }
 
@@ -101,8 +99,7 @@ std::string Files::revision_hint(const ChangeRequest& request) {
 
 Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit) {
   if (content.bytes.size() <= wire::k_max_content_at_once) {
-    return concluded(
-        request, exchange(wire::FileWriteRequest{request, content}, content.bytes, k_patience, limit.without_stop()));
+    return concluded(request, exchange(wire::FileWriteRequest{request, content}, limit.without_stop()));
   }
   Upload pieces = upload(request.path);
   for (std::size_t at = 0; at < content.bytes.size(); at += k_upload_piece_bytes) {
@@ -141,17 +138,17 @@ Result<ChangedFile> Files::undo(const ChangeRequest& request, const std::string&
 }
 
 Result<FileListing> Files::list(const ListRequest& request, milliseconds patience, const CallLimit& limit) {
-  auto listing = exchange(request, {}, patience, limit);
+  auto listing = exchange(request, limit, patience);
   return listing && listing->entries.size() > request.max ? reject(malformed("body")) : std::move(listing);
 }
 
 Result<FileListing> Files::glob(const GlobRequest& request, milliseconds patience, const CallLimit& limit) {
-  auto listing = exchange(request, {}, patience, limit);
+  auto listing = exchange(request, limit, patience);
   return listing && listing->entries.size() > request.max ? reject(malformed("body")) : std::move(listing);
 }
 
 Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds patience, const CallLimit& limit) {
-  return exchange(request, {}, patience, limit);
+  return exchange(request, limit, patience);
 }
 
 Files::Upload Files::upload(const std::string& path) {
@@ -170,14 +167,13 @@ Files::Upload::Upload(Upload&& other) noexcept
 Files::Upload::~Upload() {
   if (!m_token.empty() && !m_first) {
     // If this request is lost, the agent drops the content when the connection ends.
-    m_files->m_sandbox.post(wire::FileAbandonRequest{m_token}.to_json());
+    m_files->m_sandbox.post(to_json(wire::FileAbandonRequest{m_token}));
   }
 }
 
 Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limit) {
   const bool first = std::exchange(m_first, false);
-  const auto answer =
-      m_files->exchange(wire::FileStageRequest{m_token, m_path, first, bytes}, bytes, k_patience, limit);
+  const auto answer = m_files->exchange(wire::FileStageRequest{m_token, m_path, first, bytes}, limit);
   if (answer) {
     return {};
   }

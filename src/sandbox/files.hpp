@@ -149,27 +149,14 @@ class Files {
   /// Time that the agent may take for an answer, with a disk that has to wake up and a busy machine.
   static constexpr milliseconds k_patience{60'000};
 
-  /// Sends a request with its body, and reads the answer.
+  /// Sends a request and reads the answer.
   template <typename Request>
-  Result<typename Request::Answer> exchange(const Request& request, std::string_view body, milliseconds patience,
-                                            const CallLimit& limit) {
-    return answer_to<Request>(request.to_json(), body, is_repeatable(request), patience, limit);
-  }
-  template <typename Request>
-  Result<typename Request::Answer> exchange(const Request& request, const CallLimit& limit) {
-    if constexpr (requires { request.to_frame(); }) {
-      const wire::Frame frame = request.to_frame();
-      return answer_to<Request>(frame.head, frame.body, is_repeatable(request), k_patience, limit);
-    } else {
-      return exchange(request, {}, k_patience, limit);
-    }
-  }
-  template <typename Request>
-  Result<typename Request::Answer> answer_to(nlohmann::json head, std::string_view body, bool repeatable,
-                                             milliseconds patience, const CallLimit& limit) {
-    auto frame = ask(std::move(head), body, repeatable, patience, limit);
-    return frame ? believed(wire::message_from<typename Request::Answer>(frame->head, std::move(frame->body),
-                                                                         ErrorCode::protocol_violation))
+  Result<typename Request::Answer> exchange(const Request& request, const CallLimit& limit,
+                                            milliseconds patience = k_patience) {
+    auto message = wire::outgoing(request);
+    auto frame = ask(std::move(message.head), message.body(), is_repeatable(request), patience, limit);
+    return frame ? believed(wire::message_from<typename Request::Answer>(frame->head, ErrorCode::protocol_violation,
+                                                                         std::move(frame->body)))
                  : fail(frame.error());
   }
   template <typename Request>

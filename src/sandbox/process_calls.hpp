@@ -10,6 +10,7 @@
 #include "error/error.hpp"
 #include "sandbox/call_limit.hpp"
 #include "util/clock.hpp"
+#include "wire/codec.hpp"
 #include "wire/fields.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
@@ -33,13 +34,13 @@ class ProcessCalls {
 
   /// After a lost connection the request is sent again, if it has the same effect twice as once.
   template <typename Request>
-  Result<wire::Frame> send(const Request& request, std::string_view body, milliseconds patience,
-                           const CallLimit& limit) const {
+  Result<wire::Frame> send(const Request& request, milliseconds patience, const CallLimit& limit) const {
     bool repeatable = wire::properties_of(Request::k_operation).repeatable;
     if constexpr (requires { request.once.has_value(); }) {
       repeatable = repeatable || request.once;  // the process takes each unit once
     }
-    return send(request.process, to_json(request), body, patience, repeatable, limit);
+    const auto message = wire::outgoing(request);
+    return send(request.process, message.head, message.body(), patience, repeatable, limit);
   }
   /// The message in an answer. A malformed one ends the connection.
   template <typename Read>
@@ -49,7 +50,7 @@ class ProcessCalls {
   }
   template <typename Message>
   Result<Message> read(const wire::Frame& answer) const {
-    return read(answer, [&](const wire::Field& head) { return Message::from_json(head, answer.body); });
+    return read(answer, [&](const wire::Field& head) { return wire::from_json<Message>(head, answer.body); });
   }
   /// Ends the connection, because the agent cannot be trusted.
   tl::unexpected<Error> reject(Error error) const;

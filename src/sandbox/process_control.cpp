@@ -3,9 +3,8 @@
 namespace dockbridge::sandbox {
 
 template <typename Request>
-Result<Taken> ProcessControl::give(const Request& request, std::string_view body, std::size_t max,
-                                   const CallLimit& limit) {
-  const auto frame = m_calls.send(request, body, k_answer_patience, limit);
+Result<Taken> ProcessControl::give(const Request& request, std::size_t max, const CallLimit& limit) {
+  const auto frame = m_calls.send(request, k_answer_patience, limit);
   if (!frame) {
     return fail(frame.error());
   }
@@ -25,7 +24,7 @@ Result<Taken> ProcessControl::send_input(const std::string& process, std::string
   do {
     const auto chunk = bytes.substr(0, wire::k_input_piece_bytes);
     const bool last = chunk.size() == bytes.size();
-    const auto taken = give(wire::InputRequest{process, then_end && last, as_paste, once}, chunk, chunk.size(), limit);
+    const auto taken = give(wire::InputRequest{process, then_end && last, as_paste, once, chunk}, chunk.size(), limit);
     if (!taken && taken.error().code == ErrorCode::keeper_busy && all.count > 0) {
       break;  // the result reports how much the process took
     }
@@ -47,19 +46,19 @@ Result<Taken> ProcessControl::send_input(const std::string& process, std::string
 
 Result<Taken> ProcessControl::press_keys(const std::string& process, const std::vector<std::string>& keys,
                                          const std::optional<Once>& once, const CallLimit& limit) {
-  return give(wire::KeysRequest{process, keys, once}, {}, keys.size(), limit);
+  return give(wire::KeysRequest{process, keys, once}, keys.size(), limit);
 }
 
 Result<Taken> ProcessControl::signal(const std::string& process, int number, const Once& once, const CallLimit& limit) {
-  return give(wire::SignalRequest{process, number, once}, {}, 1, limit);
+  return give(wire::SignalRequest{process, number, once}, 1, limit);
 }
 
 Result<std::optional<Taken>> ProcessControl::taken(const std::string& process, const Once& once,
                                                    const CallLimit& limit) {
   const wire::TakenRequest request{process, once};
-  auto frame = m_calls.send(request, {}, k_answer_patience, limit);
+  auto frame = m_calls.send(request, k_answer_patience, limit);
   if (!frame && frame.error().code == ErrorCode::process_ended) {
-    frame = m_calls.send(request, {}, k_answer_patience, limit);  // retry: its keeper ended before it replied
+    frame = m_calls.send(request, k_answer_patience, limit);  // retry: its keeper ended before it replied
   }
   if (!frame) {
     return fail(frame.error());
@@ -89,7 +88,7 @@ Result<void> ProcessControl::end(const std::string& process, wire::Cause cause, 
 
 template <typename Request>
 Result<void> ProcessControl::order(const Request& request, const CallLimit& limit) {
-  const auto answer = m_calls.send(request, {}, k_answer_patience, limit);
+  const auto answer = m_calls.send(request, k_answer_patience, limit);
   return answer ? Result<void>() : fail(answer.error());
 }
 

@@ -49,7 +49,7 @@ class ProcessControl {
  private:
   /// Sends at most `max` bytes, keys or signals to a process.
   template <typename Request>
-  Result<Taken> give(const Request& request, std::string_view body, std::size_t max, const CallLimit& limit);
+  Result<Taken> give(const Request& request, std::size_t max, const CallLimit& limit);
   /// Sends a request whose answer is empty.
   template <typename Request>
   Result<void> order(const Request& request, const CallLimit& limit);

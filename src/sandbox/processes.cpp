@@ -115,8 +115,9 @@ Result<Snapshot> Processes::checked_snapshot(const wire::Frame& frame, const std
 Result<Snapshot> Processes::start(const StartRequest& request, milliseconds timeout, const WaitCondition& until,
                                   const CallLimit& limit) {
   const wire::StartRequest message{request, highest_number(request.owner), terms_of(timeout, until)};
-  const json head = wire::to_json(message);
-  const std::string body = wire::body_of(message);
+  const wire::OutgoingMessage outgoing = wire::outgoing(message);
+  const json& head = outgoing.head;
+  const std::string_view body = outgoing.body();
   const bool keyed = !request.call.empty();
   const auto before = m_sandbox.session(limit.stop());
   if (!before) {
@@ -173,7 +174,7 @@ void Processes::note_number(const wire::ProcessState& state) {
 Result<Snapshot> Processes::wait(const std::string& process, milliseconds timeout, const WaitCondition& until,
                                  const CallLimit& limit) {
   const auto asked = Clock::now();
-  const auto answer = m_calls.send(wire::WaitRequest{.process = process, .wait = terms_of(timeout, until)}, {},
+  const auto answer = m_calls.send(wire::WaitRequest{.process = process, .wait = terms_of(timeout, until)},
                                    timeout + k_answer_patience, limit);
   auto snapshot = answer ? checked_snapshot(*answer, process) : fail(answer.error());
   return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
@@ -210,8 +211,8 @@ std::uint64_t Processes::watch_end(const std::string& process, bool closed,
   current->connection->post(wire::to_json(request), [process, generation = current->run.generation(),
                                                      on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
     // A malformed reply is like none: a watch is no promise.
-    const auto read = [&](const wire::Field& head) { return Snapshot::from_json(head, reply->body); };
-    auto snapshot = reply ? wire::read_fields(reply->head, ErrorCode::protocol_violation, read) : fail(reply.error());
+    auto snapshot = reply ? wire::message_from<Snapshot>(reply->head, ErrorCode::protocol_violation, reply->body)
+                          : fail(reply.error());
     if (snapshot && snapshot->state.id == process && snapshot->happened == wire::WaitOutcome::ended) {
       explain_loss_in(snapshot->state, generation);
       on_end(snapshot->state);
@@ -225,7 +226,7 @@ Result<Snapshot> Processes::find(const std::string& process, const std::string& 
   if (!number) {
     // With the owner, so that another owner's expired process is reported like an unknown one.
     const wire::WaitRequest request{.process = process, .owner = owner, .wait = terms_of(milliseconds(0), {})};
-    const auto answer = m_calls.send(request, {}, k_answer_patience, limit);
+    const auto answer = m_calls.send(request, k_answer_patience, limit);
     auto snapshot = answer ? checked_snapshot(*answer, process) : fail(answer.error());
     return !snapshot || snapshot->state.owner == owner ? std::move(snapshot)
                                                        : fail(m_calls.unknown_process(process, limit));
@@ -249,7 +250,7 @@ Result<Snapshot> Processes::find(const std::string& process, const std::string& 
 Result<OutputSlice> Processes::read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
                                     const CallLimit& limit) {
   const wire::ReadRequest request{process, stream, offset, max};
-  auto answer = m_calls.send(request, {}, k_answer_patience, limit);
+  auto answer = m_calls.send(request, k_answer_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -258,7 +259,7 @@ Result<OutputSlice> Processes::read(const std::string& process, Stream stream, s
 }
 
 Result<GrepResult> Processes::grep(const std::string& process, const GrepRequest& query, const CallLimit& limit) {
-  const auto answer = m_calls.send(wire::GrepRequest{process, query}, {}, k_grep_patience, limit);
+  const auto answer = m_calls.send(wire::GrepRequest{process, query}, k_grep_patience, limit);
   return answer ? m_calls.read<GrepResult>(*answer) : fail(answer.error());
 }
 
@@ -279,7 +280,7 @@ Result<ProcessList> Processes::list(const std::string& owner, std::size_t most_f
 }
 
 Result<Screen> Processes::screen(const std::string& process, const CallLimit& limit) {
-  const auto answer = m_calls.send(wire::ScreenRequest{process}, {}, k_screen_patience, limit);
+  const auto answer = m_calls.send(wire::ScreenRequest{process}, k_screen_patience, limit);
   return answer ? m_calls.read<Screen>(*answer) : fail(answer.error());
 }
 

@@ -88,7 +88,7 @@ ordered_json output_schema() {
 /// The names that ripgrep and Claude Code use are accepted too.
 GrepOutput read_output_mode(Arguments& arguments) {
   const std::string given = arguments.text("output").value_or("content");
-  const auto output = wire::grep_output_from(given == "files_with_matches" ? "files" : given);
+  const auto output = wire::value_named<GrepOutput>(given == "files_with_matches" ? "files" : given);
   if (!output) {
     arguments.reject("output", fmt::format("must be content, files or count, got {}", printable_line(given, 40)));
   }

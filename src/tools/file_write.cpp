@@ -68,7 +68,7 @@ ToolResult write(const ToolCall& call) {
   content.mode = read_mode(arguments);
   const std::string encoding = arguments.text("encoding").value_or("");
   const bool is_base64 = encoding == "base64";
-  content.encoding = wire::encoding_from(encoding);
+  content.encoding = wire::value_named<wire::Encoding>(encoding);
   if (!encoding.empty() && !is_base64 && !content.encoding) {
     arguments.reject("encoding", fmt::format("must be one of {}, got {}", fmt::join(k_encodings, ", "),
                                              printable_line(encoding, 40)));

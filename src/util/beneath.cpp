@@ -8,7 +8,7 @@
 
 namespace dockbridge {
 
-Fd open_confined(int directory, const std::string& way, int flags, Links links, mode_t mode) {
+Fd open_confined(int directory, const std::string& path, int flags, Links links, mode_t mode) {
   constexpr int k_tries = 10;
   open_how how{};
   how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
@@ -17,8 +17,8 @@ Fd open_confined(int directory, const std::string& way, int flags, Links links, 
   int fd = -1;
   int tries = 0;
   do {
-    fd = static_cast<int>(::syscall(SYS_openat2, directory, way.c_str(), &how, sizeof how));
-  } while (fd < 0 && errno == EAGAIN && ++tries < k_tries);  // something on the way was being renamed
+    fd = static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+  } while (fd < 0 && errno == EAGAIN && ++tries < k_tries);  // a component was renamed concurrently
   return Fd(fd);
 }
 

@@ -11,7 +11,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A point on the monotonic clock by which something has to be done.
+/// A point in time on the monotonic clock.
 class Deadline {
  public:
   static Deadline after(milliseconds span) { return Deadline(Clock::now() + span); }
@@ -23,7 +23,7 @@ class Deadline {
     return std::max(left, milliseconds::zero());
   }
   [[nodiscard]] bool passed() const { return Clock::now() >= m_time; }
-  /// Whichever of the two comes first.
+  /// The earlier of this deadline and `span` from now.
   [[nodiscard]] Deadline capped(milliseconds span) const { return Deadline(std::min(m_time, Clock::now() + span)); }
 
  private:
@@ -31,7 +31,7 @@ class Deadline {
   Clock::time_point m_time;
 };
 
-/// For people only: this clock may be put forward or back.
+/// For people only, because this clock can be set.
 inline std::int64_t unix_milliseconds_now() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -49,7 +49,7 @@ inline std::int64_t file_nanoseconds(const timespec& time) {
   return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Since the machine was started, while it slept included.
+/// Time since the start of the machine, suspension included.
 inline std::int64_t uptime_milliseconds_now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);

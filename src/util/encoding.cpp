@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view k_hex = "0123456789abcdef";
 constexpr std::string_view k_base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What each byte stands for in base64; -1: nothing.
+/// Value of each byte in base64; -1 for other bytes.
 constexpr auto k_base64_values = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
@@ -94,7 +94,7 @@ std::optional<std::string> from_base64(std::string_view text) {
       bytes.push_back(static_cast<char>(bits >> (16 - 8 * k) & 255));
     }
     if ((bits & ((1U << (8 * missing)) - 1)) != 0) {
-      return std::nullopt;  // something in the place of what is not there
+      return std::nullopt;  // the unused bits are not zero
     }
   }
   return bytes;

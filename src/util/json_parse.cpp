@@ -24,7 +24,7 @@ constexpr std::uint32_t k_after_surrogates = 0xE000;
 constexpr std::size_t k_claim_bytes = 16UL * 1024;
 /// Shorter numbers are copied without being counted, because the copy is freed before the next value.
 constexpr std::size_t k_long_number = 4096;
-/// An escape stands for one character, which UTF-8 writes in at most so many bytes.
+/// Longest UTF-8 form of the character that an escape denotes.
 constexpr std::size_t k_max_escape_bytes = 4;
 
 void append_utf8(std::string& out, std::uint32_t code) {
@@ -46,7 +46,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-/// Each `read_` function takes what it is called after from the front of the text; false: it is not there.
+/// Each `read_` function removes its subject from the front of the text; false if the text does not begin with it.
 class Parser {
  public:
   Parser(std::string_view text, int max_depth, const JsonBudget& budget)

@@ -22,7 +22,7 @@ struct ParsedJson {
     not_json,
     too_deep,
     too_large,  ///< it takes more than the budget's `max_bytes`
-    no_room,    ///< the budget's `claim` refused more
+    no_room,    ///< the budget's `claim` returned false
   };
   nlohmann::json value;
   Problem problem = Problem::none;

@@ -8,13 +8,13 @@
 
 namespace dockbridge {
 
-/// How many bytes at the start of `text` stand for themselves in a JSON text: no quote, backslash or control character.
+/// Length of the start of `text` that JSON writes unchanged: no quote, backslash or control character.
 inline std::size_t plain_json_length(std::string_view text) {
   static_assert(std::endian::native == std::endian::little);
   constexpr std::uint64_t k_ones = 0x0101010101010101U;
   constexpr std::uint64_t k_high_bits = 0x8080808080808080U;
   const auto is_special = [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\'; };
-  // The lowest bit that is set is that of the first byte less than `least`; what is above it says nothing.
+  // The lowest set bit belongs to the first byte that is less than `least`. Higher bits are not meaningful.
   const auto below = [](std::uint64_t word, std::uint64_t least) {
     return (word - k_ones * least) & ~word & k_high_bits;
   };

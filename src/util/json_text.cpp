@@ -123,7 +123,7 @@ std::string json_text(const json& value) {
 }
 
 json with_known_text(const std::string& text) {
-  return json::binary({text.begin(), text.end()});  // which JSON has no other use for
+  return json::binary({text.begin(), text.end()});  // JSON has no other use for binary values
 }
 
 }  // namespace dockbridge

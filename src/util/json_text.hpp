@@ -5,11 +5,11 @@
 
 namespace dockbridge {
 
-/// JSON text on one line; what is not UTF-8 is replaced. The same as the library's own, but long texts, which are most
-/// of what is sent here, take a tenth of the time.
+/// JSON text on one line; invalid UTF-8 is replaced. The result is the same as the library's, but long texts, which are
+/// most of the output here, take a tenth of the time.
 std::string json_text(const nlohmann::json& value);
 
-/// A value whose text is known: json_text writes it as it is, wherever it stands. Nothing can be looked up in it.
+/// A value with known JSON text, which json_text copies. Its content cannot be read through the library.
 nlohmann::json with_known_text(const std::string& text);
 
 }  // namespace dockbridge

@@ -20,8 +20,8 @@ struct FileIdentity {
 };
 
 /// An absolute path, resolved one component at a time. Records every symbolic link that was followed and the
-/// directories that hold it. So a caller can check whether somebody with write access to certain directories could have
-/// redirected the path.
+/// directories that hold it. So a caller can check whether a process with write access to certain directories could
+/// have redirected the path.
 class PathWalk {
  public:
   /// Follows at most 40 links and holds at most 256 directories. Error `io_error` if the path does not exist.

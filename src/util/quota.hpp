@@ -90,7 +90,7 @@ class Rate {
     const std::lock_guard lock(m_mutex);
     auto [entry, added] = m_buckets.try_emplace(owner, Bucket{m_per_second, now});
     Bucket& bucket = entry->second;
-    now = std::max(now, bucket.at);  // another thread may have read the clock later and come first
+    now = std::max(now, bucket.at);  // another thread may have read the clock later and locked earlier
     bucket.left += std::chrono::duration<double>(now - bucket.at).count() * m_per_second;
     bucket.left = std::min(bucket.left, std::max(m_per_second, 1.0));
     bucket.at = now;

@@ -5,9 +5,9 @@
 
 namespace dockbridge {
 
-/// Bytes that nobody can guess, from the kernel.
+/// Unpredictable bytes from the kernel.
 std::string random_bytes(std::size_t count);
-/// The same as letters and digits.
+/// Unpredictable letters and digits.
 std::string random_token(std::size_t length);
 
 }  // namespace dockbridge

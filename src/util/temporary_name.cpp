@@ -29,7 +29,7 @@ bool is_candidate(const struct stat& info, std::chrono::seconds age) {
 }
 
 void remove_if_orphan(int directory_fd, const char* name, std::chrono::seconds age) {
-  // O_PATH first: opening a device or a pipe that somebody has put there could have an effect.
+  // O_PATH first, because opening a device or a pipe could have an effect.
   const Fd handle(::openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle || ::fstat(handle.get(), &info) != 0 || !is_candidate(info, age)) {

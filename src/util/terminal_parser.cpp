@@ -11,7 +11,7 @@ constexpr char k_cancel = '\x18';
 constexpr char k_substitute = '\x1a';
 constexpr char k_bell = '\a';
 constexpr int k_largest_number = 9999;
-/// No sequence that means something is longer.
+/// Longer sequences have no known meaning.
 constexpr std::size_t k_most_parameters = 64;
 
 bool is_control(char byte) {
@@ -67,7 +67,7 @@ TerminalParser::Step TerminalParser::advance(char byte) {
     if (!begins_another || ends) {
       return Step::none;
     }
-    m_state = State::escape;  // the string was broken off by another sequence
+    m_state = State::escape;  // another sequence ends the string
     m_is_csi = false;
     m_parameters.clear();
   }
@@ -120,7 +120,7 @@ bool addresses_screen(const TerminalParser::Sequence& sequence) {
     case 'S':  // scroll
     case 'T':
       return is_plain;
-    case 'J':  // erase; without a number only what is behind the cursor
+    case 'J':  // erase; without a number only the text after the cursor
       return is_plain && sequence.number(0, 0) >= 2;
     default:
       return false;

@@ -6,21 +6,21 @@
 
 namespace dockbridge {
 
-/// Splits what a program prints on a terminal into text, control characters and escape sequences. A sequence may be
-/// spread over several pieces of output. Knows the forms of sequences, not what they do.
+/// Splits the output of a program on a terminal into text, control characters and escape sequences. A sequence may be
+/// split between pieces of output. Parses sequences, but does not interpret them.
 class TerminalParser {
  public:
-  /// CSI (`ESC [ parameters final`), or `ESC final`. Strings (titles, queries) are skipped.
+  /// CSI (`ESC [ parameters final`), or `ESC final`. Strings such as titles and queries are skipped.
   struct Sequence {
     bool is_csi = false;
     char final = 0;
-    std::string_view parameters;  ///< of a CSI: digits, ';' and marks like '?'; of the other: bytes before the final
+    std::string_view parameters;  ///< CSI: digits, ';' and marks like '?'. Other: bytes before the final byte
 
-    /// The parameter at this position, from 0; `otherwise` if it is absent or 0, at most 9999.
+    /// The parameter with this index, at most 9999; `otherwise` if it is absent or 0.
     [[nodiscard]] int number(std::size_t at, int otherwise) const;
-    /// Whether it is private to terminals of one kind: `ESC [ ?`.
+    /// Whether it is a private sequence: `ESC [ ?`.
     [[nodiscard]] bool is_private() const { return parameters.starts_with('?'); }
-    /// A private CSI that sets or resets modes, among them this one.
+    /// Whether it is a private CSI that sets or resets this mode.
     [[nodiscard]] bool has_mode(int mode) const;
   };
 
@@ -65,8 +65,8 @@ class TerminalParser {
   std::string m_parameters;
 };
 
-/// Whether a sequence moves the cursor to a place of the screen, clears or scrolls the screen. Moves within a line or
-/// relative to the cursor, colours, and erasing behind the cursor do not count: prompts and progress bars use them.
+/// Whether a sequence moves the cursor to an absolute position, clears the screen or scrolls it. Relative moves, moves
+/// within a line, colours, and erasing after the cursor do not count: prompts and progress bars use them.
 bool addresses_screen(const TerminalParser::Sequence& sequence);
 
 }  // namespace dockbridge

@@ -12,13 +12,13 @@ namespace dockbridge {
 
 namespace {
 
-/// Cells that gaps between texts may take up together.
+/// Limit on the cells of all gaps between texts.
 constexpr std::size_t k_most_gap_cells = 1'000'000;
-/// In a longer line, inserting and deleting characters is ignored: it would take too long.
+/// In a longer line, inserting and deleting characters is ignored, because it would take too long.
 constexpr std::size_t k_most_shifted = 8192;
 constexpr int k_least_columns = 2;
 
-/// The code point at the front of valid UTF-8, which is removed.
+/// Removes the first code point of valid UTF-8.
 char32_t take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
@@ -43,14 +43,14 @@ void append_character(std::string& text, char32_t code) {
   }
 }
 
-/// Draws a piece. A line may be longer than the terminal is wide: it then takes up several rows of the screen, but the
-/// cursor's moves are those of the terminal.
+/// Draws a piece. A line that is longer than the width of the terminal takes several rows of the screen. Cursor moves
+/// count these rows, as on the terminal.
 class Drawing {
  public:
   Drawing(int columns, int rows, bool from_start)
       : m_columns(static_cast<std::size_t>(std::max(columns, k_least_columns))),
         m_rows(static_cast<std::size_t>(std::max(rows, 1))),
-        // Where the cursor was is not known. The last row is where it is in the end.
+        // The cursor's row is unknown. Assume the last row, where it is in the end.
         m_first(from_start ? 0 : m_rows - 1),
         m_lines(m_first + 1) {
     m_cursor.line = m_first;
@@ -97,7 +97,7 @@ class Drawing {
     }
   }
 
-  /// What was drawn so far was there before; the lines begin with the one at the cursor.
+  /// Marks everything drawn so far as earlier output. The lines of the piece begin at the cursor.
   void begin_here() {
     m_first = m_cursor.line;
     m_has_changed_earlier = false;
@@ -109,7 +109,7 @@ class Drawing {
   }
   [[nodiscard]] bool is_complete() const { return !m_has_changed_earlier && !m_cursor.is_drawing; }
 
-  /// The line at the cursor.
+  /// The line of the cursor.
   [[nodiscard]] std::string line_text() const {
     std::string text;
     append(text, m_lines[m_cursor.line]);
@@ -138,19 +138,19 @@ class Drawing {
  private:
   struct Line {
     std::vector<char32_t> cells;
-    std::size_t written = 0;  ///< cells up to here were printed and not erased
-    bool is_new = false;      ///< it was printed, or left blank, behind other lines
+    std::size_t written = 0;  ///< end of the cells that were printed and not erased
+    bool is_new = false;      ///< it was printed, or left blank, after other lines
   };
   struct Cursor {
     std::size_t line = 0;
     std::size_t column = 0;
-    bool is_placed = false;   ///< what is printed was placed there
-    bool is_drawing = false;  ///< the screen was addressed, and no line was added behind its last row since
+    bool is_placed = false;   ///< text was placed at this row
+    bool is_drawing = false;  ///< the screen was addressed, and no line was added after its last row since
   };
 
   void append(std::string& text, const Line& line) const {
     std::size_t size = line.cells.size();
-    // What only moves and erasures left behind is not text, and neither is a row that was filled with blanks.
+    // Cells that only moves and erasures touched are not text, and neither is a row of blanks.
     const std::size_t least = size >= m_columns ? 0 : line.written;
     while (size > least && line.cells[size - 1] == ' ') {
       --size;
@@ -164,7 +164,7 @@ class Drawing {
     return std::all_of(line.cells.begin(), line.cells.end(), [](char32_t cell) { return cell == ' '; });
   }
 
-  /// The column in the line at which the row begins that the cursor is in. Behind the last column it still is.
+  /// Column of the line at which the cursor's row begins. A cursor after the last column is still in that row.
   [[nodiscard]] std::size_t row_start() const {
     const std::size_t column = m_cursor.column;
     const bool is_behind = column > 0 && column % m_columns == 0 && column == m_wraps_at;
@@ -173,7 +173,7 @@ class Drawing {
 
   [[nodiscard]] std::size_t top() const { return m_lines.size() - std::min(m_lines.size(), m_rows); }
 
-  /// The line at the cursor, to be changed.
+  /// The line of the cursor, for changing it.
   Line& line() {
     m_has_changed_earlier = m_has_changed_earlier || m_cursor.line < m_first;
     return m_lines[m_cursor.line];
@@ -210,7 +210,7 @@ class Drawing {
 
   void switch_screen(bool to_alternate) {
     if (!to_alternate && !m_in_alternate) {
-      // It was switched to before this piece: all of it until here is of the program that has ended.
+      // The program had switched to it before this piece, so all output until here belongs to that screen.
       m_lines.resize(m_first + 1);
       m_lines[m_first] = Line{};
       m_cursor = Cursor{m_first, 0, false, false};
@@ -224,7 +224,7 @@ class Drawing {
     m_cursor.line = std::min(std::max(m_cursor.line, top()), m_lines.size() - 1);
   }
 
-  /// What is left of a line after some of it was erased is shown, as the line that it now is.
+  /// Shows the rest of a line that was partly erased.
   void note_erased(Line& target) const { target.is_new = target.is_new || (!m_cursor.is_placed && !is_blank(target)); }
 
   void erase_line(int how) {
@@ -257,7 +257,7 @@ class Drawing {
       m_lines[m_cursor.line].is_new = m_lines[m_cursor.line].is_new && !m_cursor.is_placed;
     }
     if (is_all) {
-      // Lines follow one another again, from the first row on.
+      // From the first row, lines follow one another again.
       m_first = top();
       m_has_changed_earlier = false;
       m_is_cleared = true;
@@ -266,7 +266,7 @@ class Drawing {
   }
 
   void move_lines(int by) {
-    // Within a line that is longer than the terminal is wide.
+    // The line is longer than the width of the terminal.
     while (by < 0 && m_cursor.column >= m_columns && row_start() > 0) {
       m_cursor.column -= m_columns;
       ++by;
@@ -371,14 +371,14 @@ class Drawing {
 
   std::size_t m_columns;
   std::size_t m_rows;
-  std::size_t m_first;  // the line that the piece begins in; those above it were there before
+  std::size_t m_first;  // first line of the piece; lines above it are earlier output
   std::vector<Line> m_lines;
   Cursor m_cursor;
   Cursor m_saved;
-  std::size_t m_wraps_at = 0;  // the column behind the character that was printed last
+  std::size_t m_wraps_at = 0;  // the column after the latest printed character
   std::size_t m_gap_cells = 0;
   bool m_in_alternate = false;
-  bool m_is_cleared = false;  // and nothing was printed since
+  bool m_is_cleared = false;  // the screen is still empty since it was cleared
   bool m_has_changed_earlier = false;
 };
 

@@ -5,24 +5,24 @@
 
 namespace dockbridge {
 
-/// A piece of what a program printed on a terminal, and where it stands.
+/// A piece of the output of a program on a terminal, with its context.
 struct TerminalPiece {
-  std::string_view before;   ///< some of the output before it, to find what stands on the line that it continues
+  std::string_view before;   ///< the latest output before the piece; shows the line that the piece continues
   std::string_view printed;  ///< valid UTF-8
   int columns = 0;
   int rows = 0;
-  bool from_start = false;  ///< nothing was printed before it
+  bool from_start = false;  ///< the piece is the start of the output
 };
 
 /// The lines that a piece of output leaves on a terminal, without the width of the terminal.
 struct TerminalTranscript {
-  /// Carriage returns, backspaces, moves and erasures are applied. Left out: what was printed on the alternate screen,
-  /// and what was placed at a row of the screen rather than printed behind other lines.
+  /// Carriage returns, backspaces, moves and erasures are applied. Excludes text on the alternate screen, and text that
+  /// was placed at a row of the screen instead of printed after other lines.
   std::string text;
-  /// What stood on the first line before the piece: a prompt.
+  /// Text of the first line that was there before the piece: a prompt.
   std::string prompt{};
-  /// False if lines above the piece were changed, or the program is still placing things on the screen: it has moved
-  /// the cursor to a place of it, or cleared it, and has not gone on behind the last row since.
+  /// False if lines above the piece were changed, or the program is drawing on the screen: it has positioned the cursor
+  /// or cleared the screen, and has not printed a line after the last row since.
   bool is_complete = true;
 };
 

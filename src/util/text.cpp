@@ -35,7 +35,7 @@ std::size_t sequence_length(unsigned char lead) {
   return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
 }
 
-/// The length of the valid character at `at`, 0 if there is none.
+/// Length of the valid character at `at`; 0 if there is none.
 std::size_t valid_character(std::string_view text, std::size_t at) {
   const unsigned char lead = byte_at(text, at);
   const std::size_t length = sequence_length(lead);
@@ -58,7 +58,7 @@ std::size_t valid_character(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// The index after the escape sequence that starts at `at` (which holds ESC).
+/// Index after the escape sequence whose ESC is at `at`.
 std::size_t skip_escape(std::string_view text, std::size_t at) {
   if (at + 1 >= text.size()) {
     return text.size();
@@ -73,7 +73,7 @@ std::size_t skip_escape(std::string_view text, std::size_t at) {
     return finished ? i + 1 : i;
   }
   if (kind == ']' || kind == 'P' || kind == '_' || kind == '^' || kind == 'X') {
-    // Such a string ends with BEL or ESC \. One that does not end on its line is no string: nothing after it is lost.
+    // A string ends with BEL or ESC \. Without an end on its line it is not a string, so that no text is lost.
     const std::size_t end = std::min(text.find_first_of("\a\x1b\n", i), text.size());
     if (end + 1 >= text.size() && (end == text.size() || text[end] == '\x1b')) {
       return text.size();
@@ -89,7 +89,7 @@ std::size_t skip_escape(std::string_view text, std::size_t at) {
   return i;
 }
 
-/// One line as it is being drawn: characters in cells, with a cursor.
+/// A line of a terminal: characters in cells, with a cursor.
 class LineOfCells {
  public:
   void put(std::string_view character) {
@@ -265,7 +265,7 @@ std::string printable(std::string_view text, std::size_t max_bytes, bool keep_li
   const std::string valid = to_valid_utf8(text).text;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     const char c = valid[i];
-    // U+0080 to U+009F are control characters too: a terminal takes U+009B for the start of an escape sequence.
+    // U+0080 to U+009F are control characters too: for a terminal, U+009B starts an escape sequence.
     if (c == '\xC2' && static_cast<unsigned char>(valid[i + 1]) < 0xA0) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(valid[++i]));
     } else if (const unsigned code = layout_control(std::string_view(valid).substr(i)); code != 0) {

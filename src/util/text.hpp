@@ -7,7 +7,7 @@
 
 namespace dockbridge {
 
-/// Valid UTF-8 made of arbitrary bytes; what is not UTF-8 becomes U+FFFD.
+/// Arbitrary bytes as valid UTF-8. Invalid bytes are replaced with U+FFFD.
 struct ValidText {
   std::string text;
   std::size_t replaced_bytes = 0;
@@ -15,25 +15,25 @@ struct ValidText {
 ValidText to_valid_utf8(std::string_view bytes);
 bool is_valid_utf8(std::string_view bytes);
 
-/// How many bytes at the end of `bytes` belong to a character that is not complete yet (0 to 3).
+/// Number of bytes at the end of `bytes` that belong to an incomplete character (0 to 3).
 std::size_t incomplete_utf8_tail(std::string_view bytes);
-/// How many bytes at the start are the rest of a character that began before (0 to 3).
+/// Number of bytes at the start that continue an earlier character (0 to 3).
 std::size_t partial_utf8_start(std::string_view bytes);
 
-/// What a person would have seen on a terminal at the end: escape sequences gone, and of what carriage returns and
-/// backspaces overwrote only what was left standing.
+/// The text that a terminal shows in the end. Escape sequences are removed, and carriage returns and backspaces are
+/// applied.
 std::string plain_terminal_text(std::string_view text);
-/// Several equal lines in a row become one, and a line that says how often it comes again.
+/// Replaces several equal lines in a row with one, and a line with the number of repetitions.
 std::string fold_repeated_lines(std::string_view text);
 
 /// One line for logs and messages: control characters, bidirectional controls and line separators become visible
 /// escapes.
 std::string printable_line(std::string_view text, std::size_t max_bytes);
 
-/// The same of several lines: line breaks and tabs stay.
+/// Like printable_line for several lines: line breaks and tabs are kept.
 std::string printable_text(std::string_view text, std::size_t max_bytes);
 
-/// 1234567 as "1.2 MB".
+/// A size for people: 1234567 becomes "1.2 MB".
 std::string human_bytes(std::uint64_t bytes);
 
 }  // namespace dockbridge

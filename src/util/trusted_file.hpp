@@ -20,8 +20,8 @@ struct FileTrust {
 };
 
 /// The content of a regular file that belongs to root or to the user of this process; nullopt if it does not exist. The
-/// file is opened once and all checks use the descriptor, so nobody can swap the file in between. Never blocks: a FIFO
-/// or a device is an error.
+/// file is opened once and all checks use the descriptor, so the file cannot be swapped in between. Never blocks: a
+/// FIFO or a device is an error.
 Result<std::optional<std::string>> read_trusted_file(const std::string& path, const FileTrust& trust);
 
 }  // namespace dockbridge

@@ -9,7 +9,7 @@
 
 namespace dockbridge {
 
-/// Wakes a thread that polls a descriptor. Any thread may call `wake`; several at once count as one.
+/// Wakes a thread that polls a descriptor. Any thread may call `wake`. Calls before a `reset` count as one.
 class Wakeup {
  public:
   Wakeup() : m_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -18,7 +18,7 @@ class Wakeup {
     const std::uint64_t one = 1;
     (void)!::write(m_fd.get(), &one, sizeof one);
   }
-  /// Makes ready for the next one.
+  /// Clears earlier calls of `wake`.
   void reset() const {
     std::uint64_t count = 0;
     (void)!::read(m_fd.get(), &count, sizeof count);

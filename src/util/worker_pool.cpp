@@ -32,7 +32,7 @@ bool WorkerPool::submit(std::function<void()> job) {
     ++m_idle;
   }
   m_jobs.push_back(std::move(job));
-  // Without the lock, which the woken thread would have to wait for. Only the thread that submits ends the pool.
+  // Notify without the lock, which the woken thread needs. Only the submitting thread destroys the pool.
   lock.unlock();
   m_wanted.notify_one();
   return true;
@@ -62,7 +62,7 @@ void WorkerPool::work() {
   }
   --m_idle;
   --m_threads;
-  m_rested.notify_all();  // while the lock is held: once it is free, the pool may be gone
+  m_rested.notify_all();  // under the lock: the pool may be destroyed as soon as it is released
 }
 
 }  // namespace dockbridge

@@ -10,18 +10,18 @@
 
 namespace dockbridge {
 
-/// Runs jobs side by side on threads that it makes as they are needed, up to a limit, and lets go of when idle.
+/// Runs jobs concurrently. Creates threads on demand, up to a limit, and ends idle threads.
 class WorkerPool {
  public:
   explicit WorkerPool(std::size_t max_threads) : m_max_threads(max_threads) {}
-  /// Waits for the jobs that run.
+  /// Waits for the running jobs.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// False, and nothing done, if every thread is busy and there may be no more of them.
+  /// False if the limit is reached and every thread is busy. The job is then dropped.
   bool submit(std::function<void()> job);
-  /// Whether all jobs were done by then.
+  /// Whether all jobs ended before the deadline.
   bool wait_until_idle(Deadline deadline);
 
  private:
@@ -29,7 +29,7 @@ class WorkerPool {
 
   const std::size_t m_max_threads;
   std::mutex m_mutex;                // guards everything below
-  std::condition_variable m_wanted;  // there is a job, or the end has come
+  std::condition_variable m_wanted;  // a job was submitted, or the pool is stopping
   std::condition_variable m_rested;  // a thread has finished its job, or ended
   std::deque<std::function<void()>> m_jobs;
   std::size_t m_threads = 0;

@@ -20,10 +20,6 @@ void Field::fail_here() const {
   throw BadField(where.empty() ? "head" : where);
 }
 
-bool Field::has(const char* key) const {
-  return m_value->is_object() && m_value->contains(key);
-}
-
 std::optional<Field> Field::find(const char* key) const& {
   if (!m_value->is_object()) {
     fail_here();
@@ -87,14 +83,6 @@ const std::string& Field::text() const {
     fail_here();
   }
   return m_value->get_ref<const std::string&>();
-}
-
-std::vector<std::string> Field::texts() const {
-  std::vector<std::string> found;
-  for (const Field& element : elements()) {
-    found.push_back(element.text());
-  }
-  return found;
 }
 
 const std::string& Field::name(bool (*is_valid)(std::string_view)) const {

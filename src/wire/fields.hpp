@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -32,7 +33,6 @@ class Field {
   /// The head of a message.
   explicit Field(const nlohmann::json& value) : m_value(&value) {}
 
-  [[nodiscard]] bool has(const char* key) const;
   // A member or an element refers to this object, so none can be taken of a temporary.
   /// A member of this object.
   [[nodiscard]] Field at(const char* key) const&;
@@ -49,7 +49,6 @@ class Field {
   [[nodiscard]] std::int64_t signed_number(std::uint64_t max = k_max_count) const;
   [[nodiscard]] bool flag() const;
   [[nodiscard]] const std::string& text() const;
-  [[nodiscard]] std::vector<std::string> texts() const;
   /// A text for which `is_valid` returns true, or an empty text.
   [[nodiscard]] const std::string& name(bool (*is_valid)(std::string_view)) const;
   /// The value of an enumeration whose `from_name` accepts this text.
@@ -61,8 +60,20 @@ class Field {
     }
     return *value;
   }
+  /// The elements of an array of exactly N numbers.
+  template <std::size_t N>
+  [[nodiscard]] std::array<std::uint64_t, N> numbers(std::uint64_t max = UINT64_MAX) const {
+    std::array<std::uint64_t, N> values{};
+    const std::vector<Field> found = elements(N);
+    if (found.size() != N) {
+      fail_here();
+    }
+    for (std::size_t i = 0; i < N; ++i) {
+      values[i] = found[i].number(max);
+    }
+    return values;
+  }
 
-  [[nodiscard]] const nlohmann::json& json() const { return *m_value; }
   [[noreturn]] void fail_here() const;
 
  private:

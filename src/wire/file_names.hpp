@@ -27,7 +27,7 @@ inline bool is_revision(std::string_view text) {
   return text.size() == k_revision_length && is_lower_hex(text);
 }
 
-/// Digits of a revision that a client has to give to name it, and that replies show.
+/// Digits of a revision that identify it in requests, and that replies show.
 inline constexpr std::size_t k_short_digits = 8;
 
 /// Whether the text is a revision, or at least its first 8 digits.

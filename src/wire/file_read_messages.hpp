@@ -2,12 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 #include "wire/file_messages.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
@@ -15,16 +13,15 @@
 
 namespace dockbridge::wire {
 
-// Requests that read a file: a page of its text, a part of its bytes, a scaled image, or a copy of all its bytes. Rules
-// for these structs are in file_messages.hpp.
+// Requests that read a file: a page of its text, a part of its bytes, a scaled image, or a copy of all its bytes.
 
 /// Longest text of a page.
 inline constexpr std::size_t k_max_page_bytes = k_max_body_to_host / 2;
 
-/// Some lines of a text file, or what else the file is.
+/// Some lines of a text file, or the properties of another file.
 struct FileReadAnswer : FileFacts, ContentFacts {
-  // Of text.
-  std::string text{};  ///< every line ended by "\n"
+  // Only of a text file.
+  std::string text{};  ///< body; every line ends with "\n"
   std::size_t lines = 0;
   std::int64_t first_line = 1;  ///< counted from 1; negative: from the end
   std::optional<std::uint64_t> total_lines{};
@@ -35,8 +32,7 @@ struct FileReadAnswer : FileFacts, ContentFacts {
   bool final_newline = true;
   std::string previous_revision{};  ///< revision of the owner's previous page, if it differs
 
-  [[nodiscard]] Frame to_frame() &&;
-  static FileReadAnswer from(const Field& head, std::string body);
+  void visit(Codec& codec);
 };
 
 struct FileReadRequest {
@@ -45,21 +41,19 @@ struct FileReadRequest {
 
   std::string path;
   std::string owner;        ///< the file counts as read by this owner
-  std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
+  std::int64_t offset = 0;  ///< lines to skip; negative: start this many lines before the end
   std::size_t limit = 2000;
   std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `max_bytes` only
   std::size_t max_line_characters = 2000;
   std::size_t max_bytes = 96ULL * 1024;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileReadRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 struct FileBytesAnswer : FileFacts {
-  std::string bytes;
+  std::string bytes;  ///< body
 
-  [[nodiscard]] Frame to_frame() &&;
-  static FileBytesAnswer from(const Field& head, std::string body);
+  void visit(Codec& codec);
 };
 
 /// Reads a part of the file that has the path at that moment.
@@ -71,8 +65,7 @@ struct FileBytesRequest {
   std::uint64_t offset = 0;
   std::size_t max = 0;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileBytesRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 /// An image that was scaled down.
@@ -81,10 +74,9 @@ struct FileImageAnswer : FileFacts {
   std::string revision;  ///< of the file
   std::uint64_t width = 0;
   std::uint64_t height = 0;
-  std::string bytes;
+  std::string bytes;  ///< body
 
-  [[nodiscard]] Frame to_frame() &&;
-  static FileImageAnswer from(const Field& head, std::string body);
+  void visit(Codec& codec);
 };
 
 struct FileImageRequest {
@@ -95,15 +87,13 @@ struct FileImageRequest {
   std::string owner;           ///< the file counts as read by this owner
   std::uint32_t max_side = 0;  ///< pixels on the longer side
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileImageRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 struct FileOpenAnswer : FileFacts {
   std::optional<ContentFacts> content{};  ///< if the request has an owner
 
-  [[nodiscard]] Frame to_frame() const;
-  static FileOpenAnswer from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 /// Opens a file, to copy it with `file.next`.
@@ -115,8 +105,7 @@ struct FileOpenRequest {
   std::string staging;                 ///< name of the copy
   std::optional<std::string> owner{};  ///< the file counts as read by this owner
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileOpenRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 /// The next piece of a copy.
@@ -124,10 +113,9 @@ struct FileNextAnswer {
   std::uint64_t offset = 0;   ///< the bytes between the previous piece and this one are a hole
   std::uint64_t checked = 0;  ///< number of bytes that the check has compared
   std::string revision;       ///< of the whole content, with the last piece; else empty
-  std::string bytes;          ///< may be empty
+  std::string bytes;          ///< body; may be empty
 
-  [[nodiscard]] Frame to_frame() &&;
-  static FileNextAnswer from(const Field& head, std::string body);
+  void visit(Codec& codec);
 };
 
 struct FileNextRequest {
@@ -137,8 +125,7 @@ struct FileNextRequest {
   std::string staging;
   std::size_t max = 0;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileNextRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 }  // namespace dockbridge::wire

@@ -1,6 +1,9 @@
 #include "wire/file_search_messages.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "util/json_text.hpp"
@@ -9,48 +12,91 @@ namespace dockbridge::wire {
 
 namespace {
 
-using nlohmann::json;
+constexpr char k_none = '-';
+constexpr unsigned k_all_permissions = 07777;
+constexpr std::array<std::string_view, 8> k_types = {"file",   "directory", "link", "fifo",
+                                                     "socket", "block",     "char", "unknown"};
 
-json head_of(const std::string& path, std::uint64_t shown, const SearchTotals& totals) {
-  return {{"path", path},
-          {"shown", shown},
-          {"total", totals.total},
-          {"more", totals.more},
-          {"hidden", totals.hidden},
-          {"ignored", totals.ignored},
-          {"unreadable", totals.unreadable},
-          {"unreadablePaths", totals.unreadable_paths}};
+/// Removes the text up to the next `end` from `rest`; nullopt if there is no `end`.
+std::optional<std::string_view> take_until(char end, std::string_view& rest) {
+  const std::size_t at = rest.find(end);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view taken = rest.substr(0, at);
+  rest.remove_prefix(at + 1);
+  return taken;
 }
 
-SearchTotals totals_from(const Field& head) {
-  return {head.at("total").number(),   head.at("more").flag(),         head.at("hidden").number(),
-          head.at("ignored").number(), head.at("unreadable").number(), notes_from(head.at("unreadablePaths"))};
+template <typename Number>
+bool read_number(const std::optional<std::string_view>& text, Number& number, int base = 10) {
+  if (!text) {
+    return false;
+  }
+  const auto read = std::from_chars(text->data(), text->data() + text->size(), number, base);
+  return read.ec == std::errc() && read.ptr == text->data() + text->size();
 }
 
-json fields_of(const FoundLine& line) {
+std::optional<FileEntry> take_entry(std::string_view& body) {
+  FileEntry entry;
+  const auto type = take_until(' ', body);
+  const bool is_sized = read_number(take_until(' ', body), entry.size);
+  const bool is_dated = read_number(take_until(' ', body), entry.modified_at_ms);
+  const auto mode = take_until('\0', body);
+  const auto path = take_until('\0', body);
+  const auto target = take_until('\0', body);
+  const bool has_mode = mode != std::string_view(&k_none, 1);
+  if (!type || std::find(k_types.begin(), k_types.end(), *type) == k_types.end() || !is_sized || !is_dated || !path ||
+      !target || entry.size > INT64_MAX ||
+      (has_mode && (!read_number(mode, entry.mode.emplace(), 8) || *entry.mode > k_all_permissions))) {
+    return std::nullopt;
+  }
+  entry.type = *type;
+  entry.path = *path;
+  entry.target = *target;
+  return entry;
+}
+
+}  // namespace
+
+std::string encode(const FileEntry& entry) {
+  std::string text = fmt::format("{} {} {} ", entry.type, entry.size, entry.modified_at_ms);
+  text += entry.mode ? fmt::format("{:o}", *entry.mode) : std::string(1, k_none);
+  text.append(1, '\0').append(entry.path).append(1, '\0').append(entry.target).append(1, '\0');
+  return text;
+}
+
+std::optional<std::vector<FileEntry>> decode_entries(std::string_view body) {
+  std::vector<FileEntry> entries;
+  while (!body.empty()) {
+    auto entry = take_entry(body);
+    if (!entry) {
+      return std::nullopt;
+    }
+    entries.push_back(std::move(*entry));
+  }
+  return entries;
+}
+
+nlohmann::json to_json(const FoundLine& line) {
   return {line.number, line.matches ? std::max<std::uint64_t>(line.column, 1) : 0, line.text, line.cut_before,
           line.cut_after};
 }
 
-FoundLine found_line_from(const Field& line) {
-  const auto fields = line.elements();
-  if (fields.size() < 5) {
-    line.fail_here();
+FoundLine FoundLine::from_json(const Field& field) {
+  const auto parts = field.elements();
+  if (parts.size() < 5) {
+    field.fail_here();
   }
-  const std::uint64_t column = fields[1].number();
-  return {fields[0].number(), column > 0, column, fields[2].text(), fields[3].number(), fields[4].number()};
+  const std::uint64_t column = parts[1].number();
+  return {parts[0].number(), column > 0, column, parts[2].text(), parts[3].number(), parts[4].number()};
 }
 
-FoundFile found_file_from(const Field& entry) {
-  FoundFile file{entry.at("path").text(), entry.at("matches").number()};
-  const Field lines = entry.at("lines");
-  for (const Field& line : lines.elements()) {
-    file.lines.push_back(found_line_from(line));
-  }
-  return file;
+void FoundFile::visit(Codec& codec) {
+  codec("path", path);
+  codec("matches", matches);
+  codec("lines", lines);
 }
-
-}  // namespace
 
 bool FoundBody::add(std::string_view text) {
   if (m_text.size() + text.size() > k_max_found_bytes) {
@@ -62,130 +108,86 @@ bool FoundBody::add(std::string_view text) {
 }
 
 bool FoundFilesBody::add(const FoundFile& file) {
-  json fields = {{"path", file.path}, {"matches", file.matches}, {"lines", json::array()}};
-  for (const FoundLine& line : file.lines) {
-    fields["lines"].push_back(fields_of(line));
-  }
-  return m_files.add((m_files.count() == 0 ? "" : ",") + json_text(fields));
+  return m_files.add((m_files.count() == 0 ? "" : ",") + json_text(to_json(file)));
 }
 
 std::string FoundFilesBody::take() {
   return "{\"files\":[" + m_files.take() + "]}";
 }
 
-json FileListRequest::to_json() const {
-  return {{"op", name_of(k_operation)},          {"path", path},       {"ignore", ignore}, {"depth", depth},
-          {"honourIgnore", honour_ignore_files}, {"details", details}, {"offset", offset}, {"max", max}};
+void SearchTotals::visit(Codec& codec) {
+  codec("total", total);
+  codec("more", more);
+  codec("hidden", hidden);
+  codec("ignored", ignored);
+  codec("unreadable", unreadable);
+  codec("unreadablePaths", unreadable_paths, notes_from);
 }
 
-FileListRequest FileListRequest::from(const Field& head, std::string_view /*body*/) {
-  FileListRequest request;
-  request.path = head.at("path").text();
-  request.ignore = head.at("ignore").texts();
-  request.depth = static_cast<std::uint32_t>(head.at("depth").number(UINT32_MAX));
-  request.honour_ignore_files = head.at("honourIgnore").flag();
-  request.details = head.at("details").flag();
-  request.offset = head.at("offset").number();
-  request.max = head.at("max").number();
-  return request;
+void FileListRequest::visit(Codec& codec) {
+  codec("path", path);
+  codec("ignore", ignore);
+  codec("depth", depth);
+  codec("honourIgnore", honour_ignore_files);
+  codec("details", details);
+  codec("offset", offset);
+  codec("max", max);
 }
 
-json FileListing::to_json() const {
-  return head_of(path, shown, totals);
-}
-
-FileListing FileListing::from(const Field& head, std::string_view body) {
-  auto entries = decode_entries(body);
-  if (!entries) {
-    throw BadField("body");
+void FileListing::visit(Codec& codec) {
+  codec("path", path);
+  codec("shown", shown);
+  totals.visit(codec);
+  if (codec.is_reading()) {
+    auto decoded = decode_entries(codec.rest());
+    if (!decoded) {
+      throw BadField("body");
+    }
+    entries = std::move(*decoded);
   }
-  return {head.at("path").text(), std::move(*entries), head.at("shown").number(), totals_from(head)};
 }
 
-json FileGlobRequest::to_json() const {
-  return {
-      {"op", name_of(k_operation)},          {"path", path},     {"pattern", pattern}, {"newestFirst", newest_first},
-      {"honourIgnore", honour_ignore_files}, {"hidden", hidden}, {"offset", offset},   {"max", max}};
+void FileGlobRequest::visit(Codec& codec) {
+  codec("path", path);
+  codec("pattern", pattern);
+  codec("newestFirst", newest_first);
+  codec("honourIgnore", honour_ignore_files);
+  codec("hidden", hidden);
+  codec("offset", offset);
+  codec("max", max);
 }
 
-FileGlobRequest FileGlobRequest::from(const Field& head, std::string_view /*body*/) {
-  FileGlobRequest request;
-  request.path = head.at("path").text();
-  request.pattern = head.at("pattern").text();
-  request.newest_first = head.at("newestFirst").flag();
-  request.honour_ignore_files = head.at("honourIgnore").flag();
-  request.hidden = head.at("hidden").flag();
-  request.offset = head.at("offset").number();
-  request.max = head.at("max").number();
-  return request;
+void FileGrepRequest::visit(Codec& codec) {
+  codec("path", path);
+  codec("pattern", pattern);
+  codec("literal", literal);
+  codec("ignoreCase", ignore_case);
+  codec("wholeWord", whole_word);
+  codec("multiLine", multi_line);
+  codec("include", include);
+  codec("exclude", exclude);
+  codec("honourIgnore", honour_ignore_files);
+  codec("hidden", hidden);
+  codec("context", context);
+  codec("output", output);
+  codec("offset", offset);
+  codec("max", max);
 }
 
-json FileGrepRequest::to_json() const {
-  return {{"op", name_of(k_operation)},
-          {"path", path},
-          {"pattern", pattern},
-          {"literal", literal},
-          {"ignoreCase", ignore_case},
-          {"wholeWord", whole_word},
-          {"multiLine", multi_line},
-          {"include", include},
-          {"exclude", exclude},
-          {"honourIgnore", honour_ignore_files},
-          {"hidden", hidden},
-          {"context", context},
-          {"output", name_of(output)},
-          {"offset", offset},
-          {"max", max}};
-}
-
-FileGrepRequest FileGrepRequest::from(const Field& head, std::string_view /*body*/) {
-  FileGrepRequest request;
-  request.path = head.at("path").text();
-  request.pattern = head.at("pattern").text();
-  request.literal = head.at("literal").flag();
-  request.ignore_case = head.at("ignoreCase").flag();
-  request.whole_word = head.at("wholeWord").flag();
-  request.multi_line = head.at("multiLine").flag();
-  request.include = head.at("include").texts();
-  request.exclude = head.at("exclude").texts();
-  request.honour_ignore_files = head.at("honourIgnore").flag();
-  request.hidden = head.at("hidden").flag();
-  request.context = head.at("context").number();
-  request.output = head.at("output").word(grep_output_from);
-  request.offset = head.at("offset").number();
-  request.max = head.at("max").number();
-  return request;
-}
-
-json FileGrepResult::to_json() const {
-  json head = head_of(path, shown, totals);
-  head["matches"] = matches;
-  head["filesWithMatches"] = files_with_matches;
-  head["filesSearched"] = files_searched;
-  head["binary"] = binary_skipped;
-  head["notes"] = notes;
-  return head;
-}
-
-FileGrepResult FileGrepResult::from(const Field& head, std::string_view body) {
-  FileGrepResult result;
-  result.path = head.at("path").text();
-  result.shown = head.at("shown").number();
-  if (const auto matches = head.find("matches")) {
-    result.matches = matches->number();
+void FileGrepResult::visit(Codec& codec) {
+  codec("path", path);
+  codec("shown", shown);
+  codec.lenient("matches", matches);
+  codec("filesWithMatches", files_with_matches);
+  codec("filesSearched", files_searched);
+  codec("binary", binary_skipped);
+  codec("notes", notes, notes_from);
+  totals.visit(codec);
+  if (codec.is_reading()) {
+    const nlohmann::json list = object_in_body(codec.rest());
+    const Field fields(list);
+    Codec(fields, {})("files", files);
   }
-  result.files_with_matches = head.at("filesWithMatches").number();
-  result.files_searched = head.at("filesSearched").number();
-  result.binary_skipped = head.at("binary").number();
-  result.notes = notes_from(head.at("notes"));
-  result.totals = totals_from(head);
-  const json list = list_from(body);
-  const Field fields(list);
-  const Field files = fields.at("files");
-  for (const Field& file : files.elements()) {
-    result.files.push_back(found_file_from(file));
-  }
-  return result;
 }
 
 }  // namespace dockbridge::wire

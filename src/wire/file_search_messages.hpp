@@ -3,38 +3,43 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "wire/fields.hpp"
-#include "wire/file_entry.hpp"
+#include "wire/codec.hpp"
 #include "wire/file_messages.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
-#include "wire/text_format.hpp"
 
 namespace dockbridge::wire {
 
-// Requests that search files and directories. Rules for these structs are in file_messages.hpp. The agent adds entries
-// to a body while they fit, so an answer has `to_json()` for its head, and its body is made by a class of its own.
+// Requests that search files and directories. The agent adds entries to a body while they fit. So a class of its own
+// writes the body of an answer, and `visit` only reads it.
+
+/// An entry of a directory, in the body of an answer to `file.list` or `file.glob`.
+struct FileEntry {
+  std::string path;  ///< relative to the start of the search; any bytes but NUL
+  std::string type;  ///< file, directory, link, fifo, socket, block, char, unknown
+  // A listing has these only if its request asks for details.
+  std::uint64_t size = 0;
+  std::int64_t modified_at_ms = 0;
+  std::optional<unsigned> mode{};  ///< only in a listing
+  std::string target{};            ///< of a link
+};
+std::string encode(const FileEntry& entry);
+/// Decodes a body; nullopt if it is malformed.
+std::optional<std::vector<FileEntry>> decode_entries(std::string_view body);
 
 /// Largest body of an answer to a search.
 inline constexpr std::size_t k_max_found_bytes = k_max_body_to_host - 4096;
 
 /// Result of a `file.grep`: lines, or files only, or files with the number of their matches.
 enum class GrepOutput : std::uint8_t { content, files, count };
-inline constexpr std::array<std::string_view, 3> k_grep_output_names = {"content", "files", "count"};
-
-inline std::string_view name_of(GrepOutput output) {
-  return k_grep_output_names.at(static_cast<std::size_t>(output));
-}
-inline std::optional<GrepOutput> grep_output_from(std::string_view name) {
-  return value_named<GrepOutput>(k_grep_output_names, name);
-}
+template <>
+inline constexpr std::array<std::string_view, 3> k_names<GrepOutput> = {"content", "files", "count"};
 
 /// Counts of a search over all its pages.
 struct SearchTotals {
@@ -44,6 +49,8 @@ struct SearchTotals {
   std::uint64_t ignored = 0;
   std::uint64_t unreadable = 0;
   std::vector<std::string> unreadable_paths;
+
+  void visit(Codec& codec);
 };
 
 /// Texts one after another, as long as they fit into the answer to a search.
@@ -66,8 +73,7 @@ struct FileListing {
   std::uint64_t shown = 0;         ///< entries of this page, for the offset of the next
   SearchTotals totals;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileListing from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 struct FileListRequest {
@@ -82,8 +88,7 @@ struct FileListRequest {
   std::uint64_t offset = 0;
   std::size_t max = 1000;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileListRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 struct FileGlobRequest {
@@ -98,8 +103,7 @@ struct FileGlobRequest {
   std::uint64_t offset = 0;
   std::size_t max = 100;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileGlobRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 /// A line of a file, cut around its match or at its end.
@@ -110,12 +114,18 @@ struct FoundLine {
   std::string text;              ///< without the line's end
   std::uint64_t cut_before = 0;  ///< bytes of the line that are left out
   std::uint64_t cut_after = 0;
+
+  /// `[number, column, text, cut_before, cut_after]`; column 0 means context.
+  static FoundLine from_json(const Field& field);
 };
+nlohmann::json to_json(const FoundLine& line);
 
 struct FoundFile {
   std::string path;                ///< relative to the start; empty if the start is the file
   std::uint64_t matches = 0;       ///< matching lines in all of it; with multi-line, matches; 0 in GrepOutput::files
   std::vector<FoundLine> lines{};  ///< GrepOutput::content only: those on this page, with context
+
+  void visit(Codec& codec);
 };
 
 /// Body of the answer to a `file.grep`: files, as long as they fit.
@@ -141,8 +151,7 @@ struct FileGrepResult {
   SearchTotals totals;             ///< of matching lines, or of files
   std::vector<std::string> notes;  ///< files that were not searched as one might expect
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileGrepResult from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 struct FileGrepRequest {
@@ -164,8 +173,7 @@ struct FileGrepRequest {
   std::uint64_t offset = 0;
   std::size_t max = 100;
 
-  [[nodiscard]] nlohmann::json to_json() const;
-  static FileGrepRequest from(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
 
 }  // namespace dockbridge::wire

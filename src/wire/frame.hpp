@@ -15,7 +15,7 @@ namespace dockbridge::wire {
 
 // The stream between host and agent, specified in docs/agent-protocol.md.
 
-/// The first bytes a session sends. Anything else on the stream is the text of a failure to start.
+/// The first bytes that a session sends. A stream that starts otherwise has the text of a failure to start.
 inline constexpr std::string_view k_magic = "dockbridge-agent/1\n";
 inline constexpr int k_protocol_version = 1;
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t k_max_head_bytes = 64 * 1024;
 inline constexpr int k_max_head_depth = 8;
 inline constexpr std::size_t k_max_body_to_agent = 20 * 1024 * 1024;
 inline constexpr std::size_t k_max_body_to_host = 1024 * 1024;
-/// The most output that one answer carries.
+/// Largest output of a process in one answer.
 inline constexpr std::size_t k_max_read_bytes = 256 * 1024;
 
 inline constexpr milliseconds k_idle_ping_interval{15'000};
@@ -34,15 +34,15 @@ struct Frame {
   std::string body;
 };
 
-/// Two little-endian 32-bit lengths, the head as JSON text, the body as it is.
+/// Encodes a frame: two little-endian 32-bit lengths, the head as JSON text, the body unchanged.
 std::string encode(const nlohmann::json& head, std::string_view body = {});
-/// The same, behind what `out` has already.
+/// Appends an encoded frame to `out`.
 void append_frame(std::string& out, const nlohmann::json& head, std::string_view body = {});
 
-/// Parses JSON text from an untrusted peer: depth is bounded while parsing, the result is an object.
+/// Parses a JSON object from an untrusted peer. The depth is checked during parsing.
 Result<nlohmann::json> parse_bounded(std::string_view text, int max_depth);
 
-/// A frame as it was received, to be sent on without being decoded.
+/// A received frame that is forwarded without being decoded.
 class RawFrame {
  public:
   RawFrame(std::string bytes, std::size_t head_bytes) : m_bytes(std::move(bytes)), m_head_bytes(head_bytes) {}
@@ -57,15 +57,15 @@ class RawFrame {
   std::size_t m_head_bytes;
 };
 
-/// Cuts a byte stream into frames. Believes nothing: lengths are checked before anything is allocated.
+/// Splits a byte stream into frames. The peer is not trusted: lengths are checked before memory is allocated.
 class FrameReader {
  public:
   explicit FrameReader(std::size_t max_body) : m_max_body(max_body) {}
 
   void feed(std::string_view bytes) { m_buffer.append(bytes); }
-  /// The next whole frame, none if more bytes are needed, or a protocol violation, after which the stream is dead.
+  /// The next frame; nullopt if more bytes are needed. After a protocol violation, every call fails.
   Result<std::optional<Frame>> next();
-  /// The same, but only the lengths are checked. The head may be anything.
+  /// The next frame without decoding: only its lengths are checked.
   Result<std::optional<RawFrame>> next_raw();
 
  private:

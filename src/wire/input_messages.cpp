@@ -4,24 +4,6 @@ namespace dockbridge::wire {
 
 namespace {
 
-using nlohmann::json;
-
-template <typename Request>
-json head_of(const Request& request) {
-  json head = {{"op", name_of(Request::k_operation)}, {"process", request.process}};
-  if constexpr (requires { request.once.has_value(); }) {
-    if (request.once) {
-      head["once"] = to_json(*request.once);
-    }
-  }
-  return head;
-}
-
-std::optional<Once> optional_once(const Field& head) {
-  const auto once = head.find("once");
-  return once ? std::optional(Once::from_json(*once)) : std::nullopt;
-}
-
 const std::string& digest_from(const Field& field) {
   if (field.text().size() != k_digest_length) {
     field.fail_here();
@@ -29,106 +11,81 @@ const std::string& digest_from(const Field& field) {
   return field.text();
 }
 
+std::uint64_t signal_from(const Field& field) {
+  const std::uint64_t number = field.number(k_max_signal);
+  if (number == 0) {
+    field.fail_here();
+  }
+  return number;
+}
+
 }  // namespace
 
-json to_json(const Once& once) {
-  return {{"key", once.key}, {"call", once.call}, {"at", once.at}, {"seen", once.seen}};
+void Once::visit(Codec& codec) {
+  codec("key", key, digest_from);
+  codec("call", call, digest_from);
+  codec("at", at, k_any_number);
+  codec("seen", seen, OffsetsAtMost{UINT64_MAX});
 }
 
-Once Once::from_json(const Field& field) {
-  return {digest_from(field.at("key")), digest_from(field.at("call")), field.at("at").number(UINT64_MAX),
-          offsets_from(field.at("seen"), UINT64_MAX)};
+void InputRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("eof", then_end);
+  codec.optional("paste", as_paste);
+  codec.optional("once", once);
+  codec.body(input);
 }
 
-json to_json(const InputRequest& request) {
-  json head = head_of(request);
-  head["eof"] = request.then_end;
-  if (request.as_paste) {
-    head["paste"] = true;
-  }
-  return head;
+void KeysRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("keys", keys);
+  codec.optional("once", once);
 }
 
-InputRequest InputRequest::from_json(const Field& head) {
-  const auto paste = head.find("paste");
-  return {process_id_from(head.at("process")), head.at("eof").flag(), paste && paste->flag(), optional_once(head)};
+void SignalRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("signal", number, signal_from);
+  codec.optional("once", once);
 }
 
-json to_json(const KeysRequest& request) {
-  json head = head_of(request);
-  head["keys"] = request.keys;
-  return head;
+void TakenRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("once", once);
 }
 
-KeysRequest KeysRequest::from_json(const Field& head) {
-  const Field keys = head.at("keys");
-  return {process_id_from(head.at("process")), keys.texts(), optional_once(head)};
+void InputAnswer::Keyed::visit(Codec& codec) {
+  codec("before", is_repeated);
+  codec("units", units, AtMost{k_max_stream_bytes});
+  codec("seen", seen, OffsetsAtMost{k_max_stream_bytes});
 }
 
-json to_json(const SignalRequest& request) {
-  json head = head_of(request);
-  head["signal"] = request.number;
-  return head;
-}
-
-SignalRequest SignalRequest::from_json(const Field& head) {
-  const Field number = head.at("signal");
-  if (number.number(k_max_signal) == 0) {
-    number.fail_here();
-  }
-  return {process_id_from(head.at("process")), static_cast<int>(number.number(k_max_signal)), optional_once(head)};
-}
-
-json to_json(const TakenRequest& request) {
-  json head = head_of(request);
-  head["once"] = to_json(request.once);
-  return head;
-}
-
-TakenRequest TakenRequest::from_json(const Field& head) {
-  return {process_id_from(head.at("process")), Once::from_json(head.at("once"))};
-}
-
-json to_json(const InputAnswer& answer) {
-  json head = {{"accepted", answer.accepted}};
-  if (answer.keyed) {
-    head["before"] = answer.keyed->is_repeated;
-    head["units"] = answer.keyed->units;
-    head["seen"] = answer.keyed->seen;
-  }
-  return head;
+void InputAnswer::visit(Codec& codec) {
+  codec("accepted", accepted, AtMost{k_max_stream_bytes});
+  codec.group("before", keyed);
 }
 
 InputAnswer InputAnswer::from_json(const Field& head, std::uint64_t max_accepted, bool has_key) {
-  InputAnswer answer{head.at("accepted").number(max_accepted)};
+  auto answer = wire::from_json<InputAnswer>(head);
+  (void)head.at("accepted").number(max_accepted);
   if (has_key) {
-    answer.keyed = Keyed{head.at("before").flag(), head.at("units").number(k_max_stream_bytes),
-                         offsets_from(head.at("seen"), k_max_stream_bytes)};
+    (void)head.at("before");
+  } else {
+    answer.keyed.reset();
   }
   return answer;
 }
 
-json to_json(const ResizeRequest& request) {
-  json head = head_of(request);
-  head["terminal"] = to_json(request.size);
-  return head;
+void ResizeRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("terminal", size);
 }
 
-ResizeRequest ResizeRequest::from_json(const Field& head) {
-  return {process_id_from(head.at("process")), terminal_size_from(head.at("terminal"))};
-}
-
-json to_json(const EndRequest& request) {
-  json head = head_of(request);
-  head["cause"] = name_of(request.cause);
-  head["graceMs"] = duration_to_json(request.grace);
-  return head;
-}
-
-EndRequest EndRequest::from_json(const Field& head) {
-  const bool is_cancelled = head.at("cause").text() == name_of(Cause::cancelled);
-  return {process_id_from(head.at("process")), is_cancelled ? Cause::cancelled : Cause::terminated,
-          duration_from(head.at("graceMs"))};
+void EndRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec("cause", cause, [](const Field& field) {
+    return field.text() == name_of(Cause::cancelled) ? Cause::cancelled : Cause::terminated;
+  });
+  codec("graceMs", grace);
 }
 
 }  // namespace dockbridge::wire

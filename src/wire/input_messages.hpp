@@ -2,17 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "util/clock.hpp"
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 #include "wire/operation.hpp"
 #include "wire/process_state.hpp"
 #include "wire/terminal.hpp"
-#include "wire/wait_messages.hpp"
 
 namespace dockbridge::wire {
 
@@ -25,29 +24,27 @@ inline constexpr std::size_t k_digest_length = 32;
 /// Highest signal number of Linux.
 inline constexpr int k_max_signal = 64;
 
-/// A part of what is sent to a process by a call with an idempotency key. The process takes each unit (a byte, the end
-/// of the input, a key, a signal) once, however often it is sent.
+/// Makes a request of a call with an idempotency key repeatable. The process takes each unit (a byte, the end of the
+/// input, a key, a signal) once, however often it is sent.
 struct Once {
   std::string key;       ///< digest of the owner and the key
   std::string call;      ///< digest of the call
-  std::uint64_t at = 0;  ///< number of the units before these
-  Offsets seen{};        ///< amount of output that the caller knew of when it began
+  std::uint64_t at = 0;  ///< units of the call before those of this request
+  Offsets seen{};        ///< output that the caller had seen when the call began
 
-  static Once from_json(const Field& field);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const Once& once);
 
-/// The body is the input.
 struct InputRequest {
   static constexpr Operation k_operation = Operation::input;
   std::string process;
   bool then_end = false;  ///< closes stdin after the input
   bool as_paste = false;
   std::optional<Once> once{};
+  std::string_view input{};  ///< body
 
-  static InputRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const InputRequest& request);
 
 struct KeysRequest {
   static constexpr Operation k_operation = Operation::keys;
@@ -55,9 +52,8 @@ struct KeysRequest {
   std::vector<std::string> keys;  ///< names as in wire/terminal.hpp
   std::optional<Once> once{};
 
-  static KeysRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const KeysRequest& request);
 
 struct SignalRequest {
   static constexpr Operation k_operation = Operation::signal;
@@ -65,44 +61,43 @@ struct SignalRequest {
   int number = 0;
   std::optional<Once> once{};
 
-  static SignalRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const SignalRequest& request);
 
-/// Asks what a process has taken under a key, and sends nothing to it.
+/// Asks for the number of units that a process has taken under a key.
 struct TakenRequest {
   static constexpr Operation k_operation = Operation::taken;
   std::string process;
   Once once;
 
-  static TakenRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const TakenRequest& request);
 
 /// Answer to `input`, `keys` and `taken`, and to `signal` with a key.
 struct InputAnswer {
-  /// What a process knows of an idempotency key.
+  /// Input that a process has taken under an idempotency key.
   struct Keyed {
     bool is_repeated = false;  ///< the units were taken before
     std::uint64_t units = 0;   ///< taken under this key
     Offsets seen{};            ///< of the first request with this key
+
+    void visit(Codec& codec);
   };
   std::uint64_t accepted = 0;  ///< bytes, keys or signals
   std::optional<Keyed> keyed{};
 
-  /// `max_accepted` is what the request sent.
+  void visit(Codec& codec);
+  /// The answer to a request that sent at most `max_accepted`.
   static InputAnswer from_json(const Field& head, std::uint64_t max_accepted, bool has_key);
 };
-nlohmann::json to_json(const InputAnswer& answer);
 
 struct ResizeRequest {
   static constexpr Operation k_operation = Operation::resize;
   std::string process;
   TerminalSize size;
 
-  static ResizeRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ResizeRequest& request);
 
 struct EndRequest {
   static constexpr Operation k_operation = Operation::end;
@@ -110,9 +105,8 @@ struct EndRequest {
   Cause cause = Cause::terminated;
   milliseconds grace{0};
 
-  /// Any cause but `cancelled` is `terminated`.
-  static EndRequest from_json(const Field& head);
+  /// A reader takes any cause but `cancelled` for `terminated`.
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const EndRequest& request);
 
 }  // namespace dockbridge::wire

@@ -1,19 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
 #include "wire/process_state.hpp"
-#include "wire/screen_facts.hpp"
-#include "wire/wait_messages.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::wire {
 
@@ -27,6 +25,8 @@ inline constexpr std::size_t k_max_text_body = k_max_body_to_host - 4096;
 inline constexpr std::size_t k_max_listed = 10'000;
 
 enum class Stream : std::uint8_t { out, err };
+template <>
+inline constexpr std::array<std::string_view, 2> k_names<Stream> = {"out", "err"};
 
 struct ReadRequest {
   static constexpr Operation k_operation = Operation::read;
@@ -35,19 +35,19 @@ struct ReadRequest {
   std::uint64_t offset = 0;
   std::uint64_t max = 0;  ///< bytes; the agent sends at most k_max_read_bytes
 
-  static ReadRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ReadRequest& request);
 
-/// Bytes of a stream in one piece. The body is `bytes`.
+/// Consecutive bytes of a stream.
 struct ReadAnswer {
   std::uint64_t offset = 0;
-  std::string bytes;
+  std::string bytes;  ///< body
   StreamState stream;
 
+  void visit(Codec& codec);
+  /// Also checks that the answer fits the request.
   static ReadAnswer from_json(const Field& head, std::string body, const ReadRequest& request);
 };
-nlohmann::json to_json(const ReadAnswer& answer);
 
 /// A search in the stored output of a process.
 struct GrepQuery {
@@ -62,10 +62,9 @@ struct GrepRequest {
   std::string process;
   GrepQuery query;
 
-  /// `context` is reduced to k_max_context.
-  static GrepRequest from_json(const Field& head);
+  /// A reader reduces `context` to k_max_context.
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const GrepRequest& request);
 
 /// Lines of a process's stored output as grep shows them. The body is `out` and `err`.
 struct GrepAnswer {
@@ -74,25 +73,22 @@ struct GrepAnswer {
   Offsets matches{};
   Offsets shown{};
 
-  static GrepAnswer from_json(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const GrepAnswer& answer);
 
 struct ScreenRequest {
   static constexpr Operation k_operation = Operation::screen;
   std::string process;
 
-  static ScreenRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ScreenRequest& request);
 
-/// Contents of a process's terminal screen. The body is `text`.
+/// Contents of a process's terminal screen.
 struct ScreenAnswer : ScreenFacts {
-  std::string text;
+  std::string text;  ///< body
 
-  static ScreenAnswer from_json(const Field& head, std::string body);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ScreenAnswer& answer);
 
 struct ListRequest {
   static constexpr Operation k_operation = Operation::list;
@@ -100,18 +96,16 @@ struct ListRequest {
   std::uint64_t most = k_max_listed;
   std::uint64_t most_finished = k_max_listed;
 
-  static ListRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ListRequest& request);
 
 struct ListAnswer {
-  std::vector<ProcessState> processes{};  ///< those that run, then finished ones; each latest first
+  std::vector<ProcessState> processes{};  ///< the body, made by ListBody: running, then finished; each latest first
   std::uint64_t left_out = 0;
   std::uint64_t unreadable = 0;  ///< processes whose records cannot be read
 
-  static ListAnswer from_json(const Field& head, std::string_view body);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const ListAnswer& answer);
 
 /// Collects the body of a `ListAnswer` up to the size of one body. The states are written one at a time, because their
 /// sizes decide how many fit.

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "error/error.hpp"
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 
 namespace dockbridge::wire {
 
@@ -24,32 +25,40 @@ inline constexpr std::uint64_t k_max_process_number = 999'999'999;
 /// Longest text of a process: its command, working directory, owner, rationale or path.
 inline constexpr std::size_t k_max_state_text = 16 * 1024;
 
-/// How far a process has come.
+/// Progress of a process.
 enum class Phase : std::uint8_t {
   running,  ///< the command runs
   exited,   ///< the command ended; something it started still runs or holds its output open
   closed,   ///< everything ended; the record is final
-  lost,     ///< its keeper is gone without a record: how it ended is unknown
+  lost,     ///< its keeper ended without a record, so the end of the command is unknown
 };
+
+template <>
+inline constexpr std::array<std::string_view, 4> k_names<Phase> = {"running", "exited", "closed", "lost"};
 
 enum class EndKind : std::uint8_t { none, exit, signal, unknown };
+template <>
+inline constexpr std::array<std::string_view, 4> k_names<EndKind> = {"none", "exit", "signal", "unknown"};
 
-/// Why a process ended, if it did not by itself.
+/// Reason for the end of a process that did not end by itself.
 enum class Cause : std::uint8_t {
   none,
-  timeout,     ///< its maximum run time was over
-  cancelled,   ///< the call that started it was
-  terminated,  ///< someone told it to
-  output,      ///< it printed more than it may
+  timeout,     ///< it exceeded its maximum run time
+  cancelled,   ///< the call that started it was cancelled
+  terminated,  ///< a request ended it
+  output,      ///< it exceeded its output limit
   memory,      ///< the container ran out of memory, and the kernel killed it
-  container,   ///< the container stopped; only the host can tell
+  container,   ///< the container stopped; only the host can detect this
 };
-/// A cause that a newer version knows is none to this one.
+template <>
+inline constexpr std::array<std::string_view, 7> k_names<Cause> = {"none",   "timeout", "cancelled", "terminated",
+                                                                   "output", "memory",  "container"};
+/// The cause with this number; `none` for a number that only newer versions know.
 constexpr Cause cause_from(int number) {
   return number > 0 && number <= static_cast<int>(Cause::container) ? static_cast<Cause>(number) : Cause::none;
 }
 
-/// What a process and everything it started have used.
+/// Resources that a process and all its descendants have used. In JSON, an array of the four numbers.
 struct Usage {
   std::uint64_t cpu_ms = 0;
   std::uint64_t peak_memory_kib = 0;  ///< of the largest of them
@@ -59,11 +68,21 @@ struct Usage {
   static Usage from_json(const Field& field);
 };
 
-/// Whether something in a process's tree waits for input, as a fact from the kernel.
+/// Whether a process of the tree waits for input, according to the kernel.
 enum class WaitsForInput : std::uint8_t { no, yes, unknown };
+template <>
+inline constexpr std::array<std::string_view, 3> k_names<WaitsForInput> = {"no", "yes", "unknown"};
 
-/// What the spool holds of one stream: bytes [0, head_end) and [tail_start, total).
-/// Between head_end and tail_start lies the gap, counted exactly.
+/// Bytes of stdout and of stderr.
+using Offsets = std::pair<std::uint64_t, std::uint64_t>;
+/// Reads `[stdout, stderr]`.
+struct OffsetsAtMost {
+  std::uint64_t max;
+  Offsets operator()(const Field& field) const;
+};
+
+/// Stored bytes of one stream: [0, head_end) and [tail_start, total). Between head_end and tail_start lies the gap,
+/// counted exactly. In JSON, an array of the three numbers.
 struct StreamState {
   std::uint64_t total = 0;
   std::uint64_t head_end = 0;
@@ -75,10 +94,10 @@ struct StreamState {
 /// Whether all numbers are within their ranges.
 bool is_plausible(const Usage& usage);
 
-/// Everything the host is told about a process.
+/// State of a process as the agent reports it.
 struct ProcessState {
   std::string id;
-  std::uint64_t number = 0;  ///< among its owner's, from 1 on; 0: it has none, an older agent started it
+  std::uint64_t number = 0;  ///< among its owner's processes, from 1; 0 means that an older agent started it
   Phase phase = Phase::running;
   EndKind end = EndKind::none;
   int end_code = 0;  ///< exit status or signal number
@@ -89,11 +108,11 @@ struct ProcessState {
   bool stdin_open = false;
   WaitsForInput waits_for_input = WaitsForInput::no;
   bool paused = false;    ///< stopped by a signal
-  bool terminal = false;  ///< it has one; what it prints is all in `out`
+  bool terminal = false;  ///< it has one; all its output is in `out`
   std::int64_t pid = 0;
   std::int64_t started_at_ms = 0;  ///< wall clock, for people
   std::int64_t ended_at_ms = 0;
-  /// From its start to its end, or until now, by a clock that does not jump. Nullopt if an older agent recorded it.
+  /// Run time so far, by a clock that does not jump. nullopt if an older agent recorded the process.
   std::optional<std::int64_t> ran_ms;
   std::string command;  ///< cut to a preview
   std::string cwd;
@@ -101,24 +120,15 @@ struct ProcessState {
   std::string rationale;
   Usage used;
   std::uint64_t children = 0;  ///< live processes of its tree
-  std::string path;            ///< of its record in the container; its spools lie beside it
+  std::string path;            ///< of its record in the container; its spools are in the same directory
 
   [[nodiscard]] bool running() const { return phase == Phase::running; }
 
-  /// Checks types, enumerations and the order of the offsets: the sender is not trusted.
-  static ProcessState from_json(const Field& field);
+  void visit(Codec& codec);
 };
 
-nlohmann::json to_json(const ProcessState& state);
 nlohmann::json to_json(const StreamState& stream);
 nlohmann::json to_json(const Usage& usage);
-Result<Usage> usage_from_json(const nlohmann::json& value);
-Result<ProcessState> process_state_from_json(const nlohmann::json& value);
-
-std::string_view name_of(Phase phase);
-std::string_view name_of(EndKind kind);
-std::string_view name_of(Cause cause);
-std::string_view name_of(WaitsForInput fact);
 
 /// `proc_<digits>_<letters and digits>`, at most 64 characters: safe as a file name.
 bool is_process_id(std::string_view id);

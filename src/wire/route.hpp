@@ -9,8 +9,8 @@
 
 namespace dockbridge::wire {
 
-/// The fields of a head that decide what is done with a frame that is sent on as it is. A field of another type than
-/// expected counts as absent.
+/// Fields of a head that route a frame which is forwarded without being decoded. A field of another type than expected
+/// counts as absent.
 struct Route {
   std::optional<std::uint64_t> id{};
   std::optional<std::string> op{};
@@ -20,7 +20,7 @@ struct Route {
   std::string error_code{};
 };
 
-/// Accepts the same heads as `FrameReader::next`, but builds no JSON value.
+/// Accepts the same heads as `FrameReader::next`.
 Result<Route> route_of(std::string_view head);
 
 }  // namespace dockbridge::wire

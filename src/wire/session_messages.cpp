@@ -3,22 +3,24 @@
 #include "wire/error_message.hpp"
 #include "wire/frame.hpp"
 #include "wire/process_state.hpp"
-#include "wire/wait_messages.hpp"
 
 namespace dockbridge::wire {
 
 using nlohmann::json;
 
+void Hello::visit(Codec& codec) {
+  codec.write_only("protocol", k_protocol_version);
+  codec("version", version);
+  codec("machine", machine);
+  codec("uid", uid, AtMost{UINT32_MAX});
+  codec("pid", pid, AtMost{k_max_pid});
+  codec("shell", shell);
+  codec("home", home);
+  codec("state", state_directory);
+}
+
 json greeting_of(const Hello& hello) {
-  return {{"hello",
-           {{"protocol", k_protocol_version},
-            {"version", hello.version},
-            {"machine", hello.machine},
-            {"uid", hello.uid},
-            {"pid", hello.pid},
-            {"shell", hello.shell},
-            {"home", hello.home},
-            {"state", hello.state_directory}}}};
+  return {{"hello", to_json(hello)}};
 }
 
 json fatal_greeting_of(const Error& error) {
@@ -34,66 +36,32 @@ Result<Hello> hello_from_greeting(const json& head) {
     if (hello.at("protocol").signed_number() != k_protocol_version) {
       return fail(ErrorCode::agent_version, "The agent uses another protocol version");
     }
-    return Hello{hello.at("version").text(),
-                 hello.at("machine").text(),
-                 hello.at("shell").text(),
-                 hello.at("state").text(),
-                 hello.at("home").text(),
-                 hello.at("uid").number(UINT32_MAX),
-                 static_cast<std::int64_t>(hello.at("pid").number(k_max_pid))};
+    return from_json<Hello>(hello);
   };
   auto hello = read_fields(head, ErrorCode::protocol_violation, read);
   return hello ? std::move(*hello) : fail(hello.error());
 }
 
-json to_json(const PingRequest& /*request*/) {
-  return {{"op", name_of(PingRequest::k_operation)}};
+void CancelRequest::visit(Codec& codec) {
+  codec("request", request, k_any_number);
 }
 
-json to_json(const CancelRequest& request) {
-  return {{"op", name_of(CancelRequest::k_operation)}, {"request", request.request}};
+void LineRequest::visit(Codec& codec) {
+  codec("path", path);
+  codec("device", device, k_any_number);
+  codec("inode", inode, k_any_number);
+  codec("key", key);
 }
 
-CancelRequest CancelRequest::from_json(const Field& head) {
-  return {head.at("request").number(UINT64_MAX)};
+void WatchRequest::visit(Codec& codec) {
+  codec("path", path);
+  codec("modifiedAtMs", modified_at_ms, [](const Field& field) { return field.signed_number(INT64_MAX); });
+  codec("timeoutMs", timeout);
+  codec.optional("root", root);
 }
 
-json to_json(const LineRequest& request) {
-  return {{"op", name_of(LineRequest::k_operation)},
-          {"path", request.path},
-          {"device", request.device},
-          {"inode", request.inode},
-          {"key", request.key}};
-}
-
-LineRequest LineRequest::from_json(const Field& head) {
-  return {head.at("path").text(), head.at("device").number(UINT64_MAX), head.at("inode").number(UINT64_MAX),
-          head.at("key").text()};
-}
-
-json to_json(const WatchRequest& request) {
-  json head = {{"op", name_of(WatchRequest::k_operation)},
-               {"path", request.path},
-               {"modifiedAtMs", request.modified_at_ms},
-               {"timeoutMs", duration_to_json(request.timeout)}};
-  if (!request.root.empty()) {
-    head["root"] = request.root;
-  }
-  return head;
-}
-
-WatchRequest WatchRequest::from_json(const Field& head) {
-  const auto root = head.find("root");
-  return {head.at("path").text(), head.at("modifiedAtMs").signed_number(INT64_MAX), duration_from(head.at("timeoutMs")),
-          root ? root->text() : ""};
-}
-
-json to_json(const WatchAnswer& answer) {
-  return {{"changed", answer.changed}};
-}
-
-WatchAnswer WatchAnswer::from_json(const Field& head) {
-  return {head.at("changed").flag()};
+void WatchAnswer::visit(Codec& codec) {
+  codec("changed", changed);
 }
 
 }  // namespace dockbridge::wire

@@ -6,7 +6,7 @@
 
 #include "error/error.hpp"
 #include "util/clock.hpp"
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 #include "wire/operation.hpp"
 
 namespace dockbridge::wire {
@@ -22,6 +22,8 @@ struct Hello {
   std::string home;  ///< of the user that the agent runs as
   std::uint64_t uid = 0;
   std::int64_t pid = 0;
+
+  void visit(Codec& codec);
 };
 /// The first head that a session sends.
 nlohmann::json greeting_of(const Hello& hello);
@@ -33,16 +35,16 @@ Result<Hello> hello_from_greeting(const nlohmann::json& head);
 
 struct PingRequest {
   static constexpr Operation k_operation = Operation::ping;
+
+  void visit(Codec& /*codec*/) {}
 };
-nlohmann::json to_json(const PingRequest& request);
 
 struct CancelRequest {
   static constexpr Operation k_operation = Operation::cancel;
   std::uint64_t request = 0;  ///< id of the request to drop
 
-  static CancelRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const CancelRequest& request);
 
 /// Invites the session to a socket in a directory that host and container share.
 struct LineRequest {
@@ -52,9 +54,8 @@ struct LineRequest {
   std::uint64_t inode = 0;
   std::string key;  ///< the session sends it first, to prove that it was invited
 
-  static LineRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const LineRequest& request);
 
 struct WatchRequest {
   static constexpr Operation k_operation = Operation::file_watch;
@@ -63,15 +64,13 @@ struct WatchRequest {
   milliseconds timeout{0};
   std::string root{};  ///< the path must not lead out of it; empty: no limit
 
-  static WatchRequest from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const WatchRequest& request);
 
 struct WatchAnswer {
   bool changed = false;  ///< false: the timeout passed
 
-  static WatchAnswer from_json(const Field& head);
+  void visit(Codec& codec);
 };
-nlohmann::json to_json(const WatchAnswer& answer);
 
 }  // namespace dockbridge::wire

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "wire/process_state.hpp"
+
 namespace dockbridge::wire {
 
 namespace {
@@ -56,12 +58,27 @@ nlohmann::json to_json(const TerminalSize& size) {
   return nlohmann::json::array({size.columns, size.rows});
 }
 
-TerminalSize terminal_size_from(const Field& field) {
+TerminalSize TerminalSize::from_json(const Field& field) {
   const auto sides = field.elements(2);
   if (sides.size() != 2) {
     field.fail_here();
   }
   return {side_from(sides[0]), side_from(sides[1])};
+}
+
+void ScreenFacts::visit(Codec& codec) {
+  const AtMost side{k_largest_terminal_side};
+  codec("columns", size.columns, side);
+  codec("rows", size.rows, side);
+  Offsets cursor{cursor_row, cursor_column};
+  codec("cursor", cursor, OffsetsAtMost{side.max});
+  if (codec.is_reading()) {
+    cursor_row = static_cast<std::uint16_t>(cursor.first);
+    cursor_column = static_cast<std::uint16_t>(cursor.second);
+  }
+  codec("cursorVisible", cursor_visible);
+  codec("alternate", alternate);
+  codec.lenient("addressed", addressed, AtMost{k_max_stream_bytes});  // absent in the screen of an older keeper
 }
 
 std::optional<Key> parse_key(std::string_view text) {
@@ -70,7 +87,7 @@ std::optional<Key> parse_key(std::string_view text) {
     more = false;
     for (const auto& [prefix, flag] :
          {std::pair("ctrl-", &Key::ctrl), std::pair("alt-", &Key::alt), std::pair("shift-", &Key::shift)}) {
-      // A lone "-" after the prefix is the key of that name.
+      // "ctrl-" alone is not a prefix. In "ctrl--", the second "-" is the key.
       if (text.starts_with(prefix) && text.size() > std::string_view(prefix).size()) {
         key.*flag = true;
         text.remove_prefix(std::string_view(prefix).size());

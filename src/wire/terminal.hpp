@@ -5,19 +5,33 @@
 #include <optional>
 #include <string_view>
 
-#include "wire/fields.hpp"
+#include "wire/codec.hpp"
 
 namespace dockbridge::wire {
 
+inline constexpr std::uint16_t k_largest_terminal_side = 500;
+
+/// In JSON, an array: `[columns, rows]`, each at least 1.
 struct TerminalSize {
   std::uint16_t columns = 0;
   std::uint16_t rows = 0;
-};
-inline constexpr std::uint16_t k_largest_terminal_side = 500;
 
-/// `[columns, rows]`, each from 1 on.
+  static TerminalSize from_json(const Field& field);
+};
 nlohmann::json to_json(const TerminalSize& size);
-TerminalSize terminal_size_from(const Field& field);
+
+/// Properties of a terminal's screen other than its text. Rows and columns count from 0.
+struct ScreenFacts {
+  TerminalSize size;
+  std::uint16_t cursor_row = 0;
+  std::uint16_t cursor_column = 0;
+  bool cursor_visible = true;
+  bool alternate = false;  ///< a full-screen program uses the alternate screen
+  /// Bytes of output when the program last positioned the cursor or cleared the screen; 0 means never.
+  std::uint64_t addressed = 0;
+
+  void visit(Codec& codec);
+};
 
 /// A key of a terminal's keyboard.
 struct Key {
@@ -40,7 +54,7 @@ struct Key {
     page_down,
   };
   Kind kind = Kind::character;
-  std::uint32_t number = 0;  ///< the character, or which function key
+  std::uint32_t number = 0;  ///< the character, or the number of the function key
   bool shift = false;
   bool alt = false;
   bool ctrl = false;
@@ -49,7 +63,7 @@ struct Key {
 /// "up", "ctrl-c", "alt-shift-f5", "x".
 std::optional<Key> parse_key(std::string_view text);
 
-/// What `parse_key` takes, for people.
+/// Names that `parse_key` accepts, for people.
 inline constexpr std::string_view k_key_names =
     "enter, tab, space, backspace, escape, up, down, left, right, home, end, page-up, page-down, insert, delete, f1 to "
     "f12, one printable ASCII character, and any of them after ctrl-, alt- or shift-";

@@ -33,8 +33,4 @@ WriteOrder write_order_from(const Field& field) {
   return order;
 }
 
-Result<WriteOrder> write_order_from_json(const json& value) {
-  return read_fields(value, ErrorCode::protocol_violation, write_order_from);
-}
-
 }  // namespace dockbridge::wire

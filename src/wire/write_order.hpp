@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "error/error.hpp"
 #include "wire/fields.hpp"
 
 namespace dockbridge::wire {
@@ -16,17 +15,16 @@ struct OrderMark {
   std::uint64_t err = 0;
 };
 
-/// The order in which a process wrote to its two streams, as far as it is known: marks that never go back. Between two
-/// marks stdout comes first, then stderr; so it does after the last mark. Leaving out a mark loses order, but no bytes.
+/// The order in which a process wrote to its two streams, as far as it is known. The numbers of successive marks never
+/// decrease. Between two marks, and after the last, stdout precedes stderr. Without a mark, order is lost, but no
+/// bytes.
 using WriteOrder = std::vector<OrderMark>;
 
-/// Largest number of marks that are kept of a process.
+/// Marks that are kept for a process.
 inline constexpr std::size_t k_max_order_marks = 256;
 
 /// A flat array: out, err, out, err, and so on.
 nlohmann::json to_json(const WriteOrder& order);
-/// Checks number, types, ranges and that no mark goes back: the sender is not trusted.
 WriteOrder write_order_from(const Field& field);
-Result<WriteOrder> write_order_from_json(const nlohmann::json& value);
 
 }  // namespace dockbridge::wire

@@ -1,4 +1,4 @@
-// Whatever an agent sends, the host reads frames of bounded size or breaks off with an error.
+// Reads arbitrary bytes as the stream of an agent. The reader returns frames of bounded size, or an error.
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::FrameReader reader(wire::k_max_body_to_host);
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   while (!rest.empty()) {
-    const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + rest.size() / 3);  // as a stream would bring it
+    const std::size_t piece = std::min<std::size_t>(rest.size(), 1 + rest.size() / 3);  // as pieces of a stream
     reader.feed(rest.substr(0, piece));
     rest.remove_prefix(piece);
     while (true) {
@@ -27,10 +27,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!(*frame)->head.is_object() || (*frame)->body.size() > wire::k_max_body_to_host) {
         std::abort();
       }
-      if (const auto state = wire::process_state_from_json((*frame)->head)) {
-        if (wire::process_state_from_json(wire::to_json(*state)).has_value() == false) {
-          std::abort();  // what was believed can be told
-        }
+      const auto state_in = [](const nlohmann::json& head) {
+        return wire::message_from<wire::ProcessState>(head, ErrorCode::protocol_violation);
+      };
+      if (const auto state = state_in((*frame)->head); state && !state_in(wire::to_json(*state))) {
+        std::abort();  // an accepted state is rejected after a round trip
       }
     }
   }

@@ -1,4 +1,4 @@
-// Whatever bytes come in on a connection, the HTTP front answers or closes, and lives.
+// Sends arbitrary bytes on a connection. The HTTP front answers or closes it, and keeps running.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ using namespace dockbridge::mcp;
 
 namespace {
 
-/// One for all inputs: sessions of earlier ones are still there.
+/// One front for all inputs, so that sessions of earlier inputs remain.
 struct House {
   Tool echo = [] {
     Tool tool;
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Fd client(ends[0]);
   (void)!::write(client.get(), data, size);
   ::shutdown(client.get(), SHUT_WR);
-  // A client that does not read is waited for, which is right and takes long: this one reads.
+  // Read the answers, because the front waits for a client that does not read.
   const std::jthread reader([&] {
     std::array<char, 4096> answers;
     pollfd polled{client.get(), POLLIN, 0};

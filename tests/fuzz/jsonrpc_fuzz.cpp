@@ -1,4 +1,4 @@
-// Whatever a client sends on one connection, a conversation goes on, and answers no request twice.
+// Sends arbitrary messages on one connection. The conversation continues, and answers no request twice.
 
 #include <cstdint>
 #include <cstdlib>
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Hub hub(server, log);
   const auto sink = std::make_shared<DirectSink>([](const json& message) {
     if (parse_json(dump(message)).index() != 0) {
-      std::abort();  // what is sent can be read
+      std::abort();  // a message that was sent is malformed
     }
     return true;
   });

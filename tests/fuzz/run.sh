@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: run.sh jsonrpc|http|frames [SECONDS]
-# Builds a fuzzer with clang and runs it for so long (30 s) from the corpus beside it. What it finds is left in build/fuzz.
-# A long run: run.sh http 36000; inputs that reach something new are kept in build/fuzz/http-corpus.
+# Builds a fuzzer with clang and runs it for SECONDS (30) from the corpus in this directory. Findings are in build/fuzz.
+# A long run: run.sh http 36000. Inputs that reach new code are kept in build/fuzz/http-corpus.
 set -euo pipefail
 name=${1:?one of jsonrpc, http, frames}
 seconds=${2:-30}

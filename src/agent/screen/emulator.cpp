@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "wire/screen_facts.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::agent {
 

@@ -7,7 +7,7 @@
 #include "agent/session/survivors.hpp"
 #include "agent/spool.hpp"
 #include "util/file.hpp"
-#include "wire/screen_facts.hpp"
+#include "wire/terminal.hpp"
 
 namespace dockbridge::agent {
 
@@ -52,11 +52,12 @@ Result<void> Session::read(std::uint64_t request, const wire::ReadRequest& messa
   return {};
 }
 
-Result<void> Session::input(std::uint64_t request, const wire::InputRequest& message, std::string_view bytes) {
+Result<void> Session::input(std::uint64_t request, const wire::InputRequest& message) {
   const auto process = find_live(message.process);
   if (!process) {
     return fail(process.error());
   }
+  const std::string_view bytes = message.input;
   if (bytes.size() > k_max_control_payload - (message.once ? sizeof(OnceHeader) : 0)) {
     return fail(ErrorCode::bad_request, "Too much input for one request");
   }
@@ -162,7 +163,9 @@ void Session::answer_screen(std::uint64_t request, const std::string& id) {
   const auto about =
       end == std::string::npos
           ? fail(ErrorCode::no_screen, "")
-          : wire::parse_bounded(std::string_view(*stored).substr(0, end), 3).and_then(wire::screen_facts_from_json);
+          : wire::parse_bounded(std::string_view(*stored).substr(0, end), 3).and_then([](const json& facts) {
+              return wire::message_from<wire::ScreenFacts>(facts, ErrorCode::protocol_violation);
+            });
   if (!about) {
     refuse(request, {ErrorCode::no_screen, "The process has no screen: it was not started on a terminal",
                      "Start the command with tty, or read its output without screen"});
@@ -196,7 +199,8 @@ void Session::advance_greps() {
       const GrepLines& out = grep.search.out();
       const GrepLines& err = grep.search.err();
       const wire::GrepAnswer reply{out.text(), err.text(), {out.matches(), err.matches()}, {out.shown(), err.shown()}};
-      answer(grep.request, wire::to_json(reply), reply.out + reply.err);
+      auto message = wire::outgoing(reply);
+      answer(grep.request, std::move(message.head), message.body());
     }
     return *done;
   });

@@ -139,7 +139,7 @@ Result<void> Session::queue_requests() {
       // A malformed cancellation is refused when it is handled.
       const auto cancelled =
           wire::parse_bounded((*frame)->head(), wire::k_max_head_depth).and_then([](const json& head) {
-            return wire::read_fields(head, ErrorCode::bad_request, wire::CancelRequest::from_json);
+            return wire::message_from<wire::CancelRequest>(head, ErrorCode::bad_request);
           });
       std::erase_if(m_requests,
                     [&](const PendingRequest& it) { return cancelled && it.route.id == cancelled->request; });
@@ -186,36 +186,36 @@ Result<void> Session::serve(std::uint64_t request, wire::Operation operation, co
   using enum wire::Operation;
   switch (operation) {
     case start:
-      return this->start(request, wire::StartRequest::from_json(head, body));
+      return this->start(request, wire::from_json<wire::StartRequest>(head, body));
     case wait:
-      return this->wait(request, wire::WaitRequest::from_json(head));
+      return this->wait(request, wire::from_json<wire::WaitRequest>(head));
     case read:
-      return this->read(request, wire::ReadRequest::from_json(head));
+      return this->read(request, wire::from_json<wire::ReadRequest>(head));
     case grep:
-      return this->grep(request, wire::GrepRequest::from_json(head));
+      return this->grep(request, wire::from_json<wire::GrepRequest>(head));
     case input:
-      return this->input(request, wire::InputRequest::from_json(head), body);
+      return this->input(request, wire::from_json<wire::InputRequest>(head, body));
     case keys:
-      return this->keys(request, wire::KeysRequest::from_json(head));
+      return this->keys(request, wire::from_json<wire::KeysRequest>(head));
     case taken:
-      return this->taken(request, wire::TakenRequest::from_json(head));
+      return this->taken(request, wire::from_json<wire::TakenRequest>(head));
     case screen:
-      return this->screen(request, wire::ScreenRequest::from_json(head));
+      return this->screen(request, wire::from_json<wire::ScreenRequest>(head));
     case resize:
-      return this->resize(request, wire::ResizeRequest::from_json(head));
+      return this->resize(request, wire::from_json<wire::ResizeRequest>(head));
     case signal:
-      return this->signal(request, wire::SignalRequest::from_json(head));
+      return this->signal(request, wire::from_json<wire::SignalRequest>(head));
     case end:
-      return this->end(request, wire::EndRequest::from_json(head));
+      return this->end(request, wire::from_json<wire::EndRequest>(head));
     case line:
-      return this->line(request, wire::LineRequest::from_json(head));
+      return this->line(request, wire::from_json<wire::LineRequest>(head));
     case file_watch:
-      return watch_file(request, wire::WatchRequest::from_json(head));
+      return watch_file(request, wire::from_json<wire::WatchRequest>(head));
     case list:
-      this->list(request, wire::ListRequest::from_json(head));
+      this->list(request, wire::from_json<wire::ListRequest>(head));
       return {};
     case cancel:
-      this->cancel(wire::CancelRequest::from_json(head).request);
+      this->cancel(wire::from_json<wire::CancelRequest>(head).request);
       answer(request, json::object());
       return {};
     case ping:

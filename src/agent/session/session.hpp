@@ -143,7 +143,7 @@ class Session {
 
   // operations.cpp: what the other requests do
   Result<void> read(std::uint64_t request, const wire::ReadRequest& message);
-  Result<void> input(std::uint64_t request, const wire::InputRequest& message, std::string_view bytes);
+  Result<void> input(std::uint64_t request, const wire::InputRequest& message);
   Result<void> signal(std::uint64_t request, const wire::SignalRequest& message);
   Result<void> end(std::uint64_t request, const wire::EndRequest& message);
   /// What is left of a process whose keeper was killed can still be signalled.

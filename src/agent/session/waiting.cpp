@@ -359,7 +359,8 @@ void Session::answer_wait(const Waiter& waiter, const Process& process, WaitOutc
   if (waiter.answered) {
     *waiter.answered = true;
   }
-  answer(waiter.request, wire::to_json(reply), wire::body_of(reply));
+  auto message = wire::outgoing(reply);
+  answer(waiter.request, std::move(message.head), message.body());
 }
 
 void Session::refuse_wait(const Waiter& waiter, const Error& error) {

@@ -334,7 +334,7 @@ TEST_CASE("a connection goes on by the line that the agent came to, whatever bec
   }
   Opening opening;
   const wire::Field head(opening.invitation.head);
-  const auto invitation = wire::LineRequest::from_json(head);
+  const auto invitation = wire::from_json<wire::LineRequest>(head);
   FakeAgent direct(visit(opening.directory, invitation, invitation.key));
   opening.agent.answer(opening.invitation);
   auto connection = opening.connection.get();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int k_deep_enough = 64;
 
-/// The same value, of the same type, as the library's own parser makes of it; or refused by both.
+/// Checks that both parsers return the same value of the same type, or both reject the text.
 void check_like_library(const std::string& text) {
   CAPTURE(text);
   const json expected = json::parse(text, nullptr, false);
@@ -30,7 +30,7 @@ void check_like_library(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what is JSON, and what is not, is what the library says") {
+TEST_CASE("json_parse: accepts and rejects the same texts as the library") {
   for (const char* text : {"",
                            " ",
                            "null",
@@ -115,12 +115,12 @@ TEST_CASE("what is JSON, and what is not, is what the library says") {
   check_like_library(std::string("\"a\0b\"", 5));
 }
 
-TEST_CASE("a NUL byte does not end a text, as it does for the library") {
+TEST_CASE("json_parse: a NUL byte does not end the text, unlike in the library") {
   CHECK(parse_json_text(std::string("1\0", 2), k_deep_enough).value.is_discarded());
   CHECK(parse_json_text(std::string("{}\0{}", 5), k_deep_enough).value.is_discarded());
 }
 
-TEST_CASE("JSON with a few bytes changed is taken or refused as the library does it") {
+TEST_CASE("json_parse: agrees with the library on mutated texts") {
   const std::string original =
       R"({"jsonrpc":"2.0","id":-12,"method":"tools/call","params":{"name":"x","arguments":{"text":"a\n\"b\" \u00e4 ä €","n":[1,2.5e3,true,null,{"k":[]}]}}})";
   std::mt19937 random(11);
@@ -144,7 +144,7 @@ TEST_CASE("JSON with a few bytes changed is taken or refused as the library does
   }
 }
 
-TEST_CASE("depth is bounded before anything is made of it") {
+TEST_CASE("json_parse: depth is checked before values are created") {
   const auto nested = [](int levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   CHECK(parse_json_text(nested(64), 64).value.is_array());
   CHECK(parse_json_text(nested(64), 64).problem == ParsedJson::Problem::none);
@@ -180,7 +180,7 @@ std::string many(const std::string& value, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("json_parse: the claimed memory is at least what a value takes") {
+TEST_CASE("json_parse: the claimed memory is at least the size of the value") {
   for (const char* value :
        {"0", "[]", "{}", "[0]", "[[0,1],[]]", R"({"":0})", R"({"a":{"b":[]}})", R"("")", R"("0123456789abcdef")",
         R"("a\u00e4\n and some more text than fits")", R"({"a key that is longer than fifteen bytes":null})"}) {
@@ -231,7 +231,7 @@ TEST_CASE("json_parse: an unterminated text or number is not JSON") {
   }
 }
 
-TEST_CASE("json_parse: a refused claim ends the parse") {
+TEST_CASE("json_parse: a rejected claim ends the parse") {
   std::size_t claims = 0;
   const JsonBudget budget{1UL << 30U, [&](std::size_t) { return ++claims < 3; }};
   CHECK(parse_json_text(many("[]", 100'000), k_deep_enough, budget).problem == ParsedJson::Problem::no_room);

@@ -17,7 +17,7 @@ std::string library_text(const json& value) {
 
 }  // namespace
 
-TEST_CASE("JSON text is what the library would write") {
+TEST_CASE("json_text: the same as the library's") {
   const json value = {
       {"text", "a \"quoted\" \\ path\n\twith \x01\x1f\x7f and \b\f\r, ä € 😀"},
       {"empty", ""},
@@ -29,17 +29,17 @@ TEST_CASE("JSON text is what the library would write") {
   CHECK(json_text("only a text") == "\"only a text\"");
 }
 
-TEST_CASE("a value whose text is known is written as it is") {
+TEST_CASE("json_text: known text is copied") {
   CHECK(json_text({{"id", 1}, {"result", with_known_text(R"({"a":[1,"ä"]})")}}) ==
         R"({"id":1,"result":{"a":[1,"ä"]}})");
 }
 
-TEST_CASE("whatever the bytes of a text are, the JSON text can be parsed and is UTF-8") {
+TEST_CASE("json_text: any bytes become valid JSON in UTF-8") {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     std::string bytes(random() % 40, '\0');
     for (char& byte : bytes) {
-      // Mostly ASCII, so that bad bytes stand in the middle of good ones.
+      // Mostly ASCII, so that invalid bytes are surrounded by valid ones.
       byte = static_cast<char>(random() % 4 == 0 ? random() % 256 : 0x20 + random() % 0x5F);
     }
     CAPTURE(bytes);

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What a log with this level and format writes to its descriptor.
+/// The output of a log with this level and format.
 std::string written(LogLevel level, LogFormat format, const std::function<void(Log& log)>& use) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0);
@@ -32,7 +32,7 @@ std::string written(LogLevel level, LogFormat format, const std::function<void(L
   return text;
 }
 
-/// A line of text format without the time in front, which has to look like one.
+/// A line in text format without its time, whose format is checked.
 std::string after_time(const std::string& line) {
   const std::string shape = "dddd-dd-ddTdd:dd:dd.dddZ ";
   REQUIRE(line.size() > shape.size());
@@ -63,7 +63,7 @@ bool has_control_character(const std::string& line) {
   return false;
 }
 
-/// Every control character there is, and bytes that are no text.
+/// All control characters, and bytes that are not UTF-8.
 std::string hostile_value() {
   std::string value;
   for (int c = 0; c < 0x20; ++c) {
@@ -74,21 +74,21 @@ std::string hostile_value() {
 
 }  // namespace
 
-TEST_CASE("a text line is time, level, message and fields") {
+TEST_CASE("log: a text line is time, level, message and fields") {
   const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
     log.info("connected", {{"container", "box"}, {"ms", "17"}});
   });
   CHECK(after_time(text) == "info  connected container=box ms=17\n");
 }
 
-TEST_CASE("a value that is not one plain word stands in quotes") {
+TEST_CASE("log: a value that is not one plain word is quoted") {
   const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
     log.info("m", {{"a", ""}, {"b", "two words"}, {"c", "x=y"}, {"d", "say \"hi\""}, {"e", "ä"}});
   });
   CHECK(after_time(text) == "info  m a=\"\" b=\"two words\" c=\"x=y\" d=\"say \\\"hi\\\"\" e=ä\n");
 }
 
-TEST_CASE("a JSON line is one object with the same") {
+TEST_CASE("log: a JSON line is one object with the same fields") {
   const std::string text = written(LogLevel::info, LogFormat::json, [](Log& log) {
     log.warn("lost the agent", {{"reason", "the \"stream\" ended\n"}});
   });
@@ -101,7 +101,7 @@ TEST_CASE("a JSON line is one object with the same") {
   CHECK(after_time(line["time"].get<std::string>() + " x") == "x");
 }
 
-TEST_CASE("what is below the level is not written") {
+TEST_CASE("log: messages below the level are dropped") {
   const auto log_all = [](Log& log) {
     log.debug("d");
     log.info("i");
@@ -124,7 +124,7 @@ TEST_CASE("what is below the level is not written") {
   }
 }
 
-TEST_CASE("no control character reaches the log as it is, and no value makes a second line") {
+TEST_CASE("log: control characters and line breaks are escaped") {
   for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
     const std::string text = written(LogLevel::info, format, [](Log& log) {
       log.info(hostile_value(), {{"value", hostile_value()}});
@@ -138,7 +138,7 @@ TEST_CASE("no control character reaches the log as it is, and no value makes a s
   }
 }
 
-TEST_CASE("a value without end is cut") {
+TEST_CASE("log: a very long value is cut") {
   const std::string text = written(LogLevel::info, LogFormat::text, [](Log& log) {
     log.info("m", {{"v", std::string(100'000, 'x')}});
   });
@@ -146,7 +146,7 @@ TEST_CASE("a value without end is cut") {
   CHECK(text.ends_with("x…\n"));
 }
 
-TEST_CASE("lines of several threads do not mix") {
+TEST_CASE("log: lines of several threads do not interleave") {
   constexpr int k_threads = 4;
   constexpr int k_lines = 50;
   const std::string text = written(LogLevel::info, LogFormat::json, [&](Log& log) {
@@ -169,12 +169,12 @@ TEST_CASE("lines of several threads do not mix") {
   }
 }
 
-TEST_CASE("a log that cannot be written is no reason to fail") {
+TEST_CASE("log: a failed write is ignored") {
   Log log(-1, LogLevel::info, LogFormat::text);
   log.error("nobody hears this");
 }
 
-TEST_CASE("the quotes of a log field cannot be broken out of") {
+TEST_CASE("log: a quote in a value is escaped") {
   const std::string line = written(LogLevel::info, LogFormat::text, [](Log& log) {
     log.info("call", {{"rationale", "x\\\" outcome=ok"}});
   });

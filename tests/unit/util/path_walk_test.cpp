@@ -40,12 +40,12 @@ TEST_CASE("path walk: resolves links and dots like the kernel") {
   fs::create_symlink(s.own / "sub", s.own / "absolute");
   fs::create_symlink("../own/./absolute", s.own / "chain");
   std::ofstream(s.own / "sub" / "file") << "x";
-  for (const char* way : {"sub", "relative", "absolute", "chain", "chain/../sub/", "sub/..//sub/.", "chain/file"}) {
-    CAPTURE(way);
-    const auto walk = PathWalk::to((s.own / way).string());
+  for (const char* path : {"sub", "relative", "absolute", "chain", "chain/../sub/", "sub/..//sub/.", "chain/file"}) {
+    CAPTURE(path);
+    const auto walk = PathWalk::to((s.own / path).string());
     REQUIRE(walk);
-    CHECK(walk->identity() == identity_of(s.own / way));
-    CHECK(walk->is_directory() == fs::is_directory(s.own / way));
+    CHECK(walk->identity() == identity_of(s.own / path));
+    CHECK(walk->is_directory() == fs::is_directory(s.own / path));
   }
   CHECK(PathWalk::to("/")->identity() == identity_of("/"));
   CHECK(PathWalk::to("/../..")->identity() == identity_of("/"));
@@ -56,9 +56,9 @@ TEST_CASE("path walk: a missing file or a loop of links is an error") {
   std::ofstream(s.own / "file") << "x";
   fs::create_symlink("circle", s.own / "circle");
   fs::create_symlink("nowhere", s.own / "dangling");
-  for (const char* way : {"none", "file/", "file/below", "circle", "dangling", "circle/below"}) {
-    CAPTURE(way);
-    CHECK_FALSE(PathWalk::to((s.own / way).string()));
+  for (const char* path : {"none", "file/", "file/below", "circle", "dangling", "circle/below"}) {
+    CAPTURE(path);
+    CHECK_FALSE(PathWalk::to((s.own / path).string()));
   }
   CHECK_FALSE(PathWalk::to("relative"));
   CHECK_FALSE(PathWalk::to(""));

@@ -16,7 +16,7 @@ TEST_CASE("quota: an owner at its limit leaves room for others") {
   CHECK(quota.claim("alice"));
 }
 
-TEST_CASE("quota: the limit for all owners holds, and a refused claim takes nothing") {
+TEST_CASE("quota: the limit for all owners holds, and a rejected claim takes nothing") {
   Quota quota(6, 10);
   const auto alice = quota.claim("alice", 6);
   REQUIRE(alice);

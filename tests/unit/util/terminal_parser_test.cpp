@@ -8,7 +8,7 @@ using namespace dockbridge;
 
 namespace {
 
-/// Writes down what it is told: text as it is, control characters as ^X, sequences as <parameters final>.
+/// Records events: text unchanged, control characters as ^X, sequences as <parameters final>.
 struct Notes {
   std::string written;
   bool addresses = false;
@@ -41,7 +41,7 @@ TEST_CASE("terminal parser: output is text, controls and sequences") {
   CHECK(parsed("w\xc3\xb6rld").written == "w\xc3\xb6rld");
 }
 
-TEST_CASE("terminal parser: a sequence may come in pieces") {
+TEST_CASE("terminal parser: a sequence may be split between pieces") {
   const std::string output = "a\x1b[12;34Hb\x1b]0;t\x1b\\c";
   for (std::size_t cut = 0; cut <= output.size(); ++cut) {
     CAPTURE(cut);

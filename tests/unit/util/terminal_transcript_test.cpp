@@ -20,7 +20,7 @@ std::string lines(std::string_view printed, std::string_view before = "") {
 
 }  // namespace
 
-TEST_CASE("transcript: lines are as they would stand on the terminal") {
+TEST_CASE("transcript: lines are the same as on the terminal") {
   CHECK(lines("one\r\ntwo\r\n") == "one\ntwo\n");
   CHECK(lines("\x1b[31mred\x1b[m\r\n> ") == "red\n> ");
   CHECK(lines(" 10%\r 50%\r100%\r\ndone\r\n") == "100%\ndone\n");
@@ -33,43 +33,43 @@ TEST_CASE("transcript: lines are as they would stand on the terminal") {
   CHECK(lines("filled              \r\n> ") == "filled\n> ");
 }
 
-TEST_CASE("transcript: the line that the piece continues is whole") {
+TEST_CASE("transcript: the continued line is complete") {
   CHECK(lines("break main\r\n\x1b[?2004l\rBreakpoint 1\r\n(gdb) ", "(gdb) ") ==
         "(gdb) break main\nBreakpoint 1\n(gdb) ");
-  // A history entry replaces what was typed.
+  // A history entry replaces the typed text.
   CHECK(lines("abc\b\b\b\x1b[Kx = 1\r\n>>> ", ">>> ") == ">>> x = 1\n>>> ");
-  // Text that was only erased shows what is left of the line.
+  // A partly erased line shows its rest.
   CHECK(lines("\b\b\b\x1b[K", "$ abc def") == "$ abc ");
   CHECK(lines("\b\b\b\x1b[2P", "$ abc def") == "$ abc f");
   CHECK(lines("\x1b[K", "$ abc def").empty());
   CHECK(lines("\r\x1b[K", "loading").empty());
 }
 
-TEST_CASE("transcript: a long line is one line, also when its editor wraps it") {
+TEST_CASE("transcript: a wrapped line is one line") {
   const std::string forty = "0123456789012345678901234567890123456789";
   CHECK(lines(forty + "\r\n") == forty + "\n");
   // A line editor makes the terminal wrap with a blank and a carriage return.
   CHECK(lines("0123456789012345 \r6789\r\nok\r\n>>> ", ">>> ") == ">>> 01234567890123456789\nok\n>>> ");
 }
 
-TEST_CASE("transcript: redrawn lines stand there once") {
+TEST_CASE("transcript: redrawn lines appear once") {
   CHECK(lines("a: 1\r\nb: 1\r\n\x1b[2Aa: 2\x1b[K\r\nb: 2\x1b[K\r\ndone\r\n") == "a: 2\nb: 2\ndone\n");
-  // prompt_toolkit makes room below its prompt.
+  // prompt_toolkit reserves rows below its prompt.
   CHECK(lines("\x1b[JIn [1]: \r\r\n\r\r\n\r\r\n \b\x1b[3A\x1b[8C") == "In [1]: ");
 }
 
-TEST_CASE("transcript: nothing is left of the alternate screen") {
+TEST_CASE("transcript: the alternate screen is left out") {
   CHECK(lines("$ vim\r\n\x1b[?1049h\x1b[2J\x1b[5;1Htext\x1b[?1049l\x1b[?25hsaved\r\n") == "$ vim\nsaved\n");
   // The program was started before this piece.
   CHECK(lines("\x1b[5;1H:wq\r\x1b[K\x1b[?1049l\x1b[23;0;0tsaved\r\n$ ", "~") == "saved\n$ ");
 }
 
-TEST_CASE("transcript: what was placed on the screen is left out") {
+TEST_CASE("transcript: text placed on the screen is left out") {
   const std::string frame = "\x1b[H12 tasks\x1b[K\r\n1 root\x1b[K\r\n";
   const auto drawn = transcript(frame, "x");
   CHECK_FALSE(drawn.is_complete);
   CHECK(drawn.text.find("tasks") == std::string::npos);
-  // Behind the last row, lines follow one another again: the program has ended.
+  // After the last row, lines follow one another again, because the program has ended.
   const auto ended = transcript("\x1b[6;1H\r\n$ ", "x\r\n" + frame);
   CHECK(ended.is_complete);
   CHECK(ended.text.ends_with("\n$ "));
@@ -85,7 +85,7 @@ TEST_CASE("transcript: what was placed on the screen is left out") {
   CHECK(apt.text.find("Progress") == std::string::npos);
 }
 
-TEST_CASE("transcript: a cleared screen is drawn on until its lines scroll") {
+TEST_CASE("transcript: drawing on a cleared screen lasts until lines scroll") {
   for (const std::string clear : {"\x1b[H\x1b[2J\x1b[3J", "\x1b[2J\x1b[H", "\x1b[H\x1b[J"}) {
     CAPTURE(clear);
     const auto menu = transcript("old\r\n" + clear + "one\r\ntwo\r\n> ", "x");

@@ -23,7 +23,7 @@ std::string times(const std::string& text, int count) {
 
 }  // namespace
 
-TEST_CASE("valid UTF-8 stays as it is, up to the borders of each length") {
+TEST_CASE("utf-8: valid text is unchanged, at the limits of each length") {
   for (const std::string text : {"", "plain", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
                                  "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF", "aä€😀z"}) {
     CAPTURE(text);
@@ -35,7 +35,7 @@ TEST_CASE("valid UTF-8 stays as it is, up to the borders of each length") {
   CHECK(to_valid_utf8(with_nul).text == with_nul);
 }
 
-TEST_CASE("each byte that is no UTF-8 is replaced and counted") {
+TEST_CASE("utf-8: each invalid byte is replaced and counted") {
   const std::vector<std::pair<std::string, int>> cases = {
       {"\x80", 1},                  // a continuation of nothing
       {"\xBF\xBF", 2},              //
@@ -62,12 +62,12 @@ TEST_CASE("each byte that is no UTF-8 is replaced and counted") {
   }
 }
 
-TEST_CASE("a character that breaks off does not take the next one with it") {
+TEST_CASE("utf-8: an incomplete character does not consume the next one") {
   CHECK(to_valid_utf8("\xE2\x82ä").text == k_bad + k_bad + "ä");
   CHECK(to_valid_utf8("\xF0\x9F\x98x").text == k_bad + k_bad + k_bad + "x");
 }
 
-TEST_CASE("the tail of a cut text tells how much of a character it holds") {
+TEST_CASE("utf-8: bytes of an incomplete character at the end are counted") {
   CHECK(incomplete_utf8_tail("") == 0);
   CHECK(incomplete_utf8_tail("abc") == 0);
   CHECK(incomplete_utf8_tail("ä") == 0);
@@ -80,7 +80,7 @@ TEST_CASE("the tail of a cut text tells how much of a character it holds") {
   }
 }
 
-TEST_CASE("bytes that can never become a character are not held back") {
+TEST_CASE("utf-8: invalid bytes at the end are not an incomplete character") {
   CHECK(incomplete_utf8_tail("a\x80") == 0);
   CHECK(incomplete_utf8_tail("a\x80\x80\x80\x80") == 0);
   CHECK(incomplete_utf8_tail("a\xFF") == 0);
@@ -88,7 +88,7 @@ TEST_CASE("bytes that can never become a character are not held back") {
   CHECK(incomplete_utf8_tail("ä\x80") == 0);
 }
 
-TEST_CASE("the start of a cut text tells how much of a character went before") {
+TEST_CASE("utf-8: bytes of a continued character at the start are counted") {
   const std::string text = "😀ä";
   const std::vector<std::size_t> expected = {0, 3, 2, 1, 0, 1, 0};
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
@@ -99,7 +99,7 @@ TEST_CASE("the start of a cut text tells how much of a character went before") {
   CHECK(partial_utf8_start("\x80\x80\x80\x80\x80") == 3);  // no character is longer
 }
 
-TEST_CASE("whatever the cut, both sides without their partial characters are valid") {
+TEST_CASE("utf-8: both parts of a split text are valid without partial characters") {
   const std::string text = times("aä€😀", 3);
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     CAPTURE(cut);
@@ -112,7 +112,7 @@ TEST_CASE("whatever the cut, both sides without their partial characters are val
   }
 }
 
-TEST_CASE("text without escapes is what a terminal shows") {
+TEST_CASE("terminal text: text without escapes is unchanged") {
   for (const std::string text : {"", "\n", "one\ntwo\n\nthree", "\ttab", "a\a", "漢字 😀\n", "no newline"}) {
     CHECK(plain_terminal_text(text) == text);
   }
@@ -120,7 +120,7 @@ TEST_CASE("text without escapes is what a terminal shows") {
   CHECK(plain_terminal_text(binary) == binary);
 }
 
-TEST_CASE("escape sequences leave no trace") {
+TEST_CASE("terminal text: escape sequences are removed") {
   const std::vector<std::string> sequences = {
       "\x1b[31m",                 // colour
       "\x1b[1;38;5;208m",         //
@@ -157,7 +157,7 @@ TEST_CASE("escape sequences leave no trace") {
   }
 }
 
-TEST_CASE("a sequence that is cut off at the end is dropped, and nothing before it") {
+TEST_CASE("terminal text: only an incomplete sequence at the end is dropped") {
   for (const std::string rest :
        {"\x1b", "\x1b[", "\x1b[3", "\x1b[38;5", "\x1b]", "\x1b]0;ti", "\x1b]0;title\x1b", "\x1b(", "\x1bP", "\x1b#"}) {
     CAPTURE(rest);
@@ -165,7 +165,7 @@ TEST_CASE("a sequence that is cut off at the end is dropped, and nothing before 
   }
 }
 
-TEST_CASE("a carriage return writes over the line, and what it does not reach stays") {
+TEST_CASE("terminal text: a carriage return overwrites the start of the line") {
   CHECK(plain_terminal_text("10%\r50%\r100%\n") == "100%\n");
   CHECK(plain_terminal_text("long line\rshort\n") == "shortline\n");
   CHECK(plain_terminal_text("first\nsecond\r2\n") == "first\n2econd\n");
@@ -173,12 +173,12 @@ TEST_CASE("a carriage return writes over the line, and what it does not reach st
   CHECK(plain_terminal_text("\r\r\r") == "");
 }
 
-TEST_CASE("lines that end with CR LF lose the CR alone") {
+TEST_CASE("terminal text: CR LF becomes LF") {
   CHECK(plain_terminal_text("one\r\ntwo\r\n\r\n") == "one\ntwo\n\n");
   CHECK(plain_terminal_text("one\r\r\ntwo") == "one\ntwo");
 }
 
-TEST_CASE("a backspace goes back and erases nothing by itself") {
+TEST_CASE("terminal text: a backspace moves without erasing") {
   CHECK(plain_terminal_text("ab\bc\n") == "ac\n");
   CHECK(plain_terminal_text("abc\b\b\n") == "abc\n");
   CHECK(plain_terminal_text("\b\b\bstart") == "start");
@@ -187,7 +187,7 @@ TEST_CASE("a backspace goes back and erases nothing by itself") {
   CHECK(plain_terminal_text("b\bbo\bol\bld\bd") == "bold");  // as man pages print it
 }
 
-TEST_CASE("erasing a line takes what stands there") {
+TEST_CASE("terminal text: erasing a line removes its text") {
   CHECK(plain_terminal_text("downloading 10%\r\x1b[Kdone\n") == "done\n");
   CHECK(plain_terminal_text("downloading 10%\r\x1b[0Kdone\n") == "done\n");
   CHECK(plain_terminal_text("abcdef\b\b\x1b[K\n") == "abcd\n");
@@ -195,7 +195,7 @@ TEST_CASE("erasing a line takes what stands there") {
   CHECK(plain_terminal_text("kept\ngone\r\x1b[K") == "kept\n");
 }
 
-TEST_CASE("a character is written over as a whole, however many bytes it has") {
+TEST_CASE("terminal text: a multibyte character is overwritten as a whole") {
   CHECK(plain_terminal_text("ä\bx") == "x");
   CHECK(plain_terminal_text("x\b😀") == "😀");
   CHECK(plain_terminal_text("äöü\raou") == "aou");
@@ -203,11 +203,11 @@ TEST_CASE("a character is written over as a whole, however many bytes it has") {
   CHECK(to_valid_utf8(plain_terminal_text("漢字漢字\rab\b\b漢\x1b[K\n")).replaced_bytes == 0);
 }
 
-TEST_CASE("bytes that are no UTF-8 are cells of their own") {
+TEST_CASE("terminal text: an invalid byte is one cell") {
   CHECK(plain_terminal_text("\xff\xfe\rx") == "x\xfe");
 }
 
-TEST_CASE("a line for the log shows control characters as escapes") {
+TEST_CASE("printable line: control characters are escaped") {
   CHECK(printable_line("plain", 100) == "plain");
   CHECK(printable_line("two\nlines\tand\rmore", 100) == "two\\nlines\\tand\\x0dmore");
   CHECK(printable_line("\x1b[31mred\x07\x7f", 100) == "\\x1b[31mred\\x07\\x7f");
@@ -221,7 +221,7 @@ TEST_CASE("a line for the log shows control characters as escapes") {
   CHECK(printable_line("\u009b31m", 100) == "\\x9b31m");
 }
 
-TEST_CASE("a line for the log is cut on the border of a character, and says so") {
+TEST_CASE("printable line: cut between characters, with a mark") {
   CHECK(printable_line("abcdef", 6) == "abcdef");
   CHECK(printable_line("abcdefg", 6) == "abcdef…");
   CHECK(printable_line("aä€", 6) == "aä€");
@@ -231,7 +231,7 @@ TEST_CASE("a line for the log is cut on the border of a character, and says so")
   CHECK(printable_line("", 0) == "");
 }
 
-TEST_CASE("sizes are told in the unit a person would choose") {
+TEST_CASE("human bytes: sizes use a suitable unit") {
   const std::vector<std::pair<std::uint64_t, std::string>> cases = {
       {0, "0 bytes"},
       {1, "1 bytes"},
@@ -251,7 +251,7 @@ TEST_CASE("sizes are told in the unit a person would choose") {
   CHECK(human_bytes(std::numeric_limits<std::uint64_t>::max()) == "18446744.1 TB");
 }
 
-TEST_CASE("C1 control characters are escaped in log lines") {
+TEST_CASE("printable line: C1 control characters are escaped") {
   const std::string line = printable_line(
       "a\xC2\x9B"
       "31mred",
@@ -260,15 +260,15 @@ TEST_CASE("C1 control characters are escaped in log lines") {
   CHECK(line.find("31mred") != std::string::npos);
 }
 
-TEST_CASE("an unterminated OSC does not eat the rest of the output") {
+TEST_CASE("terminal text: an unterminated OSC does not remove later lines") {
   CHECK(plain_terminal_text("a\x1b]oops\nline 2\nline 3\n").find("line 3") != std::string::npos);
 }
 
-TEST_CASE("an unfinished CSI does not eat a newline") {
+TEST_CASE("terminal text: an incomplete CSI does not remove a newline") {
   CHECK(plain_terminal_text("a\x1b[\nline 2\n") == "a\nline 2\n");
 }
 
-TEST_CASE("equal lines in a row are folded from the fourth on, and counted") {
+TEST_CASE("repeated lines: folded from the fourth, with a count") {
   CHECK(fold_repeated_lines("") == "");
   CHECK(fold_repeated_lines("a\na\na\n") == "a\na\na\n");
   CHECK(fold_repeated_lines("a\na\na\na\n") == "a\n[the line above 3 more times]\n");

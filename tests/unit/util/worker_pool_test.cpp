@@ -15,7 +15,7 @@ namespace {
 
 constexpr seconds k_patience{20};
 
-/// A thread's work that others wait for.
+/// The value of a future that must be ready soon.
 template <typename T>
 T value_of(std::future<T>& future) {
   REQUIRE(future.wait_for(k_patience) == std::future_status::ready);
@@ -24,7 +24,7 @@ T value_of(std::future<T>& future) {
 
 }  // namespace
 
-TEST_CASE("jobs run side by side: eight that wait for each other all end") {
+TEST_CASE("worker pool: eight jobs run concurrently") {
   WorkerPool pool(8);
   std::latch all(8);
   for (int i = 0; i < 8; ++i) {
@@ -34,7 +34,7 @@ TEST_CASE("jobs run side by side: eight that wait for each other all end") {
   CHECK(all.try_wait());
 }
 
-TEST_CASE("a job beyond the limit is refused and not kept") {
+TEST_CASE("worker pool: a job beyond the limit is rejected and released") {
   WorkerPool pool(2);
   std::latch release(1);
   std::atomic<int> ran{0};
@@ -51,7 +51,7 @@ TEST_CASE("a job beyond the limit is refused and not kept") {
   CHECK(ran == 2);
 }
 
-TEST_CASE("when a job has ended there is room for another") {
+TEST_CASE("worker pool: a finished job makes room for another") {
   WorkerPool pool(1);
   for (int i = 0; i < 100; ++i) {
     REQUIRE(pool.submit([] {}));
@@ -59,7 +59,7 @@ TEST_CASE("when a job has ended there is room for another") {
   }
 }
 
-TEST_CASE("an idle thread is used again before a new one is made") {
+TEST_CASE("worker pool: an idle thread is reused before a new one is created") {
   WorkerPool pool(4);
   std::promise<std::thread::id> first;
   std::promise<std::thread::id> second;
@@ -72,7 +72,7 @@ TEST_CASE("an idle thread is used again before a new one is made") {
   CHECK(value_of(first_id) == value_of(second_id));
 }
 
-TEST_CASE("a job may submit another") {
+TEST_CASE("worker pool: a job may submit another") {
   std::promise<bool> inner;
   auto ran = inner.get_future();
   WorkerPool pool(2);
@@ -80,12 +80,12 @@ TEST_CASE("a job may submit another") {
   CHECK(value_of(ran));
 }
 
-TEST_CASE("a pool without jobs is idle") {
+TEST_CASE("worker pool: idle without jobs") {
   WorkerPool pool(1);
   CHECK(pool.wait_until_idle(Deadline::after(milliseconds(0))));
 }
 
-TEST_CASE("a pool with a job that runs is not idle, and waiting for it ends at the deadline") {
+TEST_CASE("worker pool: waiting for a running job ends at the deadline") {
   WorkerPool pool(1);
   std::latch release(1);
   REQUIRE(pool.submit([&] { release.wait(); }));
@@ -94,7 +94,7 @@ TEST_CASE("a pool with a job that runs is not idle, and waiting for it ends at t
   CHECK(pool.wait_until_idle(Deadline::after(k_patience)));
 }
 
-TEST_CASE("what a job holds is let go of before the pool calls itself idle") {
+TEST_CASE("worker pool: a job is destroyed before the pool is idle") {
   WorkerPool pool(1);
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = held;
@@ -103,7 +103,7 @@ TEST_CASE("what a job holds is let go of before the pool calls itself idle") {
   CHECK(watched.expired());
 }
 
-TEST_CASE("the end of a pool waits for its jobs") {
+TEST_CASE("worker pool: the destructor waits for jobs") {
   std::atomic<int> done{0};
   std::latch started(3);
   std::latch release(1);
@@ -125,7 +125,7 @@ TEST_CASE("the end of a pool waits for its jobs") {
   releases.join();
 }
 
-TEST_CASE("pools come and go without a thread that outlives them") {
+TEST_CASE("worker pool: no thread outlives its pool") {
   std::atomic<int> done{0};
   for (int i = 0; i < 300; ++i) {
     auto pool = std::make_unique<WorkerPool>(4);

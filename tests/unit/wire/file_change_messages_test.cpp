@@ -46,7 +46,7 @@ const std::string k_texts = "oNNoldxy";
 
 }  // namespace
 
-TEST_CASE("file.write: the request survives the round trip, malformed fields are named") {
+TEST_CASE("file.write: the request survives the round trip, bad fields are named") {
   json request = change_head("file.write");
   request.update({{"text", true}, {"encoding", "utf-16be"}, {"mode", 0755}, {"staging", "x"}});
   const std::string body = "content";
@@ -54,15 +54,15 @@ TEST_CASE("file.write: the request survives the round trip, malformed fields are
   CHECK(write.change.expected_revision == "cccccccc");
   CHECK(write.content.encoding == wire::Encoding::utf16_be);
   CHECK(write.content.bytes == body);
-  CHECK(write.to_json() == request);
+  CHECK(wire::to_json(write) == request);
   check_fields<wire::FileWriteRequest>(request, body, {"expected", "matchIsEnough", "encoding", "mode", "staging"});
   const json least = {{"op", "file.write"}, {"path", "/a"}, {"owner", "ann"}, {"text", false}};
-  CHECK(message<wire::FileWriteRequest>(least).to_json() == least);
+  CHECK(wire::to_json(message<wire::FileWriteRequest>(least)) == least);
   request["encoding"] = "ebcdic";
   CHECK(bad_path<wire::FileWriteRequest>(request) == "encoding");
 }
 
-TEST_CASE("file.edit: the request survives the round trip, malformed fields are named") {
+TEST_CASE("file.edit: the request survives the round trip, bad fields are named") {
   json request = change_head("file.edit");
   request["edits"] = {{3, 2, true}, {0, 1, false}};
   const auto edit = message<wire::FileEditRequest>(request, "oldNNx");
@@ -71,9 +71,9 @@ TEST_CASE("file.edit: the request survives the round trip, malformed fields are 
   CHECK(edit.edits[0].new_text == "NN");
   CHECK(edit.edits[0].replace_all);
   CHECK(edit.edits[1].new_text == "x");
-  const wire::Frame again = edit.to_frame();
+  const auto again = wire::outgoing(edit);
   CHECK(again.head == request);
-  CHECK(again.body == "oldNNx");
+  CHECK(again.body() == "oldNNx");
   check_fields<wire::FileEditRequest>(request, "oldNNx", k_optional);
   CHECK(bad_path<wire::FileEditRequest>(request, "oldNN") == "edits[1][1]");
   CHECK(bad_path<wire::FileEditRequest>(request, "ol") == "edits[0][0]");
@@ -88,7 +88,7 @@ TEST_CASE("file.edit: the request survives the round trip, malformed fields are 
   CHECK(bad_path<wire::FileEditRequest>(request, "") == "edits");
 }
 
-TEST_CASE("file.edit_set: the request survives the round trip, malformed fields are named") {
+TEST_CASE("file.edit_set: the request survives the round trip, bad fields are named") {
   const json list = edit_list();
   const json head = edit_set_head(list);
   const std::string body = list.dump() + k_texts;
@@ -100,9 +100,9 @@ TEST_CASE("file.edit_set: the request survives the round trip, malformed fields 
   CHECK(set.files[1].edits[0].old_text == "old");
   CHECK(set.files[1].edits[1].new_text == "y");
   CHECK(set.is_replacement);
-  const wire::Frame again = set.to_frame();
+  const auto again = wire::outgoing(set);
   CHECK(again.head == head);
-  CHECK(again.body == body);
+  CHECK(again.body() == body);
   check_fields<wire::FileEditSetRequest>(head, body, {"matchIsEnough"});
   const auto path_with = [](const json& forged, const std::string& texts) {
     return bad_path<wire::FileEditSetRequest>(edit_set_head(forged), forged.dump() + texts);
@@ -119,7 +119,7 @@ TEST_CASE("file.edit_set: the request survives the round trip, malformed fields 
   CHECK(bad_path<wire::FileEditSetRequest>(large, body) == "listBytes");
 }
 
-TEST_CASE("file.edit_set: the number of edits is limited for all files together") {
+TEST_CASE("file.edit_set: the limit of edits applies to all files together") {
   json edits = json::array();
   for (std::size_t i = 0; i < wire::k_max_edits; ++i) {
     edits.push_back({0, 0, false});
@@ -130,31 +130,31 @@ TEST_CASE("file.edit_set: the number of edits is limited for all files together"
   CHECK(bad_path<wire::FileEditSetRequest>(edit_set_head(list), list.dump()) == "files[1].edits");
 }
 
-TEST_CASE("file.undo, file.stage, file.abandon: requests survive the round trip, malformed fields are named") {
+TEST_CASE("file.undo, stage, abandon: requests survive a round trip, bad fields are named") {
   json undo = change_head("file.undo");
   undo["change"] = "change_0123456789abcdef";
-  CHECK(message<wire::FileUndoRequest>(undo).to_json() == undo);
+  CHECK(wire::to_json(message<wire::FileUndoRequest>(undo)) == undo);
   check_fields<wire::FileUndoRequest>(undo, "", {"expected", "matchIsEnough", "change"});
   const json stage = {{"op", "file.stage"}, {"staging", "x"}, {"path", "/a"}, {"first", true}};
   const std::string piece = "piece";
-  CHECK(message<wire::FileStageRequest>(stage, piece).to_json() == stage);
+  CHECK(wire::to_json(message<wire::FileStageRequest>(stage, piece)) == stage);
   CHECK(message<wire::FileStageRequest>(stage, piece).bytes == piece);
   check_fields<wire::FileStageRequest>(stage, "");
   const json abandon = {{"op", "file.abandon"}, {"staging", "x"}};
-  CHECK(message<wire::FileAbandonRequest>(abandon).to_json() == abandon);
+  CHECK(wire::to_json(message<wire::FileAbandonRequest>(abandon)) == abandon);
   check_fields<wire::FileAbandonRequest>(abandon, "", {"staging"});
-  CHECK(wire::FileStageAnswer::to_frame().head == json{{"staging", true}});
-  CHECK(wire::FileAbandonAnswer::to_frame().head == json::object());
+  CHECK(wire::to_json(wire::FileStageAnswer{}) == json{{"staging", true}});
+  CHECK(wire::to_json(wire::FileAbandonAnswer{}) == json::object());
 }
 
-TEST_CASE("change: the answer survives the round trip, malformed fields are named") {
+TEST_CASE("change: the answer survives the round trip, bad fields are named") {
   const auto file = message<wire::ChangedFile>(change_answer(4), "difftheirs");
   CHECK(file.diff == "diff");
   CHECK(file.stale_changes == "theirs");
   CHECK(file.replacements == std::vector<std::uint64_t>{1, 2});
-  const wire::Frame again = file.to_frame();
+  const auto again = wire::outgoing(file);
   CHECK(again.head == change_answer(4));
-  CHECK(again.body == "difftheirs");
+  CHECK(again.body() == "difftheirs");
   check_fields<wire::ChangedFile>(change_answer(4), "diff");
   CHECK(bad_path<wire::ChangedFile>(change_answer(5), "diff") == "diffBytes");
   json forged = change_answer(0);
@@ -165,7 +165,7 @@ TEST_CASE("change: the answer survives the round trip, malformed fields are name
   CHECK(bad_path<wire::ChangedFile>(forged) == "notes[1]");
 }
 
-TEST_CASE("changes: the answer survives the round trip, malformed fields are named") {
+TEST_CASE("changes: the answer survives the round trip, bad fields are named") {
   const auto frame_of = [](const json& list, const std::string& diffs) {
     return std::pair(json{{"listBytes", list.dump().size()}}, list.dump() + diffs);
   };
@@ -175,9 +175,9 @@ TEST_CASE("changes: the answer survives the round trip, malformed fields are nam
   REQUIRE(changes.files.size() == 2);
   CHECK(changes.files[1].diff == "other");
   CHECK(changes.files[1].stale_changes.empty());
-  const wire::Frame again = changes.to_frame();
+  const auto again = wire::outgoing(changes);
   CHECK(again.head == head);
-  CHECK(again.body == body);
+  CHECK(again.body() == body);
   check_fields<wire::ChangedFiles>(head, body);
   const auto path_with = [&](const json& forged, const std::string& diffs) {
     const auto [forged_head, forged_body] = frame_of(forged, diffs);

@@ -1,4 +1,4 @@
-#include "wire/file_entry.hpp"
+#include "wire/file_search_messages.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@ using namespace dockbridge;
 using wire::decode_entries;
 using wire::FileEntry;
 
-TEST_CASE("entries come back as they were, whatever their names are") {
+TEST_CASE("file entry: any name survives the round trip") {
   const std::vector<FileEntry> entries = {{"plain", "file", 5, 1'700'000'000'123, 0644, ""},
                                           {"two\nlines and a space", "directory", 0, -5, 01777, ""},
                                           {"\xFF\xFE", "link", 7, 0, 0777, "somewhere\xFF else"},
@@ -31,8 +31,8 @@ TEST_CASE("entries come back as they were, whatever their names are") {
   CHECK(decode_entries("")->empty());
 }
 
-TEST_CASE("a body that is cut off anywhere within an entry is not well formed") {
-  const std::string body = wire::encode({"path", "link", 12, 34, 0644, "target"});
+TEST_CASE("file entry: a truncated entry is rejected") {
+  const std::string body = wire::encode(FileEntry{"path", "link", 12, 34, 0644, "target"});
   REQUIRE(decode_entries(body));
   for (std::size_t length = 1; length < body.size(); ++length) {
     CAPTURE(length);
@@ -40,7 +40,7 @@ TEST_CASE("a body that is cut off anywhere within an entry is not well formed") 
   }
 }
 
-TEST_CASE("an entry whose numbers are none is not well formed") {
+TEST_CASE("file entry: malformed numbers are rejected") {
   const auto with_facts = [](const std::string& facts) {
     const std::string nul(1, '\0');
     return decode_entries(facts + nul + "path" + nul + nul);

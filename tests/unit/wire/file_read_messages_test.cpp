@@ -37,11 +37,12 @@ json image_answer() {
   return head;
 }
 
-/// The head and body of an answer that was received and sent again.
+/// Receives an answer and writes it again.
 template <typename Answer>
 std::pair<json, std::string> sent_again(const json& head, const std::string& body = "") {
-  wire::Frame frame = message<Answer>(head, body).to_frame();
-  return {std::move(frame.head), std::move(frame.body)};
+  const auto answer = message<Answer>(head, body);
+  const auto sent = wire::outgoing(answer);
+  return {sent.head, std::string(sent.body())};
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ TEST_CASE("file.read: request and answer survive the round trip") {
   const auto read = message<wire::FileReadRequest>(request);
   CHECK(read.offset == -10);
   CHECK(read.max_line_characters == 40);
-  CHECK(read.to_json() == request);
+  CHECK(wire::to_json(read) == request);
   const auto text = message<wire::FileReadAnswer>(text_answer(), "abc\n");
   CHECK(text.path == "/a");
   CHECK(text.modified_at_ms == -5);
@@ -70,7 +71,7 @@ TEST_CASE("file.read: request and answer survive the round trip") {
   CHECK(sent_again<wire::FileReadAnswer>(binary).first == binary);
 }
 
-TEST_CASE("file.read: a malformed field is named") {
+TEST_CASE("file.read: bad fields are named") {
   check_fields<wire::FileReadRequest>(
       {{"path", "/a"}, {"owner", "ann"}, {"offset", 1}, {"limit", 2}, {"column", 3}, {"maxLine", 4}, {"maxBytes", 5}},
       "");
@@ -84,17 +85,17 @@ TEST_CASE("file.read: a malformed field is named") {
   CHECK(bad_path<wire::FileReadAnswer>(text, "abc\n") == "lines");
 }
 
-TEST_CASE("file.bytes: request and answer survive the round trip, malformed fields are named") {
+TEST_CASE("file.bytes: request and answer survive a round trip, bad fields are named") {
   const json request = {{"op", "file.bytes"}, {"path", "/a"}, {"offset", 7}, {"max", 8}};
-  CHECK(message<wire::FileBytesRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileBytesRequest>(request)) == request);
   check_fields<wire::FileBytesRequest>(request, "");
   CHECK(sent_again<wire::FileBytesAnswer>(facts(), "bytes") == std::pair(facts(), std::string("bytes")));
   check_fields<wire::FileBytesAnswer>(facts(), "");
 }
 
-TEST_CASE("file.image: request and answer survive the round trip, malformed fields are named") {
+TEST_CASE("file.image: request and answer survive the round trip, bad fields are named") {
   const json request = {{"op", "file.image"}, {"path", "/a"}, {"owner", "ann"}, {"maxSide", 800}};
-  CHECK(message<wire::FileImageRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileImageRequest>(request)) == request);
   check_fields<wire::FileImageRequest>(request, "");
   json large = request;
   large["maxSide"] = std::uint64_t{1} << 32U;
@@ -103,16 +104,16 @@ TEST_CASE("file.image: request and answer survive the round trip, malformed fiel
   answer.erase("kind");
   CHECK(sent_again<wire::FileImageAnswer>(answer, "png") == std::pair(answer, std::string("png")));
   check_fields<wire::FileImageAnswer>(answer, "", {"path", "size", "mode", "modifiedAtMs"});
-  answer["type"] = "image/gif";  // is never the result of scaling
+  answer["type"] = "image/gif";  // scaling never produces it
   CHECK(bad_path<wire::FileImageAnswer>(answer) == "type");
 }
 
-TEST_CASE("file.open: request and answer survive the round trip, malformed fields are named") {
+TEST_CASE("file.open: request and answer survive the round trip, bad fields are named") {
   json request = {{"op", "file.open"}, {"path", "/a"}, {"staging", "x"}, {"owner", "ann"}};
-  CHECK(message<wire::FileOpenRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileOpenRequest>(request)) == request);
   check_fields<wire::FileOpenRequest>(request, "", {"owner"});
   request.erase("owner");
-  CHECK(message<wire::FileOpenRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileOpenRequest>(request)) == request);
   json answer = facts();
   answer["staging"] = true;
   CHECK(sent_again<wire::FileOpenAnswer>(answer).first == answer);
@@ -121,9 +122,9 @@ TEST_CASE("file.open: request and answer survive the round trip, malformed field
   check_fields<wire::FileOpenAnswer>(answer, "", {"path", "modifiedAtMs", "revision", "kind", "width"});
 }
 
-TEST_CASE("file.next: request and answer survive the round trip, malformed fields are named") {
+TEST_CASE("file.next: request and answer survive the round trip, bad fields are named") {
   const json request = {{"op", "file.next"}, {"staging", "x"}, {"max", 9}};
-  CHECK(message<wire::FileNextRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileNextRequest>(request)) == request);
   check_fields<wire::FileNextRequest>(request, "");
   const json piece = {{"staging", true}, {"offset", 1}, {"checked", 2}};
   CHECK(sent_again<wire::FileNextAnswer>(piece, "b") == std::pair(piece, std::string("b")));
@@ -132,8 +133,8 @@ TEST_CASE("file.next: request and answer survive the round trip, malformed field
   check_fields<wire::FileNextAnswer>(last, "", {"revision"});
 }
 
-TEST_CASE("file messages: the root is part of any request") {
-  json head = wire::FileNextRequest{"x", 1}.to_json();
+TEST_CASE("file messages: any request can have a root") {
+  json head = wire::to_json(wire::FileNextRequest{"x", 1});
   wire::set_root(head, "");
   CHECK_FALSE(head.contains("root"));
   CHECK(wire::root_from(wire::Field(head)).empty());

@@ -26,10 +26,10 @@ json found() {
 
 }  // namespace
 
-TEST_CASE("file.list: request and answer survive the round trip, malformed fields are named") {
+TEST_CASE("file.list: request and answer survive the round trip, bad fields are named") {
   json request = {{"op", "file.list"},    {"path", "/a"},    {"ignore", {"*.o"}}, {"depth", 2},
                   {"honourIgnore", true}, {"details", true}, {"offset", 3},       {"max", 4}};
-  CHECK(message<wire::FileListRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileListRequest>(request)) == request);
   check_fields<wire::FileListRequest>(request, "");
   request["ignore"].push_back(1);
   CHECK(bad_path<wire::FileListRequest>(request) == "ignore[1]");
@@ -38,33 +38,33 @@ TEST_CASE("file.list: request and answer survive the round trip, malformed field
   REQUIRE(listing.entries.size() == 1);
   CHECK(listing.entries[0].path == "name");
   CHECK(listing.totals.ignored == 3);
-  CHECK(listing.to_json() == totals());
+  CHECK(wire::to_json(listing) == totals());
   check_fields<wire::FileListing>(totals(), wire::encode(entry));
   CHECK(bad_path<wire::FileListing>(totals(), "file x") == "body");
 }
 
-TEST_CASE("file.glob: the request survives the round trip, malformed fields are named") {
+TEST_CASE("file.glob: the request survives the round trip, bad fields are named") {
   const json request = {{"op", "file.glob"},     {"path", "/a"},   {"pattern", "*.c"}, {"newestFirst", true},
                         {"honourIgnore", false}, {"hidden", true}, {"offset", 3},      {"max", 4}};
-  CHECK(message<wire::FileGlobRequest>(request).to_json() == request);
+  CHECK(wire::to_json(message<wire::FileGlobRequest>(request)) == request);
   check_fields<wire::FileGlobRequest>(request, "");
 }
 
-TEST_CASE("file.grep: the request survives the round trip, malformed fields are named") {
+TEST_CASE("file.grep: the request survives the round trip, bad fields are named") {
   json request = {{"op", "file.grep"},   {"path", "/a"},         {"pattern", "x"},    {"literal", true},
                   {"ignoreCase", true},  {"wholeWord", true},    {"multiLine", true}, {"include", {"*.c"}},
                   {"exclude", {"*.h"}},  {"honourIgnore", true}, {"hidden", true},    {"context", 1},
                   {"output", "content"}, {"offset", 2},          {"max", 3}};
-  for (const std::string_view output : wire::k_grep_output_names) {
+  for (const std::string_view output : wire::k_names<wire::GrepOutput>) {
     request["output"] = output;
-    CHECK(message<wire::FileGrepRequest>(request).to_json() == request);
+    CHECK(wire::to_json(message<wire::FileGrepRequest>(request)) == request);
   }
   check_fields<wire::FileGrepRequest>(request, "");
   request["output"] = "lines";
   CHECK(bad_path<wire::FileGrepRequest>(request) == "output");
 }
 
-TEST_CASE("file.grep: the answer survives the round trip, malformed fields are named") {
+TEST_CASE("file.grep: the answer survives the round trip, bad fields are named") {
   const auto result = message<wire::FileGrepResult>(grep_answer(), found().dump());
   REQUIRE(result.files.size() == 1);
   REQUIRE(result.files[0].lines.size() == 2);
@@ -72,7 +72,7 @@ TEST_CASE("file.grep: the answer survives the round trip, malformed fields are n
   CHECK(result.files[0].lines[0].column == 3);
   CHECK(result.files[0].lines[0].cut_after == 5);
   CHECK_FALSE(result.files[0].lines[1].matches);
-  CHECK(result.to_json() == grep_answer());
+  CHECK(wire::to_json(result) == grep_answer());
   wire::FoundFilesBody body;
   CHECK(body.add(result.files[0]));
   CHECK(body.take() == found().dump());
@@ -96,7 +96,7 @@ TEST_CASE("file.grep: a match that begins in an earlier line is not context") {
   CHECK(result.files[0].lines[0].matches);
 }
 
-TEST_CASE("search messages: a body takes entries until it is full") {
+TEST_CASE("search messages: a full body accepts no more entries") {
   wire::FoundBody body;
   const std::string half(wire::k_max_found_bytes / 2, 'x');
   CHECK(body.add(half));

@@ -58,12 +58,12 @@ std::string nested(int levels) {
 
 }  // namespace
 
-TEST_CASE("a frame is two little-endian lengths, the head as JSON text, the body as it is") {
+TEST_CASE("frame: two little-endian lengths, the head as JSON text, the raw body") {
   const std::string body("\0\xff\n", 3);
   CHECK(wire::encode({{"id", 7}}, body) == std::string("\x08\0\0\0\x03\0\0\0", 8) + "{\"id\":7}" + body);
 }
 
-TEST_CASE("a frame comes out as it went in") {
+TEST_CASE("frame: survives the round trip") {
   const json head = {{"id", 1}, {"op", "start"}, {"cwd", "/ä\n"}};
   const std::string body(100'000, '\x80');
   FrameReader reader(wire::k_max_body_to_agent);
@@ -74,13 +74,13 @@ TEST_CASE("a frame comes out as it went in") {
   CHECK(wants_more(reader));
 }
 
-TEST_CASE("a text that is not UTF-8 travels with the bad bytes replaced") {
+TEST_CASE("frame: invalid UTF-8 in the head is replaced") {
   FrameReader reader(0);
   reader.feed(wire::encode({{"cwd", "/a\xff"}}));
   CHECK(next_frame(reader).head["cwd"] == "/a\xEF\xBF\xBD");
 }
 
-TEST_CASE("frames may arrive in pieces of any size") {
+TEST_CASE("frame reader: accepts pieces of any size") {
   std::string stream;
   std::vector<std::string> bodies;
   for (int i = 0; i < 20; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("frames may arrive in pieces of any size") {
   }
 }
 
-TEST_CASE("nothing comes out before the last byte of a frame is in") {
+TEST_CASE("frame reader: returns no frame before its last byte") {
   const std::string bytes = wire::encode({{"id", 1}}, "body");
   FrameReader reader(100);
   CHECK(wants_more(reader));
@@ -116,7 +116,7 @@ TEST_CASE("nothing comes out before the last byte of a frame is in") {
   CHECK(next_frame(reader).body == "body");
 }
 
-TEST_CASE("a frame of exactly the limits passes") {
+TEST_CASE("frame reader: accepts a frame of exactly the maximum size") {
   const std::string shell_of_head = R"({"a":""})";
   const std::string head = R"({"a":")" + std::string(wire::k_max_head_bytes - shell_of_head.size(), 'x') + "\"}";
   FrameReader reader(10);
@@ -124,7 +124,7 @@ TEST_CASE("a frame of exactly the limits passes") {
   CHECK(next_frame(reader).body == "0123456789");
 }
 
-TEST_CASE("a length beyond its limit is a violation as soon as it is announced") {
+TEST_CASE("frame reader: rejects an excessive length before the content arrives") {
   FrameReader reader(10);
   SUBCASE("of the head") {
     reader.feed(prefix(wire::k_max_head_bytes + 1, 0));
@@ -138,7 +138,7 @@ TEST_CASE("a length beyond its limit is a violation as soon as it is announced")
   CHECK(violation(reader) == "protocol_violation");
 }
 
-TEST_CASE("after a violation the stream stays dead") {
+TEST_CASE("frame reader: stays failed after a violation") {
   FrameReader reader(10);
   reader.feed(wire::encode({{"id", 1}}) + raw_frame("[]") + wire::encode({{"id", 2}}));
   CHECK(next_frame(reader).head["id"] == 1);
@@ -146,7 +146,7 @@ TEST_CASE("after a violation the stream stays dead") {
   CHECK(violation(reader) == "protocol_violation");
 }
 
-TEST_CASE("a head that is not one JSON object is a violation") {
+TEST_CASE("frame reader: rejects a head that is not one JSON object") {
   FrameReader reader(10);
   SUBCASE("nothing") {
     reader.feed(raw_frame(""));
@@ -175,7 +175,7 @@ TEST_CASE("a head that is not one JSON object is a violation") {
   CHECK(violation(reader) == "protocol_violation");
 }
 
-TEST_CASE("a head may be nested as deep as the limit and no deeper") {
+TEST_CASE("frame reader: accepts a head of the maximum depth and no deeper") {
   FrameReader good(0);
   good.feed(raw_frame(nested(wire::k_max_head_depth)));
   CHECK(next_frame(good).head.is_object());
@@ -185,7 +185,7 @@ TEST_CASE("a head may be nested as deep as the limit and no deeper") {
   CHECK(violation(bad) == "protocol_violation");
 }
 
-TEST_CASE("a head of nothing but brackets is refused without following them") {
+TEST_CASE("frame reader: rejects a head of brackets without recursion") {
   FrameReader reader(0);
   SUBCASE("open ones") {
     reader.feed(raw_frame(std::string(wire::k_max_head_bytes, '[')));
@@ -197,7 +197,7 @@ TEST_CASE("a head of nothing but brackets is refused without following them") {
   CHECK(violation(reader) == "protocol_violation");
 }
 
-TEST_CASE("bounded parsing counts objects and arrays alike") {
+TEST_CASE("parse_bounded: counts objects and arrays") {
   CHECK(wire::parse_bounded(R"({"a":[{"b":1}]})", 3));
   CHECK_FALSE(wire::parse_bounded(R"({"a":[{"b":1}]})", 2));
   CHECK(wire::parse_bounded(R"({"a":[],"b":[],"c":{}})", 2));

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "wire/codec.hpp"
 #include "wire/fields.hpp"
-#include "wire/file_messages.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::test {
@@ -26,18 +26,18 @@ inline wire::Frame received(const json& head, const std::string& body = "") {
   return std::move(**frame);
 }
 
-/// The message that these bytes are.
+/// The message with this head and body. Views in it refer to the body.
 template <typename Message>
 Message message(const json& head, const std::string& body = "") {
   const wire::Frame frame = received(head, body);
   const wire::Field field(frame.head);
-  return Message::from(field, body);
+  return wire::from_json<Message>(field, body);
 }
 
 /// The path in the error of a malformed message; empty if it is well formed.
 template <typename Message>
 std::string bad_path(const json& head, const std::string& body = "") {
-  const auto read = wire::message_from<Message>(head, body, ErrorCode::bad_request);
+  const auto read = wire::message_from<Message>(head, ErrorCode::bad_request, body);
   const std::string start = "Malformed message: ";
   if (read) {
     return "";
@@ -47,14 +47,14 @@ std::string bad_path(const json& head, const std::string& body = "") {
   return read.error().message.substr(start.size());
 }
 
-/// Every field of the head is checked: an object in its place is malformed, and so is its absence unless it is among
+/// Checks every field of the head: an object in its place is rejected, and so is its absence unless it is in
 /// `optional`.
 template <typename Message>
 void check_fields(const json& head, const std::string& body, const std::vector<std::string>& optional = {}) {
   CHECK(bad_path<Message>(head, body).empty());
   for (const auto& [key, value] : head.items()) {
     if (key == "op" || (key == "staging" && value.is_boolean())) {
-      continue;  // read by those who distribute messages
+      continue;  // read only to route messages
     }
     CAPTURE(key);
     json forged = head;

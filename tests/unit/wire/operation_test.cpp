@@ -7,7 +7,7 @@
 
 using namespace dockbridge::wire;
 
-TEST_CASE("operations: each is found by its name, and names are unique") {
+TEST_CASE("operations: names are unique and identify the operation") {
   std::set<std::string_view> names;
   for (const OperationProperties& entry : operations()) {
     CAPTURE(entry.name);
@@ -19,7 +19,7 @@ TEST_CASE("operations: each is found by its name, and names are unique") {
   CHECK_FALSE(operation_named(""));
 }
 
-TEST_CASE("operations: those of file workers are named file., and only file.watch is the session's") {
+TEST_CASE("operations: of all file operations, the session serves only file.watch") {
   for (const OperationProperties& entry : operations()) {
     CAPTURE(entry.name);
     const bool is_session_file_operation = entry.operation == Operation::file_watch;
@@ -27,7 +27,7 @@ TEST_CASE("operations: those of file workers are named file., and only file.watc
   }
 }
 
-TEST_CASE("operations: a change to a file is neither repeated nor cancelled") {
+TEST_CASE("operations: a change to a file is neither repeatable nor cancellable") {
   for (const Operation change : {Operation::file_write, Operation::file_edit, Operation::file_edit_set,
                                  Operation::file_undo, Operation::file_stage}) {
     CHECK_FALSE(properties_of(change).repeatable);

@@ -34,12 +34,17 @@ json sent(const json& head) {
 template <typename Message>
 Message returned(const Message& message) {
   const json head = sent(wire::to_json(message));
-  const auto read = wire::read_fields(head, ErrorCode::bad_request, Message::from_json);
+  const auto read = wire::message_from<Message>(head, ErrorCode::bad_request);
   REQUIRE(read);
   return *read;
 }
 
-/// The message survives, judged by its JSON.
+template <typename Message>
+std::string body_of(const Message& message) {
+  return std::string(wire::outgoing(message).body());
+}
+
+/// Checks that a message survives the round trip. Compares the JSON.
 template <typename Message>
 void check_survives(const Message& message) {
   CHECK(wire::to_json(returned(message)) == wire::to_json(message));
@@ -77,10 +82,10 @@ void check_paths(const json& good, const Reader& read, const std::vector<Malform
 
 template <typename Message>
 Reader reader_of() {
-  return [](const Field& head) { (void)Message::from_json(head); };
+  return [](const Field& head) { (void)wire::from_json<Message>(head); };
 }
 
-/// A head lacks each of its required fields in turn.
+/// Removes each required field in turn, and expects its name in the error.
 void check_required(const json& good, const Reader& read, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     CAPTURE(key);
@@ -138,18 +143,18 @@ wire::ProcessState some_state() {
 
 }  // namespace
 
-TEST_CASE("messages: a start survives with command, environment and input") {
+TEST_CASE("messages: a start keeps command, environment and input") {
   const wire::StartRequest request = full_start();
   const json head = sent(wire::to_json(request));
-  const std::string body = wire::body_of(request);
+  const std::string body = body_of(request);
   CHECK(head["op"] == "start");
   CHECK(body == std::string("make \xff"
                             "A=1\0B=x=y\0C=\0the input",
                             28));
   const Field field(head);
-  const auto read = wire::StartRequest::from_json(field, body);
+  const auto read = wire::from_json<wire::StartRequest>(field, body);
   CHECK(wire::to_json(read) == wire::to_json(request));
-  CHECK(wire::body_of(read) == body);
+  CHECK(body_of(read) == body);
   CHECK(read.command.environment == request.command.environment);
   CHECK(read.command.input == "the input");
 
@@ -161,14 +166,14 @@ TEST_CASE("messages: a start survives with command, environment and input") {
   CHECK_FALSE(small_head.contains("call"));
   CHECK(small_head["until"] == json::object());
   const Field small_field(small_head);
-  CHECK_FALSE(wire::StartRequest::from_json(small_field, "true").command.input);
+  CHECK_FALSE(wire::from_json<wire::StartRequest>(small_field, "true").command.input);
 }
 
 TEST_CASE("messages: a malformed start names the field") {
   const wire::StartRequest request = full_start();
-  const std::string body = wire::body_of(request);
+  const std::string body = body_of(request);
   const json good = sent(wire::to_json(request));
-  const Reader read = [&](const Field& head) { (void)wire::StartRequest::from_json(head, body); };
+  const Reader read = [&](const Field& head) { (void)wire::from_json<wire::StartRequest>(head, body); };
   check_required(good, read,
                  {"process", "cwd", "owner", "rationale", "commandBytes", "environmentBytes", "stdin", "maxRuntimeMs",
                   "timeoutMs", "carry", "until"});
@@ -200,7 +205,7 @@ TEST_CASE("messages: a malformed start names the field") {
                {"/until/closed", "yes", "until.closed"}});
 }
 
-TEST_CASE("messages: a wait survives, whichever way it names its process") {
+TEST_CASE("messages: a wait survives the round trip with each kind of process name") {
   const wire::WaitTerms terms{milliseconds(10), 5, full_condition()};
   check_survives(wire::WaitRequest{.process = k_id, .wait = terms});
   check_survives(wire::WaitRequest{.process = k_id, .owner = "", .wait = {}});
@@ -225,12 +230,12 @@ TEST_CASE("messages: a malformed wait names the field") {
                {"/processes/0", "x", "processes[0]"}});
 }
 
-TEST_CASE("messages: a duration beyond the limit is shortened by the sender") {
+TEST_CASE("messages: the sender shortens a duration beyond the limit") {
   const wire::WaitRequest request{.process = k_id, .wait = {std::chrono::hours(24 * 365), 0, {}}};
   CHECK(returned(request).wait.timeout == wire::k_max_duration);
 }
 
-TEST_CASE("messages: the answer to a wait survives with its output") {
+TEST_CASE("messages: the answer to a wait keeps its output") {
   wire::WaitAnswer answer{.state = some_state(), .happened = wire::WaitOutcome::pattern};
   answer.line = "";
   answer.searched = {1, 2};
@@ -241,9 +246,9 @@ TEST_CASE("messages: the answer to a wait survives with its output") {
   answer.order = {{1, 2}, {3, 2}};
   const json head = sent(wire::to_json(answer));
   CHECK(head["line"] == "");
-  const std::string body = wire::body_of(answer);
+  const std::string body = body_of(answer);
   const Field field(head);
-  const auto read = wire::WaitAnswer::from_json(field, body);
+  const auto read = wire::from_json<wire::WaitAnswer>(field, body);
   CHECK(wire::to_json(read) == wire::to_json(answer));
   CHECK(read.out == "out");
   CHECK(read.err == "er");
@@ -255,7 +260,7 @@ TEST_CASE("messages: the answer to a wait survives with its output") {
   CHECK_FALSE(other["listener"].contains("process"));
   for (int i = 0; i <= static_cast<int>(wire::WaitOutcome::nothing); ++i) {
     const auto outcome = static_cast<wire::WaitOutcome>(i);
-    CHECK(wire::wait_outcome_named(name_of(outcome)) == outcome);
+    CHECK(wire::value_named<wire::WaitOutcome>(name_of(outcome)) == outcome);
   }
 }
 
@@ -264,7 +269,7 @@ TEST_CASE("messages: a malformed answer to a wait names the field") {
   answer.searched = {1, 2};
   answer.listener = wire::Listener{42, "node", false, "proc_1_z", 2};
   const json good = sent(wire::to_json(answer));
-  const Reader read = [](const Field& head) { (void)wire::WaitAnswer::from_json(head, ""); };
+  const Reader read = [](const Field& head) { (void)wire::from_json<wire::WaitAnswer>(head, ""); };
   check_required(good, read, {"process", "happened", "carried"});
   check_paths(good, read,
               {{"/happened", "rain", "happened"},
@@ -287,7 +292,7 @@ TEST_CASE("messages: a malformed answer to a wait names the field") {
                {"/process/command", std::string(wire::k_max_state_text + 1, 'x'), "process.command"}});
 }
 
-TEST_CASE("messages: requests for output survive, and malformed ones name the field") {
+TEST_CASE("messages: requests for output survive the round trip, bad fields are named") {
   check_survives(wire::ReadRequest{k_id, wire::Stream::err, UINT64_MAX, 100});
   check_survives(wire::ReadRequest{k_id, wire::Stream::out, 0, 0});
   check_survives(wire::GrepRequest{k_id, {"a", true, 3, 5}});
@@ -306,10 +311,10 @@ TEST_CASE("messages: requests for output survive, and malformed ones name the fi
   check_paths(list, reader_of<wire::ListRequest>(), {{"/finished", -1, "finished"}, {"/owner", 1, "owner"}});
   const json without = {{"owner", "alice"}, {"most", 7U}};
   const Field field(without);
-  CHECK(wire::ListRequest::from_json(field).most_finished == 7);
+  CHECK(wire::from_json<wire::ListRequest>(field).most_finished == 7);
 }
 
-TEST_CASE("messages: the answer to a read survives, and is checked against the request") {
+TEST_CASE("messages: the answer to a read is checked against the request") {
   const wire::ReadRequest request{k_id, wire::Stream::out, 10, 5};
   const wire::ReadAnswer answer{12, "bytes", {100, 10, 12}};
   const json head = sent(wire::to_json(answer));
@@ -330,14 +335,14 @@ TEST_CASE("messages: the answer to a read survives, and is checked against the r
                {"/stream/0", "1", "stream[0]"}});
 }
 
-TEST_CASE("messages: answers with lines, a screen and a list survive, and malformed ones name the field") {
+TEST_CASE("messages: answers to grep, screen and list survive, bad fields are named") {
   const wire::GrepAnswer grep{"out", "error", {3, 4}, {1, 2}};
   const json grep_head = sent(wire::to_json(grep));
   const Field grep_field(grep_head);
-  const auto lines = wire::GrepAnswer::from_json(grep_field, "outerror");
+  const auto lines = wire::from_json<wire::GrepAnswer>(grep_field, "outerror");
   CHECK(wire::to_json(lines) == wire::to_json(grep));
   CHECK(lines.err == "error");
-  const Reader read_grep = [](const Field& head) { (void)wire::GrepAnswer::from_json(head, "outerror"); };
+  const Reader read_grep = [](const Field& head) { (void)wire::from_json<wire::GrepAnswer>(head, "outerror"); };
   check_required(grep_head, read_grep, {"matches", "shown", "outBytes"});
   check_paths(grep_head, read_grep, {{"/outBytes", 9, "outBytes"}, {"/shown/1", -1, "shown[1]"}});
 
@@ -346,10 +351,10 @@ TEST_CASE("messages: answers with lines, a screen and a list survive, and malfor
   screen.addressed = 5;
   const json screen_head = sent(wire::to_json(screen));
   const Field screen_field(screen_head);
-  const auto seen = wire::ScreenAnswer::from_json(screen_field, "text");
+  const auto seen = wire::from_json<wire::ScreenAnswer>(screen_field, "text");
   CHECK(wire::to_json(seen) == wire::to_json(screen));
   CHECK(seen.text == "text");
-  const Reader read_screen = [](const Field& head) { (void)wire::ScreenAnswer::from_json(head, ""); };
+  const Reader read_screen = [](const Field& head) { (void)wire::from_json<wire::ScreenAnswer>(head, ""); };
   check_required(screen_head, read_screen, {"screen"});
   check_paths(screen_head, read_screen,
               {{"/screen/rows", 501, "screen.rows"},
@@ -363,12 +368,12 @@ TEST_CASE("messages: answers with lines, a screen and a list survive, and malfor
   CHECK(body.size() == 2);
   const json list_head = sent(wire::to_json(wire::ListAnswer{.left_out = 3, .unreadable = 1}));
   const Field list_field(list_head);
-  const auto list = wire::ListAnswer::from_json(list_field, body.text());
+  const auto list = wire::from_json<wire::ListAnswer>(list_field, body.text());
   CHECK(list.processes.size() == 2);
   CHECK(list.left_out == 3);
   CHECK(list.unreadable == 1);
   const auto read_list = [](const std::string& text) {
-    return [text](const Field& head) { (void)wire::ListAnswer::from_json(head, text); };
+    return [text](const Field& head) { (void)wire::from_json<wire::ListAnswer>(head, text); };
   };
   check_required(list_head, read_list(body.text()), {"left"});
   CHECK(bad_field(list_head, read_list("[]")) == "body");
@@ -376,7 +381,7 @@ TEST_CASE("messages: answers with lines, a screen and a list survive, and malfor
   CHECK(bad_field(list_head, read_list(R"({"processes":[{}]})")) == "processes[0].id");
 }
 
-TEST_CASE("messages: the body of a list takes what fits and nothing after it") {
+TEST_CASE("messages: the body of a list ends before the first state that does not fit") {
   wire::ProcessState large = some_state();
   large.rationale = std::string(wire::k_max_state_text, 'x');
   wire::ListBody body;
@@ -388,7 +393,7 @@ TEST_CASE("messages: the body of a list takes what fits and nothing after it") {
   CHECK(wire::parse_bounded(body.text(), 8)->at("processes").size() == body.size());
 }
 
-TEST_CASE("messages: requests that send something to a process survive") {
+TEST_CASE("messages: input requests survive the round trip") {
   check_survives(wire::InputRequest{k_id, true, true, some_once()});
   check_survives(wire::InputRequest{k_id, false, false, {}});
   check_survives(wire::KeysRequest{k_id, {"up", "ctrl-c"}, some_once()});
@@ -402,7 +407,7 @@ TEST_CASE("messages: requests that send something to a process survive") {
   CHECK_FALSE(wire::to_json(wire::InputRequest{k_id}).contains("once"));
 }
 
-TEST_CASE("messages: malformed requests to a process name the field") {
+TEST_CASE("messages: bad fields of input requests are named") {
   const json input = sent(wire::to_json(wire::InputRequest{k_id, true, true, some_once()}));
   check_required(input, reader_of<wire::InputRequest>(), {"process", "eof"});
   check_paths(input, reader_of<wire::InputRequest>(),
@@ -430,7 +435,7 @@ TEST_CASE("messages: malformed requests to a process name the field") {
   check_paths(end, reader_of<wire::EndRequest>(), {{"/graceMs", -5, "graceMs"}});
 }
 
-TEST_CASE("messages: the answer to input survives, and is checked against the request") {
+TEST_CASE("messages: the answer to input is checked against the request") {
   const wire::InputAnswer answer{4, wire::InputAnswer::Keyed{true, 9, {1, 2}}};
   const json head = sent(wire::to_json(answer));
   const Field field(head);
@@ -445,7 +450,7 @@ TEST_CASE("messages: the answer to input survives, and is checked against the re
                {"/seen", {1, wire::k_max_stream_bytes + 1}, "seen[1]"}});
 }
 
-TEST_CASE("messages: requests of a session survive, and malformed ones name the field") {
+TEST_CASE("messages: session requests survive the round trip, bad fields are named") {
   check_survives(wire::CancelRequest{7});
   check_survives(wire::LineRequest{"/x", UINT64_MAX, 5, "key"});
   check_survives(wire::WatchRequest{"/x", -5, milliseconds(10), "/root"});
@@ -464,7 +469,7 @@ TEST_CASE("messages: requests of a session survive, and malformed ones name the 
   check_required(json{{"changed", true}}, reader_of<wire::WatchAnswer>(), {"changed"});
 }
 
-TEST_CASE("messages: a greeting survives, and a malformed one names the field") {
+TEST_CASE("messages: a greeting survives the round trip, bad fields are named") {
   const wire::Hello hello{"1.2.3", "x86_64", "/bin/bash", "/state", "/root", 1000, 17};
   const json head = sent(wire::greeting_of(hello));
   const auto read = wire::hello_from_greeting(head);

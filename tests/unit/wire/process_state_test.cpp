@@ -38,8 +38,12 @@ ProcessState example() {
   return state;
 }
 
+Result<ProcessState> state_from(const json& value) {
+  return wire::message_from<ProcessState>(value, ErrorCode::protocol_violation);
+}
+
 bool refused(const json& value) {
-  const auto state = wire::process_state_from_json(value);
+  const auto state = state_from(value);
   return !state && state.error().code == ErrorCode::protocol_violation;
 }
 
@@ -51,8 +55,8 @@ json example_with(const char* key, json value) {
 
 }  // namespace
 
-TEST_CASE("a process state survives the way through JSON") {
-  const auto state = wire::process_state_from_json(wire::to_json(example()));
+TEST_CASE("process state: survives the round trip") {
+  const auto state = state_from(wire::to_json(example()));
   REQUIRE(state);
   CHECK(state->id == "proc_42_aZ09");
   CHECK(state->phase == Phase::exited);
@@ -76,25 +80,25 @@ TEST_CASE("a process state survives the way through JSON") {
   CHECK(wire::to_json(*state) == wire::to_json(example()));
 }
 
-TEST_CASE("every phase, end and cause has its own name and comes back from it") {
+TEST_CASE("process state: every phase, end and cause survives the round trip") {
   for (const Phase phase : {Phase::running, Phase::exited, Phase::closed, Phase::lost}) {
-    const auto state = wire::process_state_from_json(example_with("phase", wire::name_of(phase)));
+    const auto state = state_from(example_with("phase", wire::name_of(phase)));
     REQUIRE(state);
     CHECK(state->phase == phase);
   }
   for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
-    const auto state = wire::process_state_from_json(example_with("end", wire::name_of(end)));
+    const auto state = state_from(example_with("end", wire::name_of(end)));
     REQUIRE(state);
     CHECK(state->end == end);
   }
   for (const Cause cause : {Cause::none, Cause::timeout, Cause::cancelled, Cause::terminated}) {
-    const auto state = wire::process_state_from_json(example_with("cause", wire::name_of(cause)));
+    const auto state = state_from(example_with("cause", wire::name_of(cause)));
     REQUIRE(state);
     CHECK(state->cause == cause);
   }
 }
 
-TEST_CASE("a state that lacks any field is refused") {
+TEST_CASE("process state: a missing field is rejected") {
   const json whole = wire::to_json(example());
   for (const auto& [key, value] : whole.items()) {
     CAPTURE(key);
@@ -104,7 +108,7 @@ TEST_CASE("a state that lacks any field is refused") {
   }
 }
 
-TEST_CASE("a state with a field of another type is refused") {
+TEST_CASE("process state: a field of another type is rejected") {
   const json whole = wire::to_json(example());
   for (const auto& [key, value] : whole.items()) {
     CAPTURE(key);
@@ -116,30 +120,30 @@ TEST_CASE("a state with a field of another type is refused") {
   CHECK(refused(example_with("pid", "1")));
 }
 
-TEST_CASE("a state with a field nobody knows yet is accepted") {
-  CHECK(wire::process_state_from_json(example_with("cpuMs", 17)));
+TEST_CASE("process state: an unknown field is ignored") {
+  CHECK(state_from(example_with("cpuMs", 17)));
 }
 
-TEST_CASE("what is not an object is no state") {
+TEST_CASE("process state: a value that is not an object is rejected") {
   for (const json& value : {json(), json(1), json("text"), json::array({1, 2}), json::array()}) {
     CHECK(refused(value));
   }
 }
 
-TEST_CASE("a word that no phase, end or cause has is refused") {
+TEST_CASE("process state: an unknown phase, end or cause is rejected") {
   CHECK(refused(example_with("phase", "Running")));
   CHECK(refused(example_with("end", "")));
   CHECK(refused(example_with("cause", "oom")));
 }
 
-TEST_CASE("a number that its field cannot hold is refused, not wrapped") {
+TEST_CASE("process state: a number that overflows its field is rejected, not wrapped") {
   CHECK(refused(example_with("endCode", std::int64_t{1} << 32)));
   CHECK(refused(example_with("endCode", -(std::int64_t{1} << 32))));
   CHECK(refused(example_with("pid", std::numeric_limits<std::uint64_t>::max())));
   CHECK(refused(example_with("idleMs", -1)));
 }
 
-TEST_CASE("process state: a number out of range is refused") {
+TEST_CASE("process state: a number out of range is rejected") {
   constexpr std::uint64_t k_most = std::numeric_limits<std::uint64_t>::max();
   const auto over_time = static_cast<std::uint64_t>(wire::k_max_time_ms) + 1;
   const auto over_stream = wire::k_max_stream_bytes + 1;
@@ -172,15 +176,15 @@ TEST_CASE("process state: a number out of range is refused") {
     CAPTURE(value.dump().substr(0, 60));
     CHECK(refused(example_with(key, value)));
   }
-  CHECK(wire::process_state_from_json(example_with("endCode", 255)));
-  CHECK(wire::process_state_from_json(example_with("used", {1U, 2U, 3U, 4U})));
-  CHECK(wire::process_state_from_json(example_with("idleMs", wire::k_max_time_ms)));
-  CHECK(wire::process_state_from_json(example_with("out", {wire::k_max_stream_bytes, 0U, 0U})));
+  CHECK(state_from(example_with("endCode", 255)));
+  CHECK(state_from(example_with("used", {1U, 2U, 3U, 4U})));
+  CHECK(state_from(example_with("idleMs", wire::k_max_time_ms)));
+  CHECK(state_from(example_with("out", {wire::k_max_stream_bytes, 0U, 0U})));
 }
 
-TEST_CASE("offsets of a stream are three, whole, and in order") {
-  CHECK(wire::process_state_from_json(example_with("out", json::parse("[0,0,0]"))));
-  CHECK(wire::process_state_from_json(example_with("out", json::parse("[7,0,7]"))));
+TEST_CASE("process state: stream offsets are three integers in ascending order") {
+  CHECK(state_from(example_with("out", json::parse("[0,0,0]"))));
+  CHECK(state_from(example_with("out", json::parse("[7,0,7]"))));
   CHECK(refused(example_with("out", json::parse("[7,3,8]"))));
   CHECK(refused(example_with("out", json::parse("[7,4,3]"))));
   CHECK(refused(example_with("out", json::parse("[7,7]"))));
@@ -189,7 +193,7 @@ TEST_CASE("offsets of a stream are three, whole, and in order") {
   CHECK(refused(example_with("err", json::parse("[7.0,7.0,7.0]"))));
 }
 
-TEST_CASE("a process id is proc_, digits, _, letters and digits") {
+TEST_CASE("process id: proc_, digits, _, letters and digits") {
   CHECK(wire::is_process_id("proc_1_a"));
   CHECK(wire::is_process_id("proc_0123456789_azAZ09"));
   for (const std::string id :
@@ -201,18 +205,18 @@ TEST_CASE("a process id is proc_, digits, _, letters and digits") {
   CHECK_FALSE(wire::is_process_id(std::string_view("proc_1_a\0", 9)));
 }
 
-TEST_CASE("a process id is at most 64 characters long") {
+TEST_CASE("process id: at most 64 characters") {
   const std::string id = "proc_1_" + std::string(57, 'a');
   CHECK(wire::is_process_id(id));
   CHECK_FALSE(wire::is_process_id(id + "a"));
 }
 
 TEST_CASE("process state: the number is optional, because older agents send none") {
-  CHECK(wire::process_state_from_json(wire::to_json(example()))->number == 0);
+  CHECK(state_from(wire::to_json(example()))->number == 0);
   CHECK_FALSE(wire::to_json(example()).contains("number"));
   ProcessState numbered = example();
   numbered.number = 17;
-  CHECK(wire::process_state_from_json(wire::to_json(numbered))->number == 17);
+  CHECK(state_from(wire::to_json(numbered))->number == 17);
 }
 
 TEST_CASE("process state: a short id is p and a number without leading zeros") {

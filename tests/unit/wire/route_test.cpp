@@ -71,7 +71,7 @@ TEST_CASE("route: the last of several fields with the same name counts") {
   CHECK(route(R"({"error":{"code":"a"},"error":{}})").error_code.empty());
 }
 
-TEST_CASE("route: the same heads are accepted as by a frame reader") {
+TEST_CASE("route: accepts the same heads as a frame reader") {
   std::vector<std::string> heads = {
       "{}",
       " {\"a\" : 1 } ",
@@ -104,7 +104,7 @@ TEST_CASE("route: the same heads are accepted as by a frame reader") {
   }
 }
 
-TEST_CASE("frames: a raw frame is sent on byte for byte") {
+TEST_CASE("raw frame: forwarded byte for byte") {
   const std::string first = wire::encode({{"id", 1}}, std::string("b\0dy", 4));
   const std::string second = wire::encode({{"id", 2}});
   wire::FrameReader reader(10);
@@ -120,7 +120,7 @@ TEST_CASE("frames: a raw frame is sent on byte for byte") {
   CHECK((*reader.next_raw())->bytes() == second);
 }
 
-TEST_CASE("frames: a raw frame beyond a limit is a violation") {
+TEST_CASE("raw frame: an excessive length is rejected") {
   wire::FrameReader reader(10);
   reader.feed(wire::encode({{"id", 1}}, "eleven byte").substr(0, 8));
   const auto raw = reader.next_raw();

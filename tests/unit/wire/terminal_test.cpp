@@ -7,7 +7,7 @@
 using dockbridge::wire::Key;
 using dockbridge::wire::parse_key;
 
-TEST_CASE("keys have names") {
+TEST_CASE("keys: names") {
   CHECK(parse_key("enter")->kind == Key::Kind::enter);
   CHECK(parse_key("up")->kind == Key::Kind::up);
   CHECK(parse_key("page-down")->kind == Key::Kind::page_down);
@@ -18,7 +18,7 @@ TEST_CASE("keys have names") {
   CHECK(parse_key("~")->number == '~');
 }
 
-TEST_CASE("modifiers stand before the key, in any order") {
+TEST_CASE("keys: modifiers precede the key in any order") {
   const auto key = parse_key("alt-ctrl-shift-left");
   REQUIRE(key);
   CHECK(key->kind == Key::Kind::left);
@@ -30,7 +30,7 @@ TEST_CASE("modifiers stand before the key, in any order") {
   CHECK(parse_key("ctrl--")->number == '-');
 }
 
-TEST_CASE("what is no key is refused") {
+TEST_CASE("keys: unknown names are rejected") {
   for (const std::string text : {"", "ctrl-", "f0", "f13", "f1x", "hello", "Up", "\x01", "é", " up", "ctrl-ctrl"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_key(text));

@@ -13,7 +13,6 @@
 #include "agent/files/search/listing.hpp"
 #include "agent/files/search/search.hpp"
 #include "util/text.hpp"
-#include "wire/file_entry.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::agent {
@@ -100,7 +99,7 @@ wire::Frame listing_of(const Start& start, const Found& found, const Names& page
   }
   const wire::FileListing listing{
       start.file.path, {}, fits ? found.shown : entries.count(), totals_of(found, found.total, found.more || !fits)};
-  return {listing.to_json(), entries.take()};
+  return {to_json(listing), entries.take()};
 }
 
 SearchRequest search_request(const wire::FileGrepRequest& asked, const Start& start) {
@@ -218,7 +217,7 @@ Result<wire::Frame> grep_files(const FileSpace& space, const wire::FileGrepReque
   result.binary_skipped = found->binary_skipped;
   result.totals = totals_of(*found, by_lines ? found->matches : found->files_with_matches, found->more || !fits);
   result.notes = grep_notes(*found);
-  return wire::Frame{result.to_json(), files.take()};
+  return wire::Frame{to_json(result), files.take()};
 }
 
 }  // namespace dockbridge::agent

@@ -37,7 +37,13 @@ constexpr int k_rest_after_ms = 1000;
 /// A request that took more memory than this gives it back.
 constexpr std::size_t k_kept_bytes = 1024 * 1024;
 
-/// Reads requests, has them served, and makes frames of the answers.
+/// A frame that answers `request`.
+std::string encoded_answer(const wire::Frame& request, nlohmann::json head, std::string_view body) {
+  head["id"] = request.head.value("id", std::uint64_t{0});
+  return wire::encode(head, body);
+}
+
+/// Reads requests, has them served, and encodes the answers.
 class Service {
  public:
   explicit Service(FileChanger changer) : m_changer(std::move(changer)) {}
@@ -47,7 +53,7 @@ class Service {
   /// To be called when nothing has come for a while.
   void rest() { m_changer.rest(); }
 
-  Result<wire::Frame> handle(const wire::Frame& frame) {
+  Result<std::string> handle(const wire::Frame& frame) {
     const auto name = wire::read_fields(frame.head, ErrorCode::bad_request,
                                         [](const wire::Field& head) { return head.at("op").text(); });
     if (!name) {
@@ -105,24 +111,31 @@ class Service {
   /// `serve` gets the files that the request may reach, unless it does without them, and the request. It returns an
   /// answer, or a frame if it has made that itself.
   template <typename Request, typename Serve>
-  static Result<wire::Frame> answer(const wire::Frame& frame, Serve serve) {
-    const auto request = wire::message_from<Request>(frame.head, std::string_view(frame.body), ErrorCode::bad_request);
+  static Result<std::string> answer(const wire::Frame& frame, Serve serve) {
+    const auto request = wire::message_from<Request>(frame.head, ErrorCode::bad_request, frame.body);
     if (!request) {
       return fail(request.error());
     }
     if constexpr (std::is_invocable_v<Serve, const Request&>) {
-      return frame_of(serve(*request));
+      return encoded(frame, serve(*request));
     } else {
       const auto root = wire::read_fields(frame.head, ErrorCode::bad_request, wire::root_from);
       const auto space = root ? FileSpace::open(*root) : fail(root.error());
-      return space ? frame_of(serve(*space, *request)) : fail(space.error());
+      return space ? encoded(frame, serve(*space, *request)) : fail(space.error());
     }
   }
 
-  static Result<wire::Frame> frame_of(Result<wire::Frame> answer) { return answer; }
-  template <typename Answer>
-  static Result<wire::Frame> frame_of(Result<Answer> answer) {
-    return answer ? Result<wire::Frame>(std::move(*answer).to_frame()) : fail(answer.error());
+  static Result<std::string> encoded(const wire::Frame& request, Result<wire::Frame> answer) {
+    return answer ? Result<std::string>(encoded_answer(request, std::move(answer->head), answer->body))
+                  : fail(answer.error());
+  }
+  template <wire::Message Answer>
+  static Result<std::string> encoded(const wire::Frame& request, const Result<Answer>& answer) {
+    if (!answer) {
+      return fail(answer.error());
+    }
+    auto message = wire::outgoing(*answer);
+    return encoded_answer(request, std::move(message.head), message.body());
   }
 
   Result<wire::FileAbandonAnswer> abandon() {
@@ -145,17 +158,13 @@ void allow_descriptors() {
 }
 
 std::string respond(Service& service, const wire::Frame& frame) {
-  Result<wire::Frame> answer;
+  Result<std::string> answer;
   try {
     answer = service.handle(frame);
   } catch (const std::exception& error) {
     answer = fail(ErrorCode::bad_request, error.what());
   }
-  if (!answer) {
-    answer = wire::Frame{{{"error", wire::to_json(answer.error())}}, ""};
-  }
-  answer->head["id"] = frame.head.value("id", std::uint64_t{0});
-  return wire::encode(answer->head, answer->body);
+  return answer ? std::move(*answer) : encoded_answer(frame, {{"error", wire::to_json(answer.error())}}, "");
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace dockbridge::agent {
 
 using wire::Encoding;
-using wire::encoding_from;
 using wire::LineEnds;
 using wire::name_of;
 

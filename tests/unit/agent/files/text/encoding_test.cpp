@@ -11,7 +11,6 @@ using agent::decode;
 using agent::detect_encoding;
 using agent::encode;
 using agent::Encoding;
-using agent::encoding_from;
 using agent::EncodingDetector;
 using agent::line_ends_of;
 using agent::LineEnds;
@@ -52,11 +51,11 @@ std::optional<Encoding> detected_in_pieces(const std::string& bytes) {
 
 TEST_CASE("encodings have names that lead back to them") {
   for (const Encoding encoding : k_all) {
-    CHECK(encoding_from(name_of(encoding)) == encoding);
+    CHECK(wire::value_named<Encoding>(name_of(encoding)) == encoding);
   }
   CHECK(name_of(Encoding::utf16_le) == "utf-16le"s);
-  CHECK(encoding_from("UTF-8") == std::nullopt);
-  CHECK(encoding_from("") == std::nullopt);
+  CHECK(wire::value_named<Encoding>("UTF-8") == std::nullopt);
+  CHECK(wire::value_named<Encoding>("") == std::nullopt);
 }
 
 TEST_CASE("text is told by its bytes, however they are cut") {
