@@ -98,7 +98,7 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
 }
 
 Result<Account> find_account(const std::string& user) {
-  // An image may have neither file; numbers work there all the same.
+  // An image may lack both files. Numbers are valid without them.
   const auto passwd = read_file_at(AT_FDCWD, "/etc/passwd", k_max_file_bytes);
   const auto group = read_file_at(AT_FDCWD, "/etc/group", k_max_file_bytes);
   return find_account(user, passwd ? *passwd : "", group ? *group : "");
