@@ -19,6 +19,7 @@
 #include "agent/files/revision.hpp"
 #include "agent/record.hpp"
 #include "agent/session/output_grep.hpp"
+#include "agent/session/pruner.hpp"
 #include "agent/session/state_directory.hpp"
 #include "agent/spool.hpp"
 #include "support/temporary_directory.hpp"
@@ -84,7 +85,7 @@ ControlPacket packet_of(const StatePacket& state) {
 
 }  // namespace
 
-TEST_CASE("spool: every operation refuses a forged header") {
+TEST_CASE("spool: every operation rejects a forged header") {
   const std::vector<Forged> table = {
       {"a total that wraps", 16, 16, k_most, 16, k_most - 16},
       {"a total beyond any stream", 16, 16, wire::k_max_stream_bytes + 1, 16, wire::k_max_stream_bytes},
@@ -109,7 +110,7 @@ TEST_CASE("spool: every operation refuses a forged header") {
   }
 }
 
-TEST_CASE("output grep: a forged spool of 4 TB is refused at once") {
+TEST_CASE("output grep: a forged spool of 4 TB is rejected at once") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_size = std::uint64_t{4} << 40;
   auto search = OutputGrep::make({"x", false, 0, 10});
@@ -169,7 +170,7 @@ TEST_CASE("state files: a FIFO in place of any file does not block") {
     put_fifo(directory, "expired");
     CHECK(code_of(state.read("proc_1_b")) == "no_such_process");
     put_fifo(directory, "lock");
-    state.prune({}, now());
+    Pruner(state, {}).prune(now());
     CHECK(std::filesystem::exists(directory / k_process));
   }
   SUBCASE("the log of revisions that owners have read") {
@@ -220,7 +221,8 @@ TEST_CASE("state files: a link in place of a file is not followed") {
   FileHistory(directory.fd()).note_seen("ann", "/a", revision_of("content"));
   CHECK_FALSE(SpoolReader::open(directory.fd(), "out"));
   REQUIRE(replace_file_at(directory.fd(), "expired", "new"));
-  open_state(directory).prune({}, now());
+  const StateDirectory state = open_state(directory);
+  Pruner(state, {}).prune(now());
   CHECK(read_regular_at(elsewhere.fd(), "target", 100).value_or("") == "secret");
 }
 
