@@ -85,7 +85,7 @@ ControlPacket packet_of(const StatePacket& state) {
 
 }  // namespace
 
-TEST_CASE("spool: every operation rejects a forged header") {
+TEST_CASE("spool: every operation refuses a forged header") {
   const std::vector<Forged> table = {
       {"a total that wraps", 16, 16, k_most, 16, k_most - 16},
       {"a total beyond any stream", 16, 16, wire::k_max_stream_bytes + 1, 16, wire::k_max_stream_bytes},
@@ -110,7 +110,7 @@ TEST_CASE("spool: every operation rejects a forged header") {
   }
 }
 
-TEST_CASE("output grep: a forged spool of 4 TB is rejected at once") {
+TEST_CASE("output grep: a forged spool of 4 TB is refused at once") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_size = std::uint64_t{4} << 40;
   auto search = OutputGrep::make({"x", false, 0, 10});

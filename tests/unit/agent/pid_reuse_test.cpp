@@ -210,7 +210,7 @@ int outcome_of(Signaller who, Moment moment) {
 
 }  // namespace
 
-TEST_CASE("survivors: a process that reuses a pid is not signalled") {
+TEST_CASE("who has got the pid of a command's process that has ended is not signalled in its place") {
   for (const Signaller who : {Signaller::keeper, Signaller::session}) {
     for (const Moment moment :
          {Moment::before_it_is_opened, Moment::after_it_was_opened, Moment::before_it_is_signalled}) {

@@ -61,7 +61,7 @@ std::string error_of(const std::string& shell, const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("shell: any command is one argument of -c") {
+TEST_CASE("a command is one argument of the shell's -c, whatever it holds") {
   for (const std::string command : {"ls", "", "a 'b", "cat <<E\nx\nE\n", "sleep 1 &", "# nothing", "-c", "\xff"}) {
     const auto arguments = command_arguments("/bin/bash", command, "/script");
     REQUIRE(arguments);
@@ -69,7 +69,7 @@ TEST_CASE("shell: any command is one argument of -c") {
   }
 }
 
-TEST_CASE("shell: a command too long for one argument runs from a script") {
+TEST_CASE("a command too long for one argument is run from a script") {
   const std::string longest(k_max_argument_bytes - 1, 'x');  // and its NUL
   CHECK_FALSE(needs_script("/bin/sh", longest));
   CHECK(needs_script("/bin/sh", longest + "x"));
@@ -82,24 +82,24 @@ TEST_CASE("shell: a command too long for one argument runs from a script") {
   CHECK(*too_long == Words{"/bin/sh", "/state/script"});
 }
 
-TEST_CASE("shell: without a shell, no script is used") {
+TEST_CASE("without a shell nothing is run from a script") {
   CHECK_FALSE(needs_script("", std::string(k_max_argument_bytes, 'x')));
 }
 
-TEST_CASE("shell: a command with a NUL byte is rejected") {
+TEST_CASE("a command with a NUL byte is refused rather than cut there") {
   const std::string command("echo a\0b", 8);
   CHECK(error_of("/bin/bash", command) == "bad_request");
   CHECK(error_of("", command) == "bad_request");
   CHECK(error_of("/bin/bash", std::string(k_max_argument_bytes, '\0')) == "bad_request");
 }
 
-TEST_CASE("shell: without a shell, a plain program gets its words") {
+TEST_CASE("without a shell a plain program runs with its words") {
   CHECK(words_of("/p") == Words{"/p"});
   CHECK(words_of("  /p \t a  b ") == Words{"/p", "a", "b"});
   CHECK(words_of("/p --a=b,c:d %e @f") == Words{"/p", "--a=b,c:d", "%e", "@f"});
 }
 
-TEST_CASE("shell: without a shell, quotes and backslashes have their usual meaning") {
+TEST_CASE("without a shell quotes and backslashes mean what they mean to a shell") {
   CHECK(words_of(R"(/p 'a b' "c d")") == Words{"/p", "a b", "c d"});
   CHECK(words_of(R"(/p a'b'"c"d)") == Words{"/p", "abcd"});
   CHECK(words_of(R"(/p '' "")") == Words{"/p", "", ""});
@@ -110,7 +110,7 @@ TEST_CASE("shell: without a shell, quotes and backslashes have their usual meani
   CHECK(words_of(R"(/p a\)") == Words{"/p", R"(a\)"});
 }
 
-TEST_CASE("shell: without a shell, a command that needs one is rejected") {
+TEST_CASE("without a shell a command that needs one is refused") {
   for (const char* command :
        {"",       "  ",   "/p | /q", "/p > f", "/p < f", "/p & ",     "/p; /q",     "(/p)",   "/p *",  "/p a?",
         "/p [a]", "/p ~", "/p # x",  "/p $x",  "/p `q`", "/p \"$x\"", "/p \"`q`\"", "/p\n/q", "/p 'a", "/p \"a"}) {
@@ -118,21 +118,21 @@ TEST_CASE("shell: without a shell, a command that needs one is rejected") {
   }
 }
 
-TEST_CASE("shell: without a shell, a program is found in PATH") {
+TEST_CASE("without a shell a program is looked for where a shell would look") {
   const OnlyPath path;
   const std::string tool = path.add("dockbridge-test-tool", k_executable);
   CHECK(words_of("dockbridge-test-tool -v") == Words{tool, "-v"});
   CHECK(error_of("", "dockbridge-test-no-tool -v") == "no_such_program");
 }
 
-TEST_CASE("shell: bash is preferred") {
+TEST_CASE("bash is the shell where there is one") {
   const OnlyPath path;
   const std::string bash = path.add("bash", k_executable);
   static_cast<void>(path.add("sh", k_executable));
   CHECK(agent::find_shell() == bash);
 }
 
-TEST_CASE("shell: PATH precedes the usual directories") {
+TEST_CASE("a program is looked for in PATH first and then where programs usually are") {
   const OnlyPath path;
   const std::string decoy = path.add("sh", k_plain);
   const auto arguments = command_arguments("", "sh", "/script");
