@@ -19,8 +19,8 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr std::size_t k_max_watches = 256;
-constexpr std::uint32_t k_changes = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE |
-                                    IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
+constexpr std::uint32_t k_watched_events = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |
+                                           IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
 
 std::int64_t modified_ms(const FilePlace& place) {
   struct stat info {};
@@ -45,7 +45,7 @@ Result<void> FileWatches::add(std::uint64_t request, const wire::WatchRequest& m
     m_loop.add(m_inotify.get(), EPOLLIN, [this](std::uint32_t) { receive(); });
   }
   const std::string directory = fmt::format("/proc/self/fd/{}", place->directory.get());
-  const int descriptor = ::inotify_add_watch(m_inotify.get(), directory.c_str(), k_changes | IN_ONLYDIR);
+  const int descriptor = ::inotify_add_watch(m_inotify.get(), directory.c_str(), k_watched_events | IN_ONLYDIR);
   if (descriptor < 0) {
     return fail(file_error(path, errno));
   }

@@ -27,7 +27,7 @@ constexpr std::size_t k_max_workers = 16;
 constexpr std::size_t k_max_searches = 4;
 /// A decoder may use half a gigabyte.
 constexpr std::size_t k_max_decoders = 2;
-constexpr std::size_t k_max_idle = 2;
+constexpr std::size_t k_max_idle_workers = 2;
 /// Interval between checks for unfinished changes of an earlier session. It doubles.
 constexpr milliseconds k_min_check_interval{100};
 constexpr milliseconds k_max_check_interval{60'000};
@@ -262,7 +262,7 @@ void FileWorkers::finish(Position worker, const wire::RawFrame& frame, const wir
   }
   const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
                                   [](const Worker& it) { return !it.request && it.staging.empty(); });
-  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_max_idle)) {
+  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_max_idle_workers)) {
     drop(worker);  // the worker ends when its socket is closed
   }
   if (m_state_fd >= 0 && route.error_code == name_of(ErrorCode::half_written)) {

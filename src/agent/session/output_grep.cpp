@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t k_max_line_bytes = 64 * 1024;
 constexpr std::size_t k_max_shown_line_bytes = 500;
 constexpr std::size_t k_max_text_bytes = 100 * 1024;
-constexpr std::size_t k_piece_bytes = 64 * 1024;
+constexpr std::size_t k_grep_piece_bytes = 64 * 1024;
 constexpr std::size_t k_reads_per_turn = 16;
 
 }  // namespace
@@ -123,7 +123,8 @@ Result<bool> OutputGrep::advance(int directory_fd, const std::string& process) {
       if (reads++ == k_reads_per_turn) {
         return false;
       }
-      const auto slice = spool->read(lines.offset(), std::min<std::uint64_t>(k_piece_bytes, *m_end - lines.offset()));
+      const auto slice =
+          spool->read(lines.offset(), std::min<std::uint64_t>(k_grep_piece_bytes, *m_end - lines.offset()));
       if (!slice) {
         return fail(slice.error());
       }

@@ -13,11 +13,11 @@ namespace dockbridge::agent {
 namespace {
 
 /// Longest silence that is accepted from a keeper, so that a malicious value does not overflow.
-constexpr milliseconds k_max_idle = std::chrono::hours{24 * 365 * 100};
+constexpr milliseconds k_max_reported_idle = std::chrono::hours{24 * 365 * 100};
 
 /// Subtracts the time in which nothing could run. It does not count as silence.
 void leave_out_frozen_time(StatePacket& state, const FrozenTime& frozen_time, Clock::time_point now) {
-  const milliseconds idle(std::min<std::uint64_t>(state.idle_ms, k_max_idle.count()));
+  const milliseconds idle(std::min<std::uint64_t>(state.idle_ms, k_max_reported_idle.count()));
   const auto frozen = static_cast<std::uint64_t>(frozen_time.between(now - idle, now).count());
   state.idle_ms -= std::min(state.idle_ms, frozen);
   state.starved_ms -= std::min(state.starved_ms, frozen);
