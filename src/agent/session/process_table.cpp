@@ -129,7 +129,7 @@ void ProcessTable::receive(const std::string& id) {
   const Received received = process.link->receive(packet);
   if (received == Received::hangup || (received == Received::packet && !on_packet(process, packet))) {
     detach(process);
-    m_observer.on_news(process, Clock::now());
+    m_observer.on_change(process, Clock::now());
   }
 }
 
@@ -163,7 +163,7 @@ bool ProcessTable::on_state(Process& process, const ControlPacket& packet) {
   if (state->answered != 0) {
     process.input_watched &= ~k_watch_answer;
   }
-  m_observer.on_news(process, now);
+  m_observer.on_change(process, now);
   if (state->header.value == k_keeper_is_free) {
     m_keepers.give_back(detach(process));
   }

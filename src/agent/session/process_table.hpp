@@ -16,7 +16,7 @@ class ProcessObserver {
  public:
   virtual ~ProcessObserver() = default;
   /// The keeper has reported a state, or is gone.
-  virtual void on_news(Process& process, Clock::time_point now) = 0;
+  virtual void on_change(Process& process, Clock::time_point now) = 0;
   virtual void on_start_failed(const Process& process, const Error& error) = 0;
   /// Whether the process must stay in the table without a keeper.
   [[nodiscard]] virtual bool is_awaited(const Process& process) const = 0;

@@ -21,7 +21,7 @@ void WaitList::add(std::uint64_t request, Wait wait, Process& process, Clock::ti
   if (process.link) {
     query(process);  // a dead keeper closes the link, and a busy one is asked again later
   } else {
-    on_news(process, now);
+    on_change(process, now);
   }
 }
 
@@ -75,7 +75,7 @@ std::optional<Clock::time_point> WaitList::next_check(Clock::time_point now) con
   return next;
 }
 
-void WaitList::on_news(Process& process, Clock::time_point now) {
+void WaitList::on_change(Process& process, Clock::time_point now) {
   serve(process, now, false);
 }
 

@@ -27,7 +27,7 @@ class WaitList : public ProcessObserver {
   void check(Clock::time_point now);
   [[nodiscard]] std::optional<Clock::time_point> next_check(Clock::time_point now) const;
 
-  void on_news(Process& process, Clock::time_point now) override;
+  void on_change(Process& process, Clock::time_point now) override;
   void on_start_failed(const Process& process, const Error& error) override;
   [[nodiscard]] bool is_awaited(const Process& process) const override;
 

@@ -79,11 +79,11 @@ TEST_CASE("wait list: the keeper is queried, and its report ends the wait") {
   w.add(7, w.kept.process);
   CHECK(w.kept.next_order() == std::pair(Order::query, 0U));
   w.kept.report(Phase::running);
-  w.waits.on_news(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_start);
   CHECK(w.replies.heads().empty());
   CHECK(w.waits.is_awaited(w.kept.process));
   w.kept.report(Phase::exited);
-  w.waits.on_news(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_start);
   REQUIRE(w.replies.heads().size() == 1);
   CHECK(field(w.replies.heads()[0], "id") == 7);
   CHECK(field(w.replies.heads()[0], "happened") == "ended");
@@ -97,12 +97,12 @@ TEST_CASE("wait list: the first of several processes ends the request") {
   w.add(7, w.kept.process);
   w.add(7, other.process);
   other.report(Phase::closed);
-  w.waits.on_news(other.process, k_start);
+  w.waits.on_change(other.process, k_start);
   REQUIRE(w.replies.heads().size() == 1);
   CHECK(field(w.replies.heads()[0], "process", "id") == "proc_1_b");
   CHECK_FALSE(w.waits.is_awaited(w.kept.process));
   w.kept.report(Phase::closed);
-  w.waits.on_news(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_start);
   CHECK(w.replies.heads().size() == 1);
 }
 
@@ -128,11 +128,11 @@ TEST_CASE("wait list: the keeper watches for what the waits need") {
   w.add(8, w.kept.process, {.idle = seconds(1), .longest_idle = seconds(5)});
   CHECK(w.kept.next_order() == std::pair(Order::query, 0U));
   CHECK(w.kept.next_order() == std::pair(Order::query, agent::k_heed_starvation));
-  w.waits.on_news(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_start);
   CHECK(w.kept.next_order().first == Order::watch_growth);
   CHECK(w.kept.next_order() == std::pair(Order::watch_input, agent::k_watch_input));
   w.waits.cancel(7);
-  w.waits.on_news(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_start);
   CHECK(w.kept.next_order() == std::pair(Order::watch_input, 0U));
   CHECK(w.kept.next_order().first == Order::none);
   CHECK(w.replies.heads().empty());
