@@ -65,10 +65,14 @@ dockbridge_objects(agent_core
   src/agent/keeper/assignment.cpp
   src/agent/session/file_watches.cpp
   src/agent/session/file_workers.cpp
+  src/agent/session/grep_list.cpp
+  src/agent/session/host_stream.cpp
   src/agent/keeper/child.cpp
   src/agent/session/frozen_time.cpp
   src/agent/control/packets.cpp
+  src/agent/session/idempotency.cpp
   src/agent/session/identity.cpp
+  src/agent/session/input_requests.cpp
   src/agent/keeper/input_judgement.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/session/keeper_link.cpp
@@ -78,13 +82,11 @@ dockbridge_objects(agent_core
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp
   src/agent/keeper/own_channel.cpp
-  src/agent/session/keepers.cpp
   src/agent/keeper/process_tree.cpp
   src/agent/keeper/taken_inputs.cpp
-  src/agent/session/once.cpp
-  src/agent/session/operations.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp
+  src/agent/session/output_requests.cpp
   src/agent/keeper/starvation.cpp
   src/agent/keeper/streams.cpp
   src/agent/session/pattern.cpp
@@ -93,14 +95,19 @@ dockbridge_objects(agent_core
   src/agent/keeper/usage.cpp
   src/agent/session/ports.cpp
   src/agent/session/process.cpp
+  src/agent/session/process_starter.cpp
+  src/agent/session/process_table.cpp
+  src/agent/session/pruner.cpp
   src/agent/session/session.cpp
   src/agent/session/shell.cpp
   src/agent/session/silence.cpp
-  src/agent/session/start.cpp
   src/agent/session/process_numbers.cpp
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp
-  src/agent/session/waiting.cpp
+  src/agent/session/wait.cpp
+  src/agent/session/wait_answer.cpp
+  src/agent/session/wait_list.cpp
+  src/agent/session/wait_requests.cpp
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
   src/agent/files/search/find_files.cpp

@@ -6,8 +6,8 @@
 
 namespace dockbridge::agent {
 
-/// Connects to the socket that the host offers in a directory that both share, and gives it the key. Error `no_line`:
-/// it cannot be reached, or another file is in its place.
+/// Connects to the socket that the host has created in a shared directory, and sends it the key. Error `no_line` if the
+/// socket cannot be reached or another file is in its place.
 Result<Fd> join_line(const wire::LineRequest& invitation);
 
 }  // namespace dockbridge::agent

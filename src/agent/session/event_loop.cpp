@@ -38,7 +38,7 @@ bool EventLoop::run_once(milliseconds timeout) {
   if (timeout.count() >= 0) {
     m_frozen.note_wait(began, timeout, Clock::now());
   }
-  // A callback may close a descriptor whose number the next one reuses: the serial tells the two apart.
+  // A callback may close a descriptor whose number the next one reuses. The serial distinguishes them.
   std::vector<std::pair<std::uint64_t, epoll_event>> ready;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events.at(static_cast<std::size_t>(i));

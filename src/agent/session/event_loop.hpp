@@ -10,20 +10,20 @@
 
 namespace dockbridge::agent {
 
-/// One thread, one epoll. Callbacks may add and remove descriptors, their own included.
+/// Waits for descriptors with one epoll, in one thread. Callbacks may add and remove descriptors, even their own.
 class EventLoop {
  public:
   using Callback = std::function<void(std::uint32_t events)>;
 
   EventLoop();
-  /// Borrows `fd`: remove it before it is closed.
+  /// Borrows `fd`, which must be removed before it is closed.
   void add(int fd, std::uint32_t events, Callback callback);
   void change(int fd, std::uint32_t events);
   void remove(int fd);
 
-  /// Waits for events for at most `timeout` (negative: for ever) and runs their callbacks. False on time-out.
+  /// Waits for events and runs their callbacks. A negative timeout means no limit. Returns false after the timeout.
   bool run_once(milliseconds timeout);
-  /// As far as its waits have shown it; callbacks are run after that is known.
+  /// Frozen time that the waits have revealed. It is updated before callbacks run.
   [[nodiscard]] const FrozenTime& frozen() const { return m_frozen; }
 
  private:

@@ -18,9 +18,9 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_watches = 256;
-constexpr std::uint32_t k_changes = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE |
-                                    IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
+constexpr std::size_t k_max_watches = 256;
+constexpr std::uint32_t k_watched_events = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |
+                                           IN_DELETE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
 
 std::int64_t modified_ms(const FilePlace& place) {
   struct stat info {};
@@ -29,14 +29,12 @@ std::int64_t modified_ms(const FilePlace& place) {
 
 }  // namespace
 
-FileWatches::FileWatches(EventLoop& loop, Answer answer) : m_answer(std::move(answer)), m_loop(loop) {}
-
-Result<void> FileWatches::add(std::uint64_t request, const std::string& root, const std::string& path,
-                              std::int64_t known_ms, Clock::time_point deadline) {
-  if (m_watches.size() >= k_most_watches) {
+Result<void> FileWatches::add(std::uint64_t request, const wire::WatchRequest& message, Clock::time_point now) {
+  const std::string& path = message.path;
+  if (m_watches.size() >= k_max_watches) {
     return fail(ErrorCode::agent_busy, "Too many files are watched", "Try again later");
   }
-  const auto space = FileSpace::open(root);
+  const auto space = FileSpace::open(message.root);
   const auto file = space ? space->find(path) : fail(space.error());
   const auto place = file ? space->place_of(*file) : space ? space->place_for(path, false) : fail(space.error());
   if (!place) {
@@ -44,22 +42,21 @@ Result<void> FileWatches::add(std::uint64_t request, const std::string& root, co
   }
   if (!m_inotify) {
     m_inotify.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    m_loop.add(m_inotify.get(), EPOLLIN, [this](std::uint32_t) { hear(); });
+    m_loop.add(m_inotify.get(), EPOLLIN, [this](std::uint32_t) { receive(); });
   }
   const std::string directory = fmt::format("/proc/self/fd/{}", place->directory.get());
-  const int descriptor = ::inotify_add_watch(m_inotify.get(), directory.c_str(), k_changes | IN_ONLYDIR);
+  const int descriptor = ::inotify_add_watch(m_inotify.get(), directory.c_str(), k_watched_events | IN_ONLYDIR);
   if (descriptor < 0) {
     return fail(file_error(path, errno));
   }
-  m_watches.push_back({request, descriptor, place->name, deadline});
-  if (modified_ms(*place) != known_ms) {
-    finish(std::prev(m_watches.end()));
-    m_answer(request, true);
+  m_watches.push_back({request, descriptor, place->name, now + message.timeout});
+  if (modified_ms(*place) != message.modified_at_ms) {
+    reply(std::prev(m_watches.end()), true);
   }
   return {};
 }
 
-void FileWatches::hear() {
+void FileWatches::receive() {
   alignas(inotify_event) std::array<char, 16 * 1024> buffer;
   const ssize_t got = ::read(m_inotify.get(), buffer.data(), buffer.size());
   std::vector<std::uint64_t> changed;
@@ -68,7 +65,8 @@ void FileWatches::hear() {
     std::memcpy(&event, buffer.data() + at, sizeof event);
     const char* name = event.len > 0 ? buffer.data() + at + sizeof event : "";
     for (const Watch& watch : m_watches) {
-      // Without a name it is about the directory itself; when there was too much to tell, all may be meant.
+      // An event without a name is about the directory itself. After an overflow of the queue, any file may have
+      // changed.
       if (event.wd < 0 || (watch.descriptor == event.wd && (*name == '\0' || watch.name == name))) {
         changed.push_back(watch.request);
       }
@@ -79,14 +77,19 @@ void FileWatches::hear() {
     const auto watch =
         std::find_if(m_watches.begin(), m_watches.end(), [&](const Watch& it) { return it.request == request; });
     if (watch != m_watches.end()) {
-      finish(watch);
-      m_answer(request, true);
+      reply(watch, true);
     }
   }
 }
 
-/// The directory is let go of with the last that is watched in it.
-void FileWatches::finish(std::list<Watch>::iterator watch) {
+void FileWatches::reply(std::list<Watch>::iterator watch, bool has_changed) {
+  const std::uint64_t request = watch->request;
+  remove(watch);
+  m_replies.send(request, wire::WatchAnswer{has_changed});
+}
+
+/// Removes the kernel's watch with the last file of its directory.
+void FileWatches::remove(std::list<Watch>::iterator watch) {
   const int descriptor = watch->descriptor;
   m_watches.erase(watch);
   if (std::none_of(m_watches.begin(), m_watches.end(), [&](const Watch& it) { return it.descriptor == descriptor; })) {
@@ -98,18 +101,15 @@ void FileWatches::cancel(std::uint64_t request) {
   const auto watch =
       std::find_if(m_watches.begin(), m_watches.end(), [&](const Watch& it) { return it.request == request; });
   if (watch != m_watches.end()) {
-    finish(watch);
+    remove(watch);
   }
 }
 
-void FileWatches::check() {
-  const auto now = Clock::now();
+void FileWatches::check(Clock::time_point now) {
   for (auto watch = m_watches.begin(); watch != m_watches.end();) {
     const auto current = watch++;
     if (now >= current->deadline) {
-      const std::uint64_t request = current->request;
-      finish(current);
-      m_answer(request, false);
+      reply(current, false);
     }
   }
 }

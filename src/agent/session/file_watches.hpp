@@ -1,34 +1,30 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <optional>
 #include <string>
 
 #include "agent/session/event_loop.hpp"
+#include "agent/session/replies.hpp"
 #include "error/error.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "wire/session_messages.hpp"
 
 namespace dockbridge::agent {
 
-/// Requests that are answered when a file is changed, made or removed. The kernel tells of that by the name in its
-/// directory, so a file may come and go meanwhile.
+/// Requests that wait until a file is changed, created or removed. The kernel reports names in a directory, so the file
+/// may disappear and be created again.
 class FileWatches {
  public:
-  /// Whether it was changed; false: the time is up.
-  using Answer = std::function<void(std::uint64_t request, bool changed)>;
+  FileWatches(EventLoop& loop, Replies& replies) : m_loop(loop), m_replies(replies) {}
 
-  FileWatches(EventLoop& loop, Answer answer);
-
-  /// `known` is when the file was changed last, as far as the asker knows (0: there was none); if it is not so any
-  /// more, that is answered at once.
-  Result<void> add(std::uint64_t request, const std::string& root, const std::string& path, std::int64_t known_ms,
-                   Clock::time_point deadline);
+  /// Replies at once if the file has already changed since the time that the request names.
+  Result<void> add(std::uint64_t request, const wire::WatchRequest& message, Clock::time_point now);
   void cancel(std::uint64_t request);
-  /// Answers those whose time is up.
-  void check();
+  /// Replies to the requests whose timeout has passed.
+  void check(Clock::time_point now);
   [[nodiscard]] std::optional<Clock::time_point> next_check() const;
 
  private:
@@ -39,12 +35,13 @@ class FileWatches {
     Clock::time_point deadline;
   };
 
-  void hear();
-  void finish(std::list<Watch>::iterator watch);
+  void receive();
+  void reply(std::list<Watch>::iterator watch, bool has_changed);
+  void remove(std::list<Watch>::iterator watch);
 
-  Answer m_answer;
   EventLoop& m_loop;
-  Fd m_inotify;  // made when it is first needed
+  Replies& m_replies;
+  Fd m_inotify;  ///< created by the first request
   std::list<Watch> m_watches;
 };
 

@@ -17,29 +17,25 @@
 
 #include "agent/files/change/write_journal.hpp"
 #include "agent/launch.hpp"
-#include "wire/error_message.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_workers = 16;
-/// Of those, so many walk through trees, each with all cores: the others are there for what is quick.
-constexpr std::size_t k_most_searches = 4;
+constexpr std::size_t k_max_workers = 16;
+/// Workers that search at the same time, each on all cores. The others serve short requests.
+constexpr std::size_t k_max_searches = 4;
 /// A decoder may use half a gigabyte.
 constexpr std::size_t k_max_decoders = 2;
-constexpr std::size_t k_most_idle = 2;
-/// Between two looks for what an earlier session left half done. The interval doubles.
-constexpr milliseconds k_first_look{100};
-constexpr milliseconds k_last_look{60'000};
-/// A process whose socket is closed is about to end.
+constexpr std::size_t k_max_idle_workers = 2;
+/// Interval between checks for unfinished changes of an earlier session. It doubles.
+constexpr milliseconds k_min_check_interval{100};
+constexpr milliseconds k_max_check_interval{60'000};
+/// Time in which a process whose socket is closed should end.
 constexpr int k_exit_patience_ms = 200;
-constexpr std::size_t k_most_waiting_bytes = 64ULL * 1024 * 1024;
+constexpr std::size_t k_max_waiting_bytes = 64ULL * 1024 * 1024;
 
 }  // namespace
-
-FileWorkers::FileWorkers(EventLoop& loop, std::string state_path, Answer answer)
-    : m_loop(loop), m_state_path(std::move(state_path)), m_answer(std::move(answer)) {}
 
 FileWorkers::~FileWorkers() {
   for (const Worker& worker : m_workers) {
@@ -51,7 +47,7 @@ FileWorkers::~FileWorkers() {
 
 void FileWorkers::recover(int state_fd) {
   m_state_fd = state_fd;
-  look_again();
+  check_leftovers();
 }
 
 void FileWorkers::recover_leftovers() {
@@ -61,14 +57,14 @@ void FileWorkers::recover_leftovers() {
   for (auto worker = m_workers.begin(); worker != m_workers.end();) {
     const auto next = std::next(worker);
     if (!worker->request && worker->staging.empty()) {
-      drop(worker);  // the next request is for the new worker, which recovers first
+      drop(worker);  // the next request goes to the new worker, which recovers first
     }
     worker = next;
   }
   launch();
 }
 
-void FileWorkers::look_again() {
+void FileWorkers::check_leftovers() {
   const bool is_needed = WriteJournal::has_leftovers(m_state_fd) || WriteJournal::is_change_under_way(m_state_fd);
   recover_leftovers();
   if (m_timer) {
@@ -78,22 +74,22 @@ void FileWorkers::look_again() {
   if (!is_needed) {
     return;
   }
-  m_look_interval = std::clamp(m_look_interval * 2, k_first_look, k_last_look);
+  m_check_interval = std::clamp(m_check_interval * 2, k_min_check_interval, k_max_check_interval);
   m_timer.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   itimerspec when{};
-  when.it_value.tv_sec = m_look_interval.count() / 1000;
-  when.it_value.tv_nsec = m_look_interval.count() % 1000 * 1'000'000;
+  when.it_value.tv_sec = m_check_interval.count() / 1000;
+  when.it_value.tv_nsec = m_check_interval.count() % 1000 * 1'000'000;
   if (m_timer && ::timerfd_settime(m_timer.get(), 0, &when, nullptr) == 0) {
-    m_loop.add(m_timer.get(), EPOLLIN, [this](std::uint32_t) { look_again(); });
+    m_loop.add(m_timer.get(), EPOLLIN, [this](std::uint32_t) { check_leftovers(); });
   }
 }
 
 void FileWorkers::recover_from_crash(const Worker& dead) {
-  // Its locks are gone when it is.
+  // Its locks are released when it ends.
   pollfd ended{dead.process.get(), POLLIN, 0};
   ::poll(&ended, 1, k_exit_patience_ms);
-  m_look_interval = k_first_look;
-  look_again();
+  m_check_interval = k_min_check_interval;
+  check_leftovers();
 }
 
 bool FileWorkers::may_start(const FileRequest& request) const {
@@ -103,7 +99,7 @@ bool FileWorkers::may_start(const FileRequest& request) const {
   const wire::Server kind = request.properties().server;
   const std::size_t of_kind = count([&](const Worker& worker) { return worker.request && worker.kind == kind; });
   if (kind == wire::Server::search) {
-    return of_kind < k_most_searches;
+    return of_kind < k_max_searches;
   }
   if (kind == wire::Server::decoder && of_kind >= k_max_decoders) {
     return false;
@@ -112,7 +108,7 @@ bool FileWorkers::may_start(const FileRequest& request) const {
   // A transfer that has begun continues, because other requests may wait for its worker.
   const bool has_begun = !staging.empty() && count([&](const Worker& worker) { return worker.staging == staging; }) > 0;
   return has_begun ||
-         count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_most_workers;
+         count([](const Worker& worker) { return worker.request || !worker.staging.empty(); }) < k_max_workers;
 }
 
 void FileWorkers::submit(FileRequest request) {
@@ -120,15 +116,16 @@ void FileWorkers::submit(FileRequest request) {
     abandon(std::move(request));
   } else if (may_start(request)) {
     start(std::move(request));
-  } else if (m_waiting_bytes + request.frame.body().size() > k_most_waiting_bytes) {
-    refuse(request.id, {ErrorCode::agent_busy, "Too many file requests are waiting"});
+  } else if (m_waiting_bytes + request.frame.body().size() > k_max_waiting_bytes) {
+    m_replies.send_error(request.id, {ErrorCode::agent_busy, "Too many file requests are waiting"});
   } else {
     m_waiting_bytes += request.frame.body().size();
     m_waiting.push_back(std::move(request));
   }
 }
 
-/// A worker that is busy cannot be asked. It is dropped when it has finished, and then removes what it collected.
+/// A busy worker cannot receive this request. It is dropped after its current request, and then removes the files that
+/// it has collected.
 void FileWorkers::abandon(FileRequest request) {
   const auto worker = std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) {
     return !request.staging.empty() && it.staging == request.staging;
@@ -140,7 +137,7 @@ void FileWorkers::abandon(FileRequest request) {
   if (worker != m_workers.end()) {
     worker->is_abandoned = true;
   }
-  m_answer(wire::encode({{"id", request.id}}));
+  m_replies.send(request.id, nlohmann::json::object());
 }
 
 void FileWorkers::start_waiting() {
@@ -159,7 +156,8 @@ void FileWorkers::start_waiting() {
 void FileWorkers::start(FileRequest request) {
   const auto worker = find_for(request.staging);
   if (worker == m_workers.end()) {
-    refuse(request.id, {ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached"});
+    m_replies.send_error(request.id,
+                         {ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached"});
     return;
   }
   worker->request = request.id;
@@ -208,7 +206,7 @@ void FileWorkers::write_to(Position worker) {
   while (written < bytes.size()) {
     const ssize_t got = ::send(worker->socket.get(), bytes.data() + written, bytes.size() - written, MSG_NOSIGNAL);
     if (got < 0 && errno != EINTR) {
-      break;  // what is gone is noticed when it is read from
+      break;  // the next read detects a dead worker
     }
     written += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   }
@@ -236,7 +234,7 @@ void FileWorkers::read_from(int fd) {
     worker->reader.feed({buffer.data(), static_cast<std::size_t>(got)});
     frame = worker->reader.next_raw();
   }
-  // A malformed answer is not sent on, because the host would drop the connection.
+  // A malformed reply is not passed on, because the host would drop the connection.
   auto route = frame && *frame ? wire::route_of((*frame)->head()) : Result<wire::Route>();
   if (frame && *frame && route && route->id != worker->request) {
     route = fail(ErrorCode::protocol_violation, "A file worker answered another request");
@@ -248,7 +246,7 @@ void FileWorkers::read_from(int fd) {
     }
     drop(worker);
     if (request) {
-      refuse(*request, frame ? route.error() : frame.error());
+      m_replies.send_error(*request, frame ? route.error() : frame.error());
     }
     start_waiting();
   } else if (*frame) {
@@ -257,15 +255,15 @@ void FileWorkers::read_from(int fd) {
 }
 
 void FileWorkers::finish(Position worker, const wire::RawFrame& frame, const wire::Route& route) {
-  m_answer(frame.bytes());
+  m_replies.forward(frame.bytes());
   worker->request.reset();
   if (route.is_error || !route.is_staging) {
     worker->staging.clear();
   }
   const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
                                   [](const Worker& it) { return !it.request && it.staging.empty(); });
-  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle)) {
-    drop(worker);  // it ends when it sees that nobody is there any more
+  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_max_idle_workers)) {
+    drop(worker);  // the worker ends when its socket is closed
   }
   if (m_state_fd >= 0 && route.error_code == name_of(ErrorCode::half_written)) {
     recover_leftovers();
@@ -282,7 +280,7 @@ void FileWorkers::cancel(std::uint64_t request) {
   }
   const auto worker =
       std::find_if(m_workers.begin(), m_workers.end(), [&](const Worker& it) { return it.request == request; });
-  // Any other request is about to finish.
+  // A request that changes files is completed.
   if (worker != m_workers.end() && worker->is_killable) {
     kill(*worker);
     drop(worker);
@@ -297,10 +295,6 @@ void FileWorkers::kill(const Worker& worker) {
 void FileWorkers::drop(Position worker) {
   m_loop.remove(worker->socket.get());
   m_workers.erase(worker);
-}
-
-void FileWorkers::refuse(std::uint64_t request, const Error& error) {
-  m_answer(wire::encode({{"id", request}, {"error", wire::to_json(error)}}));
 }
 
 }  // namespace dockbridge::agent

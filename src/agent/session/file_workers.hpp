@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <list>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "agent/session/event_loop.hpp"
+#include "agent/session/replies.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
@@ -27,31 +27,29 @@ struct FileRequest {
   [[nodiscard]] const wire::OperationProperties& properties() const { return wire::properties_of(operation); }
 };
 
-/// Hands the requests about files to processes of their own, which may block, use much processor time, or crash, while
-/// the session goes on; a request that is cancelled ends with its process. A few of them wait for the next request.
-/// Each speaks the frames of the stream and has one request at a time.
+/// Passes file requests to separate processes. These may block, use much processor time, or crash, and the session
+/// continues. A cancelled search or copy is killed with its process. A few idle processes are kept. Each receives the
+/// frames of the stream and has one request at a time.
 class FileWorkers {
  public:
-  /// Receives the bytes of an answer's frame, to be sent on as they are.
-  using Answer = std::function<void(std::string_view frame)>;
-
-  FileWorkers(EventLoop& loop, std::string state_path, Answer answer);
-  /// Stops searches and copies, whose results are no longer needed. A change that has begun is finished.
+  FileWorkers(EventLoop& loop, std::string state_path, Replies& replies)
+      : m_loop(loop), m_state_path(std::move(state_path)), m_replies(replies) {}
+  /// Stops searches and copies, whose results are no longer needed. A change that has begun is completed.
   ~FileWorkers();
   FileWorkers(const FileWorkers&) = delete;
   FileWorkers& operator=(const FileWorkers&) = delete;
 
-  /// Answered sooner or later, but for what is cancelled.
+  /// The request gets a reply, unless it is cancelled.
   void submit(FileRequest request);
   void cancel(std::uint64_t request);
-  /// Sees to it that what a killed predecessor left half done is tidied up, now and when a worker dies. `state_fd` has
-  /// to outlive this.
+  /// Has unfinished changes of killed workers completed or undone, now and whenever a worker dies. `state_fd` must
+  /// outlive this object.
   void recover(int state_fd);
 
  private:
   struct Worker {
     Fd socket;
-    Fd process;  ///< a pidfd, for ending it
+    Fd process;  ///< a pidfd, to kill it with
     wire::FrameReader reader{wire::k_max_body_to_host};
     std::string outgoing{};
     std::optional<std::uint64_t> request{};
@@ -65,12 +63,12 @@ class FileWorkers {
   [[nodiscard]] bool may_start(const FileRequest& request) const;
   void start(FileRequest request);
   void start_waiting();
-  /// A worker died during a change: the next request must not see what it left half done.
+  /// Recovers after the death of a worker during a change. The next request must not see the unfinished change.
   void recover_from_crash(const Worker& dead);
-  /// Starts a worker, which recovers first, if something was left half done.
+  /// Starts a worker, which recovers before it serves requests, if a change is unfinished.
   void recover_leftovers();
-  /// Looks again later while a process of an earlier session may still leave something half done.
-  void look_again();
+  /// Recovers, and checks again later while a process of an earlier session may still leave a change unfinished.
+  void check_leftovers();
   void abandon(FileRequest request);
   Position find_for(const std::string& staging);
   Position launch();
@@ -79,14 +77,13 @@ class FileWorkers {
   void finish(Position worker, const wire::RawFrame& frame, const wire::Route& route);
   static void kill(const Worker& worker);
   void drop(Position worker);
-  void refuse(std::uint64_t request, const Error& error);
 
-  int m_state_fd = -1;  ///< known when `recover` was called
-  Fd m_timer;           ///< runs while `look_again` has to
-  milliseconds m_look_interval{0};
+  int m_state_fd = -1;  ///< set by `recover`
+  Fd m_timer;           ///< for the next `check_leftovers`
+  milliseconds m_check_interval{0};
   EventLoop& m_loop;
   std::string m_state_path;
-  Answer m_answer;
+  Replies& m_replies;
   std::list<Worker> m_workers;
   std::deque<FileRequest> m_waiting;
   std::size_t m_waiting_bytes = 0;

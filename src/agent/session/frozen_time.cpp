@@ -6,18 +6,18 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Less than this is only a busy machine.
-constexpr milliseconds k_least_span{1000};
-constexpr std::size_t k_most_spans = 1000;
+/// A shorter delay is caused by a busy machine.
+constexpr milliseconds k_min_span{1000};
+constexpr std::size_t k_max_spans = 1000;
 
 }  // namespace
 
 void FrozenTime::note_wait(Clock::time_point began, milliseconds timeout, Clock::time_point woken) {
-  if (woken - began - timeout < k_least_span) {
+  if (woken - began - timeout < k_min_span) {
     return;
   }
   m_spans.emplace_back(began + timeout, woken);
-  if (m_spans.size() > k_most_spans) {
+  if (m_spans.size() > k_max_spans) {
     m_spans.pop_front();
   }
 }

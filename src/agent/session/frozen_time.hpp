@@ -7,17 +7,17 @@
 
 namespace dockbridge::agent {
 
-/// When nothing in the container could run, because it was paused or its machine slept. Who waits for at most a second
-/// and is woken much later was frozen meanwhile. Of each such span, up to that second is not seen.
+/// Spans in which nothing in the container could run, because it was paused or its machine slept. A wait of at most a
+/// second that ends much later reveals such a span. Up to a second of each span is not counted.
 class FrozenTime {
  public:
-  /// A wait from `began` on that should have taken at most `timeout` and was over at `woken`.
+  /// Records a wait that began at `began`, should have ended within `timeout`, and ended at `woken`.
   void note_wait(Clock::time_point began, milliseconds timeout, Clock::time_point woken);
-  /// How much of the time between the two was frozen.
+  /// Frozen time within this interval.
   [[nodiscard]] milliseconds between(Clock::time_point from, Clock::time_point to) const;
 
  private:
-  std::deque<std::pair<Clock::time_point, Clock::time_point>> m_spans;  // the last ones
+  std::deque<std::pair<Clock::time_point, Clock::time_point>> m_spans;  ///< the latest ones
 };
 
 }  // namespace dockbridge::agent

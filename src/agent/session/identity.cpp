@@ -16,7 +16,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_max_file_bytes = 4 * 1024 * 1024;
+constexpr std::size_t k_max_database_bytes = 4 * 1024 * 1024;
 
 std::optional<std::uint32_t> number_in(std::string_view text) {
   std::uint32_t number = 0;
@@ -98,9 +98,9 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
 }
 
 Result<Account> find_account(const std::string& user) {
-  // An image may have neither file; numbers work there all the same.
-  const auto passwd = read_file_at(AT_FDCWD, "/etc/passwd", k_max_file_bytes);
-  const auto group = read_file_at(AT_FDCWD, "/etc/group", k_max_file_bytes);
+  // An image may lack both files. Numbers are valid without them.
+  const auto passwd = read_file_at(AT_FDCWD, "/etc/passwd", k_max_database_bytes);
+  const auto group = read_file_at(AT_FDCWD, "/etc/group", k_max_database_bytes);
   return find_account(user, passwd ? *passwd : "", group ? *group : "");
 }
 

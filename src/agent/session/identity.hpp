@@ -9,21 +9,21 @@
 
 namespace dockbridge::agent {
 
-/// A user as the container knows it.
+/// A user of the container.
 struct Account {
   Identity identity;
   std::string name;  ///< empty if the container has no name for it
   std::string home;
 };
 
-/// Finds `user` ("name", "uid", "name:group", "uid:gid") in the text of /etc/passwd and /etc/group. The files are read
-/// here and not by libc, which in a static program would load the container's libraries.
+/// Finds `user` ("name", "uid", "name:group", "uid:gid") in the text of /etc/passwd and /etc/group. libc is not used,
+/// because in a static program it would load the container's libraries.
 Result<Account> find_account(const std::string& user, std::string_view passwd, std::string_view group);
 
-/// The same with the container's own files.
+/// Finds `user` in the files of the container.
 Result<Account> find_account(const std::string& user);
 
-/// The home directory of the user that this process runs as: HOME, else from /etc/passwd.
+/// The home directory of this process's user: HOME, else the entry in /etc/passwd.
 std::string own_home();
 
 /// `path` with a leading "~" replaced by `home`; unchanged if it has none.

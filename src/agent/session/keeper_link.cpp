@@ -13,7 +13,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// How long a command may take from its first line in the journal to its keeper's.
+/// Time from the first line of a process in the journal to the line of its keeper.
 constexpr milliseconds k_start_span{5000};
 
 Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
@@ -21,9 +21,9 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   const sockaddr_un address = socket_address(directory_fd, keeper);
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (socket && (errno == ENOENT || errno == ECONNREFUSED)) {
-      return fail(ErrorCode::keeper_gone, "The process has no keeper any more");
+      return fail(ErrorCode::keeper_gone, "The process has no keeper");
     }
-    // It may live all the same: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
+    // The keeper may be alive: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
     return fail(ErrorCode::keeper_busy, errno_error("Cannot reach the keeper of the process").message,
                 "Try again in a moment");
   }
@@ -48,8 +48,8 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
     return socket.error().code == ErrorCode::keeper_gone ? Result<std::optional<KeeperLink>>(std::nullopt)
                                                          : fail(socket.error());
   }
-  KeeperLink link(std::move(*socket), record.kept->control);  // until it says so itself
-  (void)link.send(Order::attach, 0, process);                 // if it is gone, the link says so when it is read
+  KeeperLink link(std::move(*socket), record.kept->control);
+  (void)link.send(Order::attach, 0, process);  // `receive` detects a keeper that is gone
   return std::optional(std::move(link));
 }
 

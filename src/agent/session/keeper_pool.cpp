@@ -13,7 +13,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_idle = 4;
+constexpr std::size_t k_max_idle_keepers = 4;
 
 Result<KeeperLink> start_keeper(const std::string& state_path) {
   std::array<int, 2> sockets{};
@@ -23,7 +23,7 @@ Result<KeeperLink> start_keeper(const std::string& state_path) {
   KeeperLink link{Fd(sockets[0])};
   const Fd keepers_end(sockets[1]);
   const Launch keeper{keepers_end.get(), -1, {k_keeper_role, state_path.c_str()}};
-  // It cannot be beside this process if that is the container's first.
+  // The first process of the container cannot have siblings.
   if (launch_beside(keeper) < 0 && (errno == EAGAIN || launch_below(keeper) < 0)) {
     return fail(ErrorCode::cannot_fork, "Cannot start a process: the container's process limit is reached");
   }
@@ -56,7 +56,7 @@ Result<KeeperLink> KeeperPool::hand_over(const Assignment& assignment) {
 }
 
 void KeeperPool::give_back(KeeperLink link) {
-  if (m_idle.size() < k_most_idle) {
+  if (m_idle.size() < k_max_idle_keepers) {
     m_idle.push_back(std::move(link));
   }
 }

@@ -9,15 +9,15 @@
 
 namespace dockbridge::agent {
 
-/// Keepers that have no process just now. Starting one costs as much as a short command does, so a few are kept.
+/// Idle keepers. Starting a keeper costs as much as a short command, so a few are kept.
 class KeeperPool {
  public:
   explicit KeeperPool(std::string state_path) : m_state_path(std::move(state_path)) {}
-  /// Has one ready before it is needed. What goes wrong here goes wrong again in `hand_over`, and is told there.
+  /// Starts a keeper before it is needed. A failure is not reported, because `hand_over` retries.
   void prepare();
   /// Gives the assignment to an idle keeper, or to a new one.
   Result<KeeperLink> hand_over(const Assignment& assignment);
-  /// Takes back a keeper whose process is gone.
+  /// Keeps a keeper whose process is gone, or drops it if there are enough.
   void give_back(KeeperLink link);
 
  private:

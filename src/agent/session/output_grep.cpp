@@ -14,11 +14,11 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// A line is searched up to here, and what is shown of it is less.
-constexpr std::size_t k_longest_line = 64 * 1024;
-constexpr std::size_t k_shown_line_bytes = 500;
-constexpr std::size_t k_most_text_bytes = 100 * 1024;
-constexpr std::size_t k_piece_bytes = 64 * 1024;
+/// Length up to which a line is searched.
+constexpr std::size_t k_max_line_bytes = 64 * 1024;
+constexpr std::size_t k_max_shown_line_bytes = 500;
+constexpr std::size_t k_max_text_bytes = 100 * 1024;
+constexpr std::size_t k_grep_piece_bytes = 64 * 1024;
 constexpr std::size_t k_reads_per_turn = 16;
 
 }  // namespace
@@ -28,7 +28,7 @@ void GrepLines::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view part = bytes.substr(0, end);
-    m_line.append(part.substr(0, k_longest_line - std::min(k_longest_line, m_line.size())));
+    m_line.append(part.substr(0, k_max_line_bytes - std::min(k_max_line_bytes, m_line.size())));
     if (end == std::string_view::npos) {
       return;
     }
@@ -39,7 +39,7 @@ void GrepLines::feed(std::string_view bytes) {
 
 void GrepLines::skip_to(std::uint64_t offset) {
   finish();
-  if (m_text.size() < k_most_text_bytes) {
+  if (m_text.size() < k_max_text_bytes) {
     m_text += fmt::format("[{} bytes were not kept; lines are counted anew]\n", offset - m_offset);
   }
   m_offset = offset;
@@ -63,7 +63,7 @@ void GrepLines::take_line() {
   }
   if (re2::RE2::PartialMatch(line, *m_pattern)) {
     ++m_matches;
-    if (m_shown < m_most && m_text.size() < k_most_text_bytes) {
+    if (m_shown < m_most && m_text.size() < k_max_text_bytes) {
       ++m_shown;
       for (std::size_t i = 0; i < m_before.size(); ++i) {
         show(m_number - m_before.size() + i, '-', m_before[i]);
@@ -78,7 +78,7 @@ void GrepLines::take_line() {
     --m_after;
     show(m_number, '-', line);
   } else if (m_context > 0) {
-    m_before.push_back(line.substr(0, k_shown_line_bytes + 1));
+    m_before.push_back(line.substr(0, k_max_shown_line_bytes + 1));
     if (m_before.size() > m_context) {
       m_before.pop_front();
     }
@@ -90,7 +90,7 @@ void GrepLines::show(std::uint64_t number, char mark, const std::string& line) {
     m_text += "--\n";
   }
   m_last_shown = number;
-  const std::string shown = utf8_prefix(line, k_shown_line_bytes);
+  const std::string shown = utf8_prefix(line, k_max_shown_line_bytes);
   m_text += fmt::format("{}{}{}{}\n", number, mark, shown, shown.size() < line.size() ? " …" : "");
 }
 
@@ -123,7 +123,8 @@ Result<bool> OutputGrep::advance(int directory_fd, const std::string& process) {
       if (reads++ == k_reads_per_turn) {
         return false;
       }
-      const auto slice = spool->read(lines.offset(), std::min<std::uint64_t>(k_piece_bytes, *m_end - lines.offset()));
+      const auto slice =
+          spool->read(lines.offset(), std::min<std::uint64_t>(k_grep_piece_bytes, *m_end - lines.offset()));
       if (!slice) {
         return fail(slice.error());
       }

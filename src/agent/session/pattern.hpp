@@ -11,7 +11,7 @@ class RE2;
 
 namespace dockbridge::agent {
 
-/// A regular expression that takes bounded memory and linear time. Error `bad_pattern` with what is wrong with it.
+/// Compiles a regular expression, which uses bounded memory and linear time. Error `bad_pattern` with the problem.
 Result<std::unique_ptr<re2::RE2>> compile_pattern(const std::string& pattern, bool ignore_case = false);
 
 }  // namespace dockbridge::agent

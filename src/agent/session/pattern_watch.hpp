@@ -16,21 +16,20 @@ class RE2;
 
 namespace dockbridge::agent {
 
-/// Finds the first line of a stream that matches a pattern, while the stream grows. A line that has no end yet is
-/// looked at too, so that a prompt is found; escape sequences are not seen. Holds no more than one line, and of a very
-/// long one only its last part.
+/// Finds the first line of a growing stream that matches a pattern. A line without an end is matched too, so that a
+/// prompt is found. Escape sequences are removed before. Holds at most one line, and only the last part of a long one.
 class LineSearch {
  public:
   LineSearch(const re2::RE2& pattern, std::uint64_t from) : m_pattern(&pattern), m_line_start(from) {}
 
-  /// The next bytes of the stream. Returns the line that matches, if one does; there is no going on after that.
+  /// Matches the next bytes of the stream. Returns the first matching line, which ends the search.
   std::optional<std::string> feed(std::string_view bytes);
-  /// The bytes from `offset` to `to` are lost.
+  /// Skips the bytes from `offset` to `to`, which are no longer stored.
   void skip_to(std::uint64_t to);
 
-  /// Where the next bytes have to come from.
+  /// Position of the next bytes to feed.
   [[nodiscard]] std::uint64_t offset() const { return m_line_start + m_line.size(); }
-  /// Where a later search has to begin in order not to miss the line that is being looked at.
+  /// Position from which a later search must start, so that it includes the current line.
   [[nodiscard]] std::uint64_t line_start() const { return m_line_start; }
 
  private:
@@ -53,13 +52,13 @@ class PatternWatch {
     std::string line;
   };
 
-  /// Error `bad_pattern` with what is wrong with it.
+  /// Error `bad_pattern` with the problem.
   static Result<PatternWatch> make(const std::string& pattern, Positions from);
   PatternWatch(PatternWatch&&) noexcept;
   PatternWatch& operator=(PatternWatch&&) noexcept;
   ~PatternWatch();
 
-  /// Looks at what the spools have by now, at most a bounded piece of it: false if there is more.
+  /// Matches a bounded amount of the output in the spools. Returns false if there is more.
   Result<bool> advance(int directory_fd, const std::string& process);
 
   [[nodiscard]] const std::optional<Match>& match() const { return m_match; }

@@ -87,7 +87,7 @@ PortOwner find_listener(std::uint16_t port, const std::string& process) {
     if (listener.process == process) {
       return listener;
     }
-    // A server's first process, rather than one of its workers, which are later in the list.
+    // The first one in the list: a server rather than one of its workers, which follow it.
     if (found.pid == 0) {
       found = std::move(listener);
     }

@@ -9,8 +9,8 @@ namespace dockbridge::agent {
 
 /// A process that listens on a TCP port of the container.
 struct PortOwner {
-  pid_t pid = 0;        ///< 0: it cannot be determined, as for a process of another container
-  std::string command;  ///< its command line, cut
+  pid_t pid = 0;        ///< 0 if it cannot be determined, as for a process of another container
+  std::string command;  ///< command line, cut to a maximum length
   std::string process;  ///< the id of the process that it belongs to; empty if none
 };
 

@@ -46,7 +46,7 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   return state;
 }
 
-/// Of a process that runs, as far as its spools tell.
+/// Time since the last output of a running process, or since its start.
 milliseconds idle_time(const StateDirectory& directory, const std::string& id, const Moment& started,
                        const Moment& now) {
   milliseconds idle = age(started, now);
@@ -60,29 +60,30 @@ milliseconds idle_time(const StateDirectory& directory, const std::string& id, c
   return std::max(idle, milliseconds::zero());
 }
 
-/// How the command ended, if its keeper has said so.
-std::optional<Status> status_in(const StatePacket& told) {
-  const bool ended = told.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
-                     told.phase == static_cast<std::uint8_t>(wire::Phase::closed);
-  if (!ended || told.end > static_cast<std::uint8_t>(wire::EndKind::unknown)) {
+/// How the command ended, if the keeper reports an end.
+std::optional<Status> status_in(const StatePacket& state) {
+  const bool ended = state.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
+                     state.phase == static_cast<std::uint8_t>(wire::Phase::closed);
+  if (!ended || state.end > static_cast<std::uint8_t>(wire::EndKind::unknown)) {
     return std::nullopt;
   }
-  return Status{static_cast<wire::EndKind>(told.end),
-                told.end_code,
-                wire::cause_from(told.cause),
-                {told.ended_at_ms, told.ended_uptime_ms},
-                told.phase == static_cast<std::uint8_t>(wire::Phase::closed),
-                told.used};
+  return Status{static_cast<wire::EndKind>(state.end),
+                state.end_code,
+                wire::cause_from(state.cause),
+                {state.ended_at_ms, state.ended_uptime_ms},
+                state.phase == static_cast<std::uint8_t>(wire::Phase::closed),
+                state.used};
 }
 
-/// What the spool holds; what its keeper counted beyond that could not be stored.
-Result<wire::StreamState> stream_state(int directory_fd, const std::string& name, std::optional<std::uint64_t> told) {
-  if (told == 0U) {
+/// The state of the spool. Bytes that the keeper has counted beyond it could not be stored.
+Result<wire::StreamState> stream_state(int directory_fd, const std::string& name,
+                                       std::optional<std::uint64_t> reported) {
+  if (reported == 0U) {
     return wire::StreamState{};
   }
   auto stream = stream_state(directory_fd, name);
-  if (stream && told && *told > stream->total) {
-    stream = wire::StreamState{*told, stream->head_end, *told};
+  if (stream && reported && *reported > stream->total) {
+    stream = wire::StreamState{*reported, stream->head_end, *reported};
   }
   return stream;
 }
@@ -92,7 +93,7 @@ Result<wire::StreamState> stream_state(int directory_fd, const std::string& name
 Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bool has_seen_output) const {
   std::optional<Status> status = last ? status_in(*last) : std::nullopt;
   if (!link && (!status || !status->closed)) {
-    // The keeper is gone: what it wrote last counts, or what it said if the disk was too full to write.
+    // The keeper is gone. Its last record counts, or its last report if the disk was full.
     auto written = directory.read(id);
     if (!written) {
       return fail(written.error());
@@ -100,12 +101,12 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bo
     status = written->status ? written->status : status;
   }
   wire::ProcessState state = compose(directory, id, record, status, link.has_value(), now());
-  const auto told = [&](std::uint64_t StatePacket::*total) {
+  const auto reported = [&](std::uint64_t StatePacket::*total) {
     const bool is_known = last && link && !(has_seen_output && (*last).*total == 0);
     return is_known ? std::optional((*last).*total) : std::nullopt;
   };
-  auto out = stream_state(directory.fd(), out_name(id), told(&StatePacket::out_total));
-  auto err = stream_state(directory.fd(), err_name(id), told(&StatePacket::err_total));
+  auto out = stream_state(directory.fd(), out_name(id), reported(&StatePacket::out_total));
+  auto err = stream_state(directory.fd(), err_name(id), reported(&StatePacket::err_total));
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }
@@ -137,7 +138,7 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
     has_keeper = !link || *link;
   }
   if (!has_keeper && !record.status) {
-    // It may have written its last line after this record was read.
+    // The keeper may have written its last line after this record was read.
     auto again = directory.read(id);
     if (!again) {
       return fail(again.error());

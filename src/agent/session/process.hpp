@@ -26,19 +26,18 @@ struct Process {
   std::string id;
   Record record;
   std::optional<KeeperLink> link;
-  std::optional<StatePacket> last;             ///< what the keeper said last
+  std::optional<StatePacket> last;             ///< latest report of the keeper
   std::deque<PendingInput> input_requests;     ///< requests whose input the keeper has not acknowledged yet
-  std::vector<std::uint64_t> screen_requests;  ///< who waits for the keeper to write the screen
-  std::uint32_t input_watched = 0;             ///< what the keeper was asked to tell: k_watch_input, k_watch_answer
+  std::vector<std::uint64_t> screen_requests;  ///< requests that wait until the keeper has written the screen
+  std::uint32_t input_watched = 0;             ///< what the keeper was asked to report: k_watch_input, k_watch_answer
   bool has_own_keeper = false;                 ///< this session started the keeper and did not find it by its name
 
-  /// Puts together what the keeper said, or its record where it is gone, and what the spool holds. That there is no
-  /// output is believed without a look, unless some was seen that the keeper has not told of yet.
+  /// Combines the keeper's report, or the record if the keeper is gone, with the state of the spools. A report without
+  /// output is trusted and the spools are not read, unless `has_seen_output`: output that is newer than the report.
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory, bool has_seen_output) const;
 };
 
-/// The same from disk alone, for a listing: no conversation with the keeper beyond whether it is there, unless that is
-/// known.
+/// Describes a process for a listing, from disk. Without `has_keeper` it also checks whether a keeper exists.
 Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,
                                               bool has_keeper, const Moment& now);
 

@@ -21,7 +21,7 @@ const std::string k_index_prefix = "numbers_";
 /// The longest process id and a newline, rounded up. Part of the format of the state directory.
 constexpr std::uint64_t k_slot_bytes = 72;
 constexpr std::size_t k_max_open_indexes = 32;
-/// Slots of the latest so many processes stay on disk. Older ones are freed, once in so many starts.
+/// Number of slots that stay on disk. Older slots are freed once in `k_free_interval` starts.
 constexpr std::uint64_t k_kept_slots = 64 * 1024;
 constexpr std::uint64_t k_free_interval = 4096;
 

@@ -11,7 +11,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// The path of a program as a shell would find it; empty if there is none.
+/// The path of a program as a shell would find it; empty if it does not exist.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return name;
@@ -33,7 +33,7 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
-/// Splits a command into words with quotes and backslashes, and nothing more: none if it needs a real shell.
+/// Splits a command into words. Supports quotes and backslashes; nullopt if the command needs a shell.
 std::optional<std::vector<std::string>> split_words(std::string_view command) {
   std::vector<std::string> words;
   std::string word;

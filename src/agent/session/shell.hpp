@@ -7,18 +7,18 @@
 
 namespace dockbridge::agent {
 
-/// bash where there is one, else sh, else empty.
+/// The path of bash, else of sh; empty if the container has neither.
 std::string find_shell();
 
-/// The longest string the kernel takes as one argument, its final NUL included.
+/// Longest argument that the kernel accepts, including its final NUL.
 inline constexpr std::size_t k_max_argument_bytes = 128 * 1024;
 
-/// The arguments that run `command`: as the one argument of the shell's -c; from `script_path`, which then has to
-/// hold it, where it is too long for that; and without any shell only if it is a plain program with its words.
+/// The arguments that run `command`: the shell with -c, or with `script_path` if the command is too long for an
+/// argument. Without a shell, the command must be a program with plain words.
 Result<std::vector<std::string>> command_arguments(const std::string& shell, const std::string& command,
                                                    const std::string& script_path);
 
-/// Whether `command` has to be in a script file.
+/// Whether `command` must be stored as a script file.
 bool needs_script(const std::string& shell, const std::string& command);
 
 }  // namespace dockbridge::agent

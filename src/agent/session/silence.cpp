@@ -6,10 +6,10 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Starvation is counted from one look to the next: so many of them in a usual silence, within these bounds.
-constexpr int k_looks = 10;
-constexpr milliseconds k_shortest_interval{50};
-constexpr milliseconds k_longest_interval{1000};
+/// Checks during a usual silence, with an interval within these bounds. Starvation is measured from check to check.
+constexpr int k_checks = 10;
+constexpr milliseconds k_min_interval{50};
+constexpr milliseconds k_max_interval{1000};
 
 }  // namespace
 
@@ -17,12 +17,12 @@ bool SilenceLimit::is_reached(milliseconds idle, milliseconds starved) const {
   return idle >= (heeds_starvation() ? std::min(usual + starved, longest) : usual);
 }
 
-milliseconds SilenceLimit::next_look(milliseconds idle, milliseconds starved) const {
+milliseconds SilenceLimit::next_check(milliseconds idle, milliseconds starved) const {
   if (!heeds_starvation()) {
     return usual - idle;
   }
   const milliseconds left = std::min(usual + starved, longest) - idle;
-  return std::min(left, std::clamp(usual / k_looks, k_shortest_interval, k_longest_interval));
+  return std::min(left, std::clamp(usual / k_checks, k_min_interval, k_max_interval));
 }
 
 }  // namespace dockbridge::agent

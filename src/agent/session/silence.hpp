@@ -4,16 +4,16 @@
 
 namespace dockbridge::agent {
 
-/// How long a process may be silent before that is told. Time in which it was starved, that is, had no CPU to run on,
-/// is not counted, but `longest` is the end of it.
+/// Silence of a process that ends a wait. Time in which the process was starved, that is, had no CPU to run on, is not
+/// counted, up to `longest`.
 struct SilenceLimit {
   milliseconds usual{0};
-  milliseconds longest{0};  ///< no longer than `usual`: that it was starved makes no difference
+  milliseconds longest{0};  ///< starvation is ignored if this is not longer than `usual`
 
   [[nodiscard]] bool heeds_starvation() const { return longest > usual; }
   [[nodiscard]] bool is_reached(milliseconds idle, milliseconds starved) const;
-  /// How long after such a state the next one is to be asked for.
-  [[nodiscard]] milliseconds next_look(milliseconds idle, milliseconds starved) const;
+  /// Time after which the next state is needed.
+  [[nodiscard]] milliseconds next_check(milliseconds idle, milliseconds starved) const;
 };
 
 }  // namespace dockbridge::agent

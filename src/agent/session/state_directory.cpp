@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "agent/session/keeper_link.hpp"
-#include "agent/spool.hpp"
+#include "util/clock.hpp"
 #include "util/file.hpp"
 #include "wire/process_state.hpp"
 
@@ -24,14 +22,14 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr std::string_view k_journal_prefix = "journal_";
-/// What is in a journal when the next one is begun: small enough to be searched for one process in no time.
+/// Size of a journal above which the next one is begun. Searching it for one process takes little time.
 constexpr off_t k_journal_turn_bytes = 128 * 1024;
 /// Space for the lines of one keeper: command started, command ended, all processes ended.
 constexpr off_t k_keeper_bytes = 1024;
 /// Space is reserved in steps of this size, so most starts reserve nothing.
 constexpr off_t k_reserve_step = 16 * 1024;
 const std::string k_expired_name = "expired";
-constexpr std::size_t k_most_expired_bytes = 512 * 1024;
+constexpr std::size_t k_max_expired_bytes = 512 * 1024;
 
 /// Opens the parent directory of `path` if no other user can replace the parent itself or this user's entries in it.
 /// This is required because keepers open the state directory by its path, and shells run long commands from it. So
@@ -85,34 +83,6 @@ Result<Fd> open_private_directory(const std::string& path) {
   return fd;
 }
 
-std::uint64_t bytes_on_disk(int directory_fd, const std::string& name) {
-  constexpr std::uint64_t k_block_bytes = 512;
-  struct stat info {};
-  return ::fstatat(directory_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0
-             ? static_cast<std::uint64_t>(info.st_blocks) * k_block_bytes
-             : 0;
-}
-
-/// A process and what its output takes up on disk.
-struct Stored {
-  std::string process;
-  std::uint64_t bytes;
-};
-
-Stored stored_by(int directory_fd, const std::string& process) {
-  return {process, bytes_on_disk(directory_fd, out_name(process)) + bytes_on_disk(directory_fd, err_name(process))};
-}
-
-std::vector<std::string> names_in(int directory_fd) {
-  std::vector<std::string> names;
-  const int copy = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
-  while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
-    names.emplace_back(item->d_name);
-  }
-  return names;
-}
-
 }  // namespace
 
 Result<StateDirectory> StateDirectory::open() {
@@ -142,8 +112,8 @@ Result<StateDirectory> StateDirectory::open(const std::string& path) {
 }
 
 void StateDirectory::prepare() {
-  let_go_of_journal();
-  // A failure is told by `create`, which tries again.
+  release_journal();
+  // `create` retries after a failure, and reports it.
   static int count = 0;
   m_journal_name = fmt::format("{}{}_{}_{}", k_journal_prefix, ::getpid(), unix_milliseconds_now(), ++count);
   m_journal.reset(::openat(m_fd.get(), m_journal_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
@@ -174,7 +144,7 @@ Result<void> StateDirectory::reserve() {
   return {};
 }
 
-void StateDirectory::let_go_of_journal() {
+void StateDirectory::release_journal() {
   if (m_journal) {
     ::unlinkat(m_fd.get(), m_journal_name.c_str(), 0);
     m_journal.reset();
@@ -187,7 +157,7 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
     return fail(ErrorCode::state_not_writable, fmt::format("Cannot store a process in {}: {}", m_path, error.message));
   };
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) == 0) {
-    return exists();  // before a line of it gets into the journal
+    return exists();  // before a line is written to the journal
   }
   struct stat info {};
   if (!m_journal || (::fstat(m_journal.get(), &info) == 0 && info.st_size > k_journal_turn_bytes)) {
@@ -208,7 +178,7 @@ Result<Fd> StateDirectory::create(const std::string& process, const Meta& meta) 
     if (errno != ENOENT) {
       return errno == EEXIST ? exists() : refuse(errno_error("Cannot write to the journal"));
     }
-    prepare();  // another session took the name for a leftover
+    prepare();  // another session removed the journal as a leftover
   }
   return refuse(errno_error("Cannot write to the journal"));
 }
@@ -218,12 +188,12 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
     return process;
   }
   const std::string ending = process.substr(process.rfind('_'));
-  for (std::string& name : names_in(m_fd.get())) {
+  for (std::string& name : names()) {
     if (name.ends_with(ending) && wire::is_process_id(name)) {
       return std::move(name);
     }
   }
-  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_max_expired_bytes);
   const std::size_t at = ids ? ids->find(ending + "\n") : std::string::npos;
   if (at == std::string::npos) {
     return std::nullopt;
@@ -249,9 +219,23 @@ Result<Record> StateDirectory::read(const std::string& process) const {
   });
 }
 
+std::vector<std::string> StateDirectory::names() const {
+  std::vector<std::string> names;
+  const int copy = ::openat(m_fd.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(copy >= 0 ? ::fdopendir(copy) : nullptr, ::closedir);
+  while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
+    names.emplace_back(item->d_name);
+  }
+  return names;
+}
+
+bool StateDirectory::is_foreign_journal(const std::string& name) const {
+  return name.starts_with(k_journal_prefix) && name != m_journal_name;
+}
+
 void StateDirectory::visit(const RecordVisitor& visitor) const {
   std::map<ino_t, std::set<std::string>> journals;
-  for (std::string& name : names_in(m_fd.get())) {
+  for (std::string& name : names()) {
     struct stat info {};
     if (wire::is_process_id(name) && ::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
       journals[info.st_ino].insert(std::move(name));
@@ -260,12 +244,12 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
   for (auto& journal_names : journals) {
     std::set<std::string>& processes = journal_names.second;
     Result<std::string> journal = fail(ErrorCode::no_such_process, "");
-    // By any of its names that is still there.
+    // Read by any of its names that still exists.
     for (auto name = processes.begin(); name != processes.end() && !journal; ++name) {
       journal = read_regular_at(m_fd.get(), *name, k_max_journal_bytes);
     }
     visit_records(journal.value_or(""), [&](const std::string& process, const Result<Record>& record) {
-      if (processes.erase(process) > 0) {  // not one that has expired
+      if (processes.erase(process) > 0) {  // skips expired processes
         visitor(process, record);
       }
     });
@@ -283,133 +267,23 @@ void StateDirectory::remove(const std::string& process) const {
   }
 }
 
-/// How long ago a process ended, as far as can be told; none if it may still run.
-std::optional<milliseconds> StateDirectory::finished_ago(const std::string& process, const Result<Record>& record,
-                                                         const Moment& now) const {
-  if (!record) {
-    return record.error().code == ErrorCode::record_damaged ? std::optional(milliseconds::max()) : std::nullopt;
-  }
-  if (record->status && record->status->closed) {
-    return age(record->status->ended, now);
-  }
-  const auto link = KeeperLink::find(m_fd.get(), process, *record, now);
-  if (!link || *link) {
-    return std::nullopt;
-  }
-  // It may have written its last line after this record was read.
-  if (const auto again = read(process); again && again->status) {
-    return age(again->status->ended, now);
-  }
-  // Not before it printed something for the last time.
-  Moment last = record->meta.started;
-  for (const std::string& name : {out_name(process), err_name(process)}) {
-    const auto spool = SpoolReader::open(m_fd.get(), name);
-    last.uptime_ms = std::max(last.uptime_ms, spool ? spool->changed_at().value_or(0) : 0);
-    struct stat info {};
-    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      last.unix_ms = std::max(last.unix_ms, file_milliseconds(info.st_mtim));
-    }
-  }
-  return age(last, now);
-}
-
-std::uint64_t StateDirectory::stored_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const std::string& name : names_in(m_fd.get())) {
-    bytes += name.ends_with(".out") || name.ends_with(".err") ? bytes_on_disk(m_fd.get(), name) : 0;
-  }
-  return bytes;
-}
-
-void StateDirectory::prune(const wire::Retention& retention, const Moment& now) const {
-  const Fd lock = open_regular_at(m_fd.get(), "lock", O_RDWR | O_CREAT);
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return;
-  }
-  struct Finished {
-    milliseconds ago;
-    Stored stored;
-  };
-  std::vector<Finished> finished;
-  std::vector<Stored> running;
-  std::uint64_t bytes = 0;
-  visit([&](const std::string& process, const Result<Record>& record) {
-    Stored stored = stored_by(m_fd.get(), process);
-    if (const auto ago = finished_ago(process, record, now)) {
-      finished.push_back({*ago, std::move(stored)});
-    } else {
-      bytes += stored.bytes;
-      running.push_back(std::move(stored));
-    }
-  });
-  if (bytes > retention.bytes) {
-    const std::uint64_t share = retention.bytes / running.size();
-    for (const Stored& stored : running) {
-      if (stored.bytes > share) {
-        trim(stored.process, share, now);
-      }
-    }
-  }
-  std::sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.ago < b.ago; });
-  std::vector<std::string> expired;
-  for (std::size_t i = 0; i < finished.size(); ++i) {
-    bytes += finished[i].stored.bytes;
-    if (i >= retention.count || finished[i].ago > retention.age || bytes > retention.bytes) {
-      expired.push_back(finished[i].stored.process);
-    }
-  }
-  note_expired(expired);  // first, so that at no time an id is neither
-  for (const std::string& process : expired) {
-    remove(process);
-  }
-  remove_leftovers(now.unix_ms - milliseconds(retention.age).count());
-}
-
-void StateDirectory::trim(const std::string& process, std::uint64_t bytes, const Moment& now) const {
-  const auto record = read(process);
-  auto link = record ? KeeperLink::find(m_fd.get(), process, *record, now) : fail(record.error());
-  if (link && *link) {
-    // One that does not take it now is told the next time.
-    (void)(*link)->trim(static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX)));
-  }
-}
-
 void StateDirectory::note_expired(const std::vector<std::string>& processes) const {
   if (processes.empty()) {
     return;
   }
-  std::string ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes).value_or("");
+  std::string ids = read_regular_at(m_fd.get(), k_expired_name, k_max_expired_bytes).value_or("");
   for (const std::string& process : processes) {
     ids += process + "\n";
   }
-  if (ids.size() > k_most_expired_bytes) {
-    ids.erase(0, ids.find('\n', ids.size() - k_most_expired_bytes / 2) + 1);
+  if (ids.size() > k_max_expired_bytes) {
+    ids.erase(0, ids.find('\n', ids.size() - k_max_expired_bytes / 2) + 1);
   }
-  (void)replace_file_at(m_fd.get(), k_expired_name, ids);  // if the disk is full, they just do not exist
+  (void)replace_file_at(m_fd.get(), k_expired_name, ids);  // on a full disk, these ids count as never used
 }
 
 bool StateDirectory::is_expired(const std::string& process) const {
-  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_most_expired_bytes);
+  const auto ids = read_regular_at(m_fd.get(), k_expired_name, k_max_expired_bytes);
   return ids && ("\n" + *ids).find("\n" + process + "\n") != std::string::npos;
-}
-
-/// What sessions and keepers that were killed could not tidy up: their own names, and spools without a process.
-void StateDirectory::remove_leftovers(std::int64_t oldest) const {
-  for (const std::string& name : names_in(m_fd.get())) {
-    struct stat info {};
-    if (::fstatat(m_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-        file_milliseconds(info.st_mtim) > oldest) {
-      continue;
-    }
-    const std::string process = name.substr(0, name.find('.'));
-    const bool is_journal = name.starts_with(k_journal_prefix) && name != m_journal_name;
-    const bool is_socket = name.starts_with(k_keeper_prefix) && !KeeperLink::is_listening(m_fd.get(), name);
-    const bool is_orphan =
-        process != name && wire::is_process_id(process) && ::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0;
-    if (is_journal || is_socket || is_orphan) {
-      ::unlinkat(m_fd.get(), name.c_str(), 0);
-    }
-  }
 }
 
 }  // namespace dockbridge::agent

@@ -20,14 +20,14 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_environment = 4 * 1024 * 1024;
-/// Descriptors at a time, of the thousand or so that a process may have.
-constexpr std::size_t k_most_handles = 256;
+constexpr std::size_t k_max_environment_bytes = 4 * 1024 * 1024;
+/// Descriptors in use at a time. A process may have about a thousand.
+constexpr std::size_t k_max_handles = 256;
 
-/// A NUL, then the entries, each with a NUL behind it.
+/// A NUL, then the entries, each followed by a NUL.
 std::string environment_of(pid_t pid) {
   const AsUserOf identity(pid);
-  const auto entries = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_most_environment);
+  const auto entries = read_file_at(AT_FDCWD, fmt::format("/proc/{}/environ", pid), k_max_environment_bytes);
   return std::string(1, '\0') + entries.value_or("");
 }
 
@@ -36,8 +36,8 @@ bool belongs_to(pid_t pid, const std::string& process) {
   return environment_of(pid).find(std::string(1, '\0') + entry + '\0') != std::string::npos;
 }
 
-/// Those that have the variable, then everything below them, which may have thrown its environment away: each behind
-/// the one that it is known by.
+/// The system processes that have the variable, then their descendants, which may have cleared their environment. Each
+/// is behind the process by which it was found.
 std::vector<pid_t> survivors_of(const std::string& process) {
   const auto all = all_processes();
   std::vector<pid_t> found;
@@ -75,7 +75,7 @@ std::string process_in_environment(pid_t pid) {
 }  // namespace
 
 std::string process_of(pid_t pid, const std::vector<ProcessEntry>& all) {
-  // A bounded number of steps, because the list was not read in one moment.
+  // The number of steps is bounded, because the list is not a snapshot of one moment.
   for (std::size_t step = 0; pid > 1 && step < all.size(); ++step) {
     if (std::string process = process_in_environment(pid); !process.empty()) {
       return process;
@@ -92,18 +92,18 @@ std::size_t count_survivors(const std::string& process) {
 
 std::size_t signal_survivors(const std::string& process, int signal) {
   std::size_t signalled = 0;
-  // From the back: who is known by another is signalled before that one is gone.
+  // From the back, so that a process is signalled before the one by which it was found is gone.
   auto left = survivors_of(process);
   while (!left.empty()) {
     std::map<pid_t, Fd> handles;
-    for (; !left.empty() && handles.size() < k_most_handles; left.pop_back()) {
+    for (; !left.empty() && handles.size() < k_max_handles; left.pop_back()) {
       handles.emplace(left.back(), static_cast<int>(::syscall(SYS_pidfd_open, left.back(), 0)));
     }
-    // Looked at once more, now that no pid can become another's.
+    // Checked again, now that the handles prevent the reuse of a pid.
     for (const pid_t pid : survivors_of(process)) {
       const auto handle = handles.find(pid);
-      const bool is_meant = handle != handles.end() && handle->second;
-      signalled += is_meant && ::syscall(SYS_pidfd_send_signal, handle->second.get(), signal, nullptr, 0) == 0 ? 1 : 0;
+      const bool is_wanted = handle != handles.end() && handle->second;
+      signalled += is_wanted && ::syscall(SYS_pidfd_send_signal, handle->second.get(), signal, nullptr, 0) == 0 ? 1 : 0;
     }
   }
   return signalled;

@@ -19,6 +19,7 @@
 #include "agent/files/revision.hpp"
 #include "agent/record.hpp"
 #include "agent/session/output_grep.hpp"
+#include "agent/session/pruner.hpp"
 #include "agent/session/state_directory.hpp"
 #include "agent/spool.hpp"
 #include "support/temporary_directory.hpp"
@@ -169,7 +170,7 @@ TEST_CASE("state files: a FIFO in place of any file does not block") {
     put_fifo(directory, "expired");
     CHECK(code_of(state.read("proc_1_b")) == "no_such_process");
     put_fifo(directory, "lock");
-    state.prune({}, now());
+    Pruner(state, {}).prune(now());
     CHECK(std::filesystem::exists(directory / k_process));
   }
   SUBCASE("the log of revisions that owners have read") {
@@ -220,7 +221,8 @@ TEST_CASE("state files: a link in place of a file is not followed") {
   FileHistory(directory.fd()).note_seen("ann", "/a", revision_of("content"));
   CHECK_FALSE(SpoolReader::open(directory.fd(), "out"));
   REQUIRE(replace_file_at(directory.fd(), "expired", "new"));
-  open_state(directory).prune({}, now());
+  const StateDirectory state = open_state(directory);
+  Pruner(state, {}).prune(now());
   CHECK(read_regular_at(elsewhere.fd(), "target", 100).value_or("") == "secret");
 }
 

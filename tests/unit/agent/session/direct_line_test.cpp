@@ -32,19 +32,19 @@ struct Listening {
     REQUIRE(::stat(path.c_str(), &info) == 0);
     return {path.string(), info.st_dev, info.st_ino, "secret"};
   }
-  /// What a session that was invited told the listener, if it came at all.
-  [[nodiscard]] std::string heard() const {
+  /// Bytes that the session sent; empty if it did not connect.
+  [[nodiscard]] std::string received() const {
     std::string all;
-    while (Fd visitor{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)}) {
-      std::string words(100, '\0');
-      const ssize_t got = ::recv(visitor.get(), words.data(), words.size(), 0);
-      all += words.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
+    while (Fd peer{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)}) {
+      std::string bytes(100, '\0');
+      const ssize_t got = ::recv(peer.get(), bytes.data(), bytes.size(), 0);
+      all += bytes.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
     }
     return all;
   }
 };
 
-std::string refusal_of(const wire::LineRequest& invitation) {
+std::string rejection_of(const wire::LineRequest& invitation) {
   const auto line = agent::join_line(invitation);
   REQUIRE_FALSE(line);
   CHECK(line.error().code == ErrorCode::no_line);
@@ -53,23 +53,23 @@ std::string refusal_of(const wire::LineRequest& invitation) {
 
 }  // namespace
 
-TEST_CASE("who is invited to a socket comes and says the key and nothing else") {
+TEST_CASE("direct line: the session sends only the key") {
   const Listening listening;
   CHECK(agent::join_line(listening.invitation()));
-  CHECK(listening.heard() == "secret");
+  CHECK(listening.received() == "secret");
 }
 
-TEST_CASE("a socket at which too many wait is not waited for") {
+TEST_CASE("direct line: a full backlog is reported at once") {
   const Listening listening;
   std::vector<Fd> others;
   while (auto line = agent::join_line(listening.invitation())) {
     others.push_back(std::move(*line));
   }
   CHECK(others.size() == 2);
-  CHECK(refusal_of(listening.invitation()).find("unavailable") != std::string::npos);
+  CHECK(rejection_of(listening.invitation()).find("unavailable") != std::string::npos);
 }
 
-TEST_CASE("a file that is not the one the host has made is not touched") {
+TEST_CASE("direct line: another file in place of the socket is rejected") {
   const Listening listening;
   wire::LineRequest invitation = listening.invitation();
   SUBCASE("another inode") {
@@ -78,28 +78,28 @@ TEST_CASE("a file that is not the one the host has made is not touched") {
   SUBCASE("another device") {
     ++invitation.device;
   }
-  SUBCASE("a link to it") {
+  SUBCASE("a link to the socket") {
     std::filesystem::create_symlink("line", listening.directory / "link");
     invitation.path = (listening.directory / "link").string();
   }
-  CHECK(refusal_of(invitation).find("not the socket of the host") != std::string::npos);
-  CHECK(listening.heard().empty());
+  CHECK(rejection_of(invitation).find("not the socket of the host") != std::string::npos);
+  CHECK(listening.received().empty());
 }
 
-TEST_CASE("a socket that cannot be reached is a refusal with the reason") {
+TEST_CASE("direct line: an unreachable socket is reported with the reason") {
   Listening listening;
   wire::LineRequest invitation = listening.invitation();
-  SUBCASE("nobody listens") {
+  SUBCASE("no listener") {
     listening.listener.reset();
-    CHECK(refusal_of(invitation).find("Connection refused") != std::string::npos);
+    CHECK(rejection_of(invitation).find("Connection refused") != std::string::npos);
   }
-  SUBCASE("it is not there") {
+  SUBCASE("no such file") {
     std::filesystem::remove(listening.path);
-    CHECK(refusal_of(invitation).find("No such file") != std::string::npos);
+    CHECK(rejection_of(invitation).find("No such file") != std::string::npos);
   }
-  SUBCASE("it is no socket") {
+  SUBCASE("not a socket") {
     std::filesystem::remove(listening.path);
     std::ofstream(listening.path) << "text";
-    CHECK(refusal_of(listening.invitation()).find("Connection refused") != std::string::npos);
+    CHECK(rejection_of(listening.invitation()).find("Connection refused") != std::string::npos);
   }
 }

@@ -7,21 +7,21 @@ using agent::FrozenTime;
 
 namespace {
 
-/// So many seconds after the tests began.
+/// This number of seconds after the epoch of the clock.
 Clock::time_point at(double time) {
   return Clock::time_point() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time));
 }
 
 }  // namespace
 
-TEST_CASE("a wait that is over in time, or a little late, was not frozen") {
+TEST_CASE("frozen time: a wait that ends in time or a little late is not frozen") {
   FrozenTime frozen;
   frozen.note_wait(at(0), seconds(1), at(0.3));
   frozen.note_wait(at(1), seconds(1), at(2.9));
   CHECK(frozen.between(at(0), at(10)) == milliseconds(0));
 }
 
-TEST_CASE("of a wait that was over much too late, what was too much was frozen") {
+TEST_CASE("frozen time: the excess of a long wait counts as frozen") {
   FrozenTime frozen;
   frozen.note_wait(at(10), seconds(1), at(61));
   CHECK(frozen.between(at(0), at(100)) == seconds(50));
@@ -33,7 +33,7 @@ TEST_CASE("of a wait that was over much too late, what was too much was frozen")
   CHECK(frozen.between(at(31), at(100)) == seconds(40));
 }
 
-TEST_CASE("very many spans do not make it grow: the last ones count") {
+TEST_CASE("frozen time: the number of spans is bounded, the latest are kept") {
   FrozenTime frozen;
   for (int i = 0; i < 5000; ++i) {
     frozen.note_wait(at(10 * i), seconds(0), at(10 * i + 2));

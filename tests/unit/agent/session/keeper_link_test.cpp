@@ -22,7 +22,7 @@ namespace {
 const std::string k_process = "proc_1_a";
 const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
 
-/// A process that was recorded at this moment and has no keeper yet.
+/// The record of a process that was recorded at this moment and has no keeper yet.
 Record recorded(const Moment& when) {
   Record record;
   record.meta.started = when;
@@ -58,7 +58,7 @@ struct Linked {
   }
 };
 
-/// What version 1 sent as the state of a process that runs: the first 56 bytes of today's.
+/// The state of a running process as version 1 sent it: the first 56 bytes of the current packet.
 std::string state_of_version_1() {
   std::array<char, 56> packet{};
   packet[0] = 1;    // version
@@ -71,7 +71,7 @@ std::string state_of_version_1() {
 
 }  // namespace
 
-TEST_CASE("a process that was just recorded is being started, whatever the wall clock says") {
+TEST_CASE("keeper link: a new record means a start in progress, despite clock jumps") {
   for (const std::int64_t jump : {0, 86'400'000, -86'400'000}) {
     CAPTURE(jump);
     const Moment just{k_now.unix_ms + jump, k_now.uptime_ms - 1000, k_now.boot};
@@ -81,30 +81,30 @@ TEST_CASE("a process that was just recorded is being started, whatever the wall 
   }
 }
 
-TEST_CASE("a process of another start of the machine, or of an older version, is judged by the wall clock") {
+TEST_CASE("keeper link: without a boot id in common, the wall clock counts") {
   for (const std::string boot : {"other", ""}) {
     CHECK(outcome(recorded({k_now.unix_ms - 1000, k_now.uptime_ms - 1000, boot}), k_now) == "keeper_busy");
     CHECK(outcome(recorded({k_now.unix_ms - 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
-    // Not for ever if that was put back.
+    // A wall clock that was put back must not prolong this.
     CHECK(outcome(recorded({k_now.unix_ms + 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
   }
 }
 
-TEST_CASE("a keeper of version 1 is understood, and is not asked for what it does not know") {
+TEST_CASE("keeper link: a keeper of version 1 gets only orders that it supports") {
   Linked l;
   const std::string state = state_of_version_1();
   REQUIRE(::send(l.other.get(), state.data(), state.size(), 0) == 56);
   ControlPacket packet;
   REQUIRE(l.link->receive(packet) == Received::packet);
   CHECK(packet.header.version == 1);
-  const auto told = agent::state_in(packet);
-  REQUIRE(told);
-  CHECK(told->pid == 42);
-  CHECK(told->out_total == 5);
-  CHECK(told->stdin_open == 1);
-  CHECK(told->waits_for_input == 0);
-  CHECK(told->used.cpu_ms == 0);
-  CHECK(told->ended_uptime_ms == 0);
+  const auto reported = agent::state_in(packet);
+  REQUIRE(reported);
+  CHECK(reported->pid == 42);
+  CHECK(reported->out_total == 5);
+  CHECK(reported->stdin_open == 1);
+  CHECK(reported->waits_for_input == 0);
+  CHECK(reported->used.cpu_ms == 0);
+  CHECK(reported->ended_uptime_ms == 0);
 
   CHECK(l.link->keys("up").error().code == ErrorCode::keeper_too_old);
   CHECK(l.link->screen().error().code == ErrorCode::keeper_too_old);
@@ -124,7 +124,7 @@ TEST_CASE("a keeper of version 1 is understood, and is not asked for what it doe
   CHECK(orders == 5);
 }
 
-TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for what it says it is afterwards") {
+TEST_CASE("keeper link: the first packet of a keeper determines its version") {
   Linked l;
   CHECK(l.link->keys("up").error().code == ErrorCode::keeper_too_old);
   REQUIRE(agent::send_state(l.other.get(), {}));
@@ -133,7 +133,7 @@ TEST_CASE("a keeper that has not spoken yet is taken for an old one, and for wha
   CHECK(l.link->keys("up"));
 }
 
-TEST_CASE("a keeper that has said its version in the record is asked for what it knows before it has spoken") {
+TEST_CASE("keeper link: a version in the record counts before the first packet") {
   Linked older(3);
   CHECK(older.link->keys("up"));
   CHECK(older.link->once({}, 0, "text").error().code == ErrorCode::keeper_too_old);
@@ -151,7 +151,7 @@ TEST_CASE("a keeper that has said its version in the record is asked for what it
   CHECK(packet.payload.substr(sizeof step) == "text");
 }
 
-TEST_CASE("a state packet of a newer version is read as far as it is known, one that is too short is not") {
+TEST_CASE("keeper link: a longer state packet is accepted, a short one is rejected") {
   std::string bytes = state_of_version_1();
   bytes.resize(sizeof(agent::StatePacket), '\0');
   bytes += std::string(200, '\x7f');

@@ -34,19 +34,19 @@ std::string grep(const std::string& stream, const std::string& pattern, std::siz
 
 }  // namespace
 
-TEST_CASE("matching lines come with their numbers") {
+TEST_CASE("output grep: matching lines have their numbers") {
   CHECK(grep("one\ntwo\nthree\n", "t") == "2:two\n3:three\n");
   CHECK(grep("one\n", "x") == "");
   CHECK(grep("no newline", "new") == "1:no newline\n");
 }
 
-TEST_CASE("lines around a match are shown once, and groups are set apart") {
+TEST_CASE("output grep: context lines are shown once, and groups are separated") {
   CHECK(grep(numbers(1, 20), "^5$|^7$|^15$", 2) ==
         "3-3\n4-4\n5:5\n6-6\n7:7\n8-8\n9-9\n--\n13-13\n14-14\n15:15\n16-16\n17-17\n");
   CHECK(grep(numbers(1, 3), "1", 5) == "1:1\n2-2\n3-3\n");
 }
 
-TEST_CASE("all matches are counted, and the first are shown") {
+TEST_CASE("output grep: all matches are counted, and the first are shown") {
   const re2::RE2 pattern(".");
   GrepLines lines(pattern, 0, 3);
   lines.feed(numbers(1, 1000));
@@ -55,14 +55,14 @@ TEST_CASE("all matches are counted, and the first are shown") {
   CHECK(lines.text() == "1:1\n2:2\n3:3\n");
 }
 
-TEST_CASE("colours do not hide a match, and a very long line is cut") {
+TEST_CASE("output grep: colours do not hide a match, and a long line is cut") {
   CHECK(grep("\x1b[31merr\x1b[0mor\n", "^error$") == "1:error\n");
   const std::string shown = grep(std::string(1'000'000, 'x') + "\n", "x");
   CHECK(shown.size() < 600);
   CHECK(shown.find("…") != std::string::npos);
 }
 
-TEST_CASE("much output is searched in turns, and a gap in it is told") {
+TEST_CASE("output grep: long output takes several turns, and a gap is reported") {
   const test::TemporaryDirectory files;
   agent::SpoolWriter out(files.fd(), agent::out_name("proc_1_a"), {100, 2'000'000});
   agent::SpoolWriter err(files.fd(), agent::err_name("proc_1_a"), {});

@@ -24,7 +24,7 @@ PatternWatch watch_for(const std::string& pattern, PatternWatch::Positions from 
 
 }  // namespace
 
-TEST_CASE("the first line that matches is found, whatever the pieces") {
+TEST_CASE("pattern watch: the first matching line is found in pieces of any size") {
   const std::string stream = "one\ntwo\nready on port 80\nready again\n";
   const re2::RE2 pattern("^ready");
   for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
@@ -40,20 +40,20 @@ TEST_CASE("the first line that matches is found, whatever the pieces") {
   }
 }
 
-TEST_CASE("a line without an end is looked at: a prompt is found") {
+TEST_CASE("pattern watch: a prompt without a newline is found") {
   const re2::RE2 pattern("Password: $");
   LineSearch search(pattern, 0);
   CHECK_FALSE(search.feed("Pass"));
   CHECK(search.feed("word: ") == "Password: ");
 }
 
-TEST_CASE("escape sequences do not hide a match") {
+TEST_CASE("pattern watch: escape sequences do not hide a match") {
   const re2::RE2 pattern("^ready$");
   LineSearch search(pattern, 0);
   CHECK(search.feed("\x1b[32mrea\x1b[0mdy\r\n"));
 }
 
-TEST_CASE("a line that never ends is bounded, and its end is still searched") {
+TEST_CASE("pattern watch: of an endless line, a bounded end is kept and searched") {
   const re2::RE2 pattern("needle");
   LineSearch search(pattern, 0);
   const std::string hay(k_much, 'x');
@@ -65,7 +65,7 @@ TEST_CASE("a line that never ends is bounded, and its end is still searched") {
   CHECK(search.feed("xxneedle"));
 }
 
-TEST_CASE("a gap in the stream ends the line it swallows") {
+TEST_CASE("pattern watch: a gap in the stream ends the current line") {
   const re2::RE2 pattern("ab");
   LineSearch search(pattern, 10);
   CHECK_FALSE(search.feed("a"));
@@ -75,7 +75,7 @@ TEST_CASE("a gap in the stream ends the line it swallows") {
   CHECK(search.line_start() == 502);
 }
 
-TEST_CASE("both streams are watched as they grow, from where the watcher says") {
+TEST_CASE("pattern watch: both streams are searched from the given positions") {
   const test::TemporaryDirectory files;
   agent::SpoolWriter out(files.fd(), agent::out_name("proc_1_a"), {});
   agent::SpoolWriter err(files.fd(), agent::err_name("proc_1_a"), {});
@@ -91,7 +91,7 @@ TEST_CASE("both streams are watched as they grow, from where the watcher says") 
   CHECK(watch.match()->line == "found late");
 }
 
-TEST_CASE("much output is searched piece by piece, and nothing of it is missed") {
+TEST_CASE("pattern watch: long output takes several turns and is searched completely") {
   const test::TemporaryDirectory files;
   agent::SpoolWriter out(files.fd(), agent::out_name("proc_1_a"), {});
   std::string line(99, 'x');
@@ -110,7 +110,7 @@ TEST_CASE("much output is searched piece by piece, and nothing of it is missed")
   CHECK(watch.match()->line == "the end");
 }
 
-TEST_CASE("what is no regular expression is an error that says what is wrong") {
+TEST_CASE("pattern watch: an invalid expression is rejected with the reason") {
   const auto watch = PatternWatch::make("(unclosed", {});
   REQUIRE_FALSE(watch);
   CHECK(watch.error().code == ErrorCode::bad_pattern);

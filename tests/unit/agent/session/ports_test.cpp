@@ -50,7 +50,7 @@ class Socket {
   std::uint16_t m_port = 0;
 };
 
-/// A program that inherits the socket and has these variables, gone at the end of the test.
+/// A program that inherits the socket and has this variable in its environment. Killed at the end of the test.
 class Server {
  public:
   Server(const std::string& script, const std::string& variable) : m_pid(::fork()) {
@@ -70,7 +70,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   [[nodiscard]] pid_t pid() const { return m_pid; }
-  /// Returns when the program runs, which has another environment than this process.
+  /// Returns when the program runs, which has a different environment from this process.
   void await_start(const std::string& process) const {
     while (agent::process_of(m_pid, agent::all_processes()) != process) {
       REQUIRE(::kill(m_pid, 0) == 0);
@@ -84,11 +84,11 @@ class Server {
 
 }  // namespace
 
-TEST_CASE("ports: the process that listens is found by its socket") {
+TEST_CASE("ports: the listening process is found by its socket") {
   for (const int family : {AF_INET, AF_INET6}) {
     Socket socket(family);
     if (!socket.listens() && family == AF_INET6) {
-      MESSAGE("there is no IPv6");
+      MESSAGE("IPv6 is not available");
       continue;
     }
     REQUIRE(socket.listens());
@@ -103,11 +103,11 @@ TEST_CASE("ports: the process that listens is found by its socket") {
   }
 }
 
-TEST_CASE("ports: a listener belongs to the process that its environment, or its parent's, names") {
+TEST_CASE("ports: the environment of a listener or its parent names its process") {
   Socket socket(AF_INET);
   REQUIRE(socket.listens());
   const std::string process = fmt::format("proc_{}_port", ::getpid());
-  // The child has the socket too, and no environment.
+  // The child has the socket too, but no environment.
   const Server server("env -i /bin/sleep 600 & wait", fmt::format("DOCKBRIDGE_PROCESS={}", process));
   server.await_start(process);
   socket.close();
@@ -117,7 +117,7 @@ TEST_CASE("ports: a listener belongs to the process that its environment, or its
   CHECK(find_listener(socket.port(), "proc_1_other").process == process);
 }
 
-TEST_CASE("ports: what the environment of a process says is checked") {
+TEST_CASE("ports: an invalid process id in an environment is ignored") {
   const Server server("exec /bin/sleep 600", "DOCKBRIDGE_PROCESS=../../etc/passwd");
   CHECK(agent::process_of(server.pid(), agent::all_processes()).empty());
 }

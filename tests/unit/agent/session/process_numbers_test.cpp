@@ -22,7 +22,7 @@ using agent::ProcessNumbers;
 
 namespace {
 
-/// A directory with the indexes of processes, gone at the end of the test.
+/// A temporary directory with the indexes of processes.
 class Directory {
  public:
   [[nodiscard]] ProcessNumbers open() const { return ProcessNumbers(m_fd.get()); }
@@ -36,7 +36,7 @@ class Directory {
   Fd m_fd{::open(m_directory.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 };
 
-/// While it lives, a file cannot grow beyond this size, as if the disk were full.
+/// During its lifetime no file can grow beyond this size, as if the disk were full.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {
@@ -64,7 +64,7 @@ std::set<std::string> candidates(ProcessNumbers& numbers, const std::string& own
 
 }  // namespace
 
-TEST_CASE("process numbers: each owner has its own, from 1 on") {
+TEST_CASE("process numbers: each owner has its own, starting with 1") {
   const Directory directory;
   ProcessNumbers numbers = directory.open();
   CHECK(numbers.assign("alice", "proc_1_a") == 1);
@@ -78,7 +78,7 @@ TEST_CASE("process numbers: each owner has its own, from 1 on") {
   CHECK(numbers.highest("carol") == 0);
 }
 
-TEST_CASE("process numbers: another session continues where the last one ended") {
+TEST_CASE("process numbers: another session continues the sequence") {
   const Directory directory;
   const std::string longest = "proc_1_" + std::string(57, 'z');
   REQUIRE(wire::is_process_id(longest));
@@ -88,7 +88,7 @@ TEST_CASE("process numbers: another session continues where the last one ended")
   CHECK(candidates(later, "local", 1).contains(longest));
 }
 
-TEST_CASE("process numbers: sessions that start processes at the same moment get distinct ones") {
+TEST_CASE("process numbers: concurrent sessions get distinct numbers") {
   const Directory directory;
   constexpr int k_sessions = 4;
   constexpr int k_each = 500;
@@ -118,7 +118,7 @@ TEST_CASE("process numbers: sessions that start processes at the same moment get
   CHECK(*all.rbegin() == k_sessions * k_each);
 }
 
-TEST_CASE("process numbers: a full disk gives none, and no number twice after that") {
+TEST_CASE("process numbers: none on a full disk, and no reuse afterwards") {
   const Directory directory;
   ProcessNumbers numbers = directory.open();
   REQUIRE(numbers.assign("local", "proc_1_a") == 1);
@@ -137,7 +137,7 @@ TEST_CASE("process numbers: a full disk gives none, and no number twice after th
   }
 }
 
-TEST_CASE("process numbers: an index that something else wrote gives no number out of range") {
+TEST_CASE("process numbers: a forged index gives no number out of range") {
   const Directory directory;
   REQUIRE(directory.open().assign("local", "proc_1_a") == 1);
   const auto index = directory.index();
@@ -164,7 +164,7 @@ TEST_CASE("process numbers: an index that something else wrote gives no number o
   CHECK(candidates(numbers, "local", std::numeric_limits<std::uint64_t>::max()).empty());
 }
 
-TEST_CASE("process numbers: an index takes up a bounded part of the disk") {
+TEST_CASE("process numbers: the size of an index on disk is bounded") {
   const Directory directory;
   REQUIRE(directory.open().assign("local", "proc_1_a") == 1);
   const auto index = directory.index();
@@ -196,7 +196,7 @@ TEST_CASE("process numbers: more owners than open files") {
   }
 }
 
-TEST_CASE("process numbers: a host that knows of higher ones gets a higher one") {
+TEST_CASE("process numbers: a new number exceeds those that the host knows") {
   const Directory directory;
   ProcessNumbers numbers = directory.open();
   CHECK(numbers.assign("local", "proc_1_a", 40) == 41);
@@ -207,7 +207,7 @@ TEST_CASE("process numbers: a host that knows of higher ones gets a higher one")
   CHECK(numbers.assign("local", "proc_1_d", std::numeric_limits<std::uint64_t>::max()) == 44);
 }
 
-TEST_CASE("process numbers: an index knows the processes of its owner, and no others") {
+TEST_CASE("process numbers: an index has only the processes of its owner") {
   const Directory directory;
   ProcessNumbers numbers = directory.open();
   for (int i = 0; i < 3000; ++i) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "agent/session/pruner.hpp"
 #include "agent/spool.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/agent/fake_keeper.hpp"
@@ -21,6 +22,7 @@ using agent::Kept;
 using agent::Meta;
 using agent::Moment;
 using agent::Order;
+using agent::Pruner;
 using agent::Record;
 using agent::StateDirectory;
 using agent::Status;
@@ -28,10 +30,10 @@ using test::FakeKeeper;
 
 namespace {
 
-/// What the clocks say in these tests.
+/// The time in these tests.
 const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
 
-/// A state directory that is gone at the end of the test.
+/// A temporary state directory.
 class World {
  public:
   [[nodiscard]] StateDirectory open() const {
@@ -93,7 +95,7 @@ std::set<std::string> all_processes(const StateDirectory& directory) {
 
 }  // namespace
 
-TEST_CASE("a process is known as soon as it is made, also to another session") {
+TEST_CASE("state directory: a new process is visible to other sessions") {
   const World world;
   StateDirectory one = world.open();
   const StateDirectory other = world.open();
@@ -106,7 +108,7 @@ TEST_CASE("a process is known as soon as it is made, also to another session") {
   CHECK(other.read("proc_1_b").error().code == ErrorCode::no_such_process);
 }
 
-TEST_CASE("no id is used twice, whoever comes first") {
+TEST_CASE("state directory: no id is used twice") {
   const World world;
   StateDirectory one = world.open();
   StateDirectory other = world.open();
@@ -116,7 +118,7 @@ TEST_CASE("no id is used twice, whoever comes first") {
   CHECK(other.read("proc_1_a")->meta.command == "first");
 }
 
-TEST_CASE("a process of another run of the container is found by the end of its id, also when it has expired") {
+TEST_CASE("state directory: a process of another run is found by the end of its id") {
   const World world;
   StateDirectory directory = world.open();
   CHECK_FALSE(directory.namesake("proc_1_abc"));
@@ -129,7 +131,7 @@ TEST_CASE("a process of another run of the container is found by the end of its 
   CHECK_FALSE(directory.namesake("proc_22_def"));
 
   add_finished(directory, "proc_1_last", std::chrono::seconds(20));
-  directory.prune({.age = std::chrono::seconds(10), .count = 100, .bytes = 1 << 20}, k_now);
+  Pruner(directory, {.age = std::chrono::seconds(10), .count = 100, .bytes = 1 << 20}).prune(k_now);
   REQUIRE_FALSE(world.has("proc_1_abc"));
   for (const std::string ending : {"abc", "xabc", "last"}) {
     CHECK(directory.namesake("proc_22_" + ending) == "proc_1_" + ending);
@@ -137,7 +139,7 @@ TEST_CASE("a process of another run of the container is found by the end of its 
   CHECK_FALSE(directory.namesake("proc_22_bc"));
 }
 
-TEST_CASE("the processes of all sessions are visited, each once") {
+TEST_CASE("state directory: processes of all sessions are visited once") {
   const World world;
   StateDirectory one = world.open();
   StateDirectory other = world.open();
@@ -147,7 +149,7 @@ TEST_CASE("the processes of all sessions are visited, each once") {
   CHECK(all_processes(one) == std::set<std::string>{"proc_1_a", "proc_1_b", "proc_1_c"});
 }
 
-TEST_CASE("a journal that has grown is followed by another, and both are read") {
+TEST_CASE("state directory: a full journal is followed by another") {
   const World world;
   StateDirectory directory = world.open();
   const std::string long_command(1000, 'x');
@@ -165,19 +167,19 @@ TEST_CASE("a journal that has grown is followed by another, and both are read") 
   CHECK(directory.read("proc_1_399")->meta.command == long_command);
 }
 
-TEST_CASE("what a session made stays when it lets go of its journal") {
+TEST_CASE("state directory: records remain after the journal is released") {
   const World world;
   {
     StateDirectory directory = world.open();
     REQUIRE(directory.create("proc_1_a", meta("make")));
     CHECK(world.journal() != "");
-    directory.let_go_of_journal();
+    directory.release_journal();
   }
   CHECK(world.journal() == "");
   CHECK(world.open().read("proc_1_a")->meta.command == "make");
 }
 
-TEST_CASE("old processes and those beyond the count are removed with their output, the oldest first") {
+TEST_CASE("pruner: processes beyond the age or count are removed with their output") {
   const World world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_old", std::chrono::seconds(4000));
@@ -187,7 +189,7 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   for (const char* name : {"proc_1_old.out", "proc_1_a.err", "proc_1_c.out"}) {
     world.put(name);
   }
-  directory.prune({std::chrono::seconds(3600), 2}, k_now);
+  Pruner(directory, {std::chrono::seconds(3600), 2}).prune(k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_b", "proc_1_c"});
   CHECK_FALSE(world.has("proc_1_old.out"));
   CHECK_FALSE(world.has("proc_1_a.err"));
@@ -197,26 +199,25 @@ TEST_CASE("old processes and those beyond the count are removed with their outpu
   CHECK(directory.read("proc_1_ol").error().code == ErrorCode::no_such_process);
 }
 
-TEST_CASE("a wall clock that jumps makes nothing expire, and keeps nothing for ever") {
+TEST_CASE("pruner: a wall clock that jumps has no effect on expiry") {
   const World world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", std::chrono::seconds(10));
   Moment later = k_now;
   for (const std::int64_t jump : {86'400'000L, -86'400'000L, -1'700'000'000'000L}) {
     later.unix_ms = k_now.unix_ms + jump;
-    directory.prune({}, later);
+    Pruner(directory, {}).prune(later);
     CHECK(all_processes(directory) == std::set<std::string>{"proc_1_a"});
   }
   add_finished(directory, "proc_1_b", Moment{later.unix_ms, later.uptime_ms, later.boot});
-  directory.prune({std::chrono::seconds(3600), 1}, later);
-  CHECK(all_processes(directory) == std::set<std::string>{"proc_1_b"});  // though the other says that it ended later
+  Pruner(directory, {std::chrono::seconds(3600), 1}).prune(later);
+  CHECK(all_processes(directory) == std::set<std::string>{"proc_1_b"});  // although the other has a later wall clock
   later.uptime_ms += 4'000'000;
-  directory.prune({}, later);
+  Pruner(directory, {}).prune(later);
   CHECK(all_processes(directory).empty());
 }
 
-TEST_CASE(
-    "a process that was lost is kept from the last time that it printed something, whatever the wall clock says") {
+TEST_CASE("pruner: the age of a lost process counts from its last output") {
   const World world;
   StateDirectory directory = world.open();
   const Moment started{k_now.unix_ms, uptime_milliseconds_now() - 18'000'000, k_now.boot};
@@ -226,24 +227,24 @@ TEST_CASE(
   agent::SpoolWriter(directory.fd(), "proc_1_lost.out", {}).append("words");
   const Moment printed{0, uptime_milliseconds_now(), k_now.boot};
   const auto prune_after = [&](std::chrono::seconds span) {
-    directory.prune({}, {k_now.unix_ms * 2, printed.uptime_ms + milliseconds(span).count(), k_now.boot});
+    Pruner(directory, {}).prune({k_now.unix_ms * 2, printed.uptime_ms + milliseconds(span).count(), k_now.boot});
     return all_processes(directory).size();
   };
   CHECK(prune_after(std::chrono::seconds(3500)) == 1);
   CHECK(prune_after(std::chrono::seconds(3700)) == 0);
 }
 
-TEST_CASE("of what another start of the machine, or an older version, has left only the wall clock knows") {
+TEST_CASE("pruner: without a boot id in common, the wall clock counts") {
   const World world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", Moment{k_now.unix_ms - 100'000, k_now.uptime_ms - 9'000'000, "other"});
   add_finished(directory, "proc_1_b", Moment{k_now.unix_ms - 100'000, 0, ""});
   add_finished(directory, "proc_1_c", Moment{k_now.unix_ms - 9'000'000, k_now.uptime_ms - 100'000, "other"});
-  directory.prune({}, k_now);
+  Pruner(directory, {}).prune(k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_a", "proc_1_b"});
 }
 
-TEST_CASE("beyond the bytes of output that are kept, the oldest processes go first") {
+TEST_CASE("pruner: above the limit of bytes, the oldest processes are removed") {
   const World world;
   StateDirectory directory = world.open();
   int age = 0;
@@ -251,12 +252,12 @@ TEST_CASE("beyond the bytes of output that are kept, the oldest processes go fir
     add_finished(directory, process, std::chrono::seconds(age += 100));
     world.put(process + ".out", std::string(100'000, 'x'));
   }
-  directory.prune({std::chrono::seconds(3600), 1000, 250'000}, k_now);
+  Pruner(directory, {std::chrono::seconds(3600), 1000, 250'000}).prune(k_now);
   CHECK(all_processes(directory) == std::set<std::string>{"proc_1_new", "proc_1_middle"});
   CHECK(directory.read("proc_1_old").error().code == ErrorCode::process_expired);
 }
 
-TEST_CASE("what runs counts too: the finished go first, then the largest that run are told to store less") {
+TEST_CASE("pruner: finished processes are removed before running ones are trimmed") {
   const World world;
   StateDirectory directory = world.open();
   const FakeKeeper keeper(directory.fd(), "keeper_7_7");
@@ -271,20 +272,20 @@ TEST_CASE("what runs counts too: the finished go first, then the largest that ru
   world.put("proc_1_done.out", std::string(100'000, 'x'));
   const std::set<std::string> running = {"proc_1_large", "proc_1_small"};
 
-  directory.prune({std::chrono::seconds(3600), 1000, 350'000}, k_now);
+  Pruner(directory, {std::chrono::seconds(3600), 1000, 350'000}).prune(k_now);
   CHECK(all_processes(directory) == running);
   CHECK(directory.read("proc_1_done").error().code == ErrorCode::process_expired);
   CHECK(keeper.heard(Order::trim).empty());
 
-  directory.prune({std::chrono::seconds(3600), 1000, 200'000}, k_now);
+  Pruner(directory, {std::chrono::seconds(3600), 1000, 200'000}).prune(k_now);
   CHECK(all_processes(directory) == running);
-  const auto told = keeper.heard(Order::trim);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].process == "proc_1_large");
-  CHECK(told[0].packet.header.value == 100'000);
+  const auto trims = keeper.heard(Order::trim);
+  REQUIRE(trims.size() == 1);
+  CHECK(trims[0].process == "proc_1_large");
+  CHECK(trims[0].packet.header.value == 100'000);
 }
 
-TEST_CASE("of very many expired processes the last are remembered") {
+TEST_CASE("pruner: the latest expired ids are remembered, up to a limit") {
   const World world;
   StateDirectory directory = world.open();
   std::string last;
@@ -293,24 +294,24 @@ TEST_CASE("of very many expired processes the last are remembered") {
       last = fmt::format("proc_1_{}x{:0>50}", round, i);
       add_finished(directory, last, std::chrono::seconds(4000));
     }
-    directory.prune({}, k_now);
+    Pruner(directory, {}).prune(k_now);
   }
   CHECK(all_processes(directory).empty());
   CHECK(directory.read(last).error().code == ErrorCode::process_expired);
   CHECK(directory.read(fmt::format("proc_1_0x{:0>50}", 0)).error().code == ErrorCode::no_such_process);
 }
 
-TEST_CASE("a process whose keeper is gone without a word counts as finished") {
+TEST_CASE("pruner: a process whose keeper was killed counts as finished") {
   const World world;
   StateDirectory directory = world.open();
   const auto journal = directory.create("proc_1_lost", meta("make", ago(std::chrono::hours(2))));
   REQUIRE(journal);
   REQUIRE(append(journal->get(), "proc_1_lost", Kept{7, "keeper_7_7"}));
-  directory.prune({std::chrono::seconds(3600), 1000}, k_now);
+  Pruner(directory, {std::chrono::seconds(3600), 1000}).prune(k_now);
   CHECK(all_processes(directory).empty());
 }
 
-TEST_CASE("what killed sessions and keepers left behind is removed when it is old, and nothing else") {
+TEST_CASE("pruner: only old leftovers of killed sessions and keepers are removed") {
   const World world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", std::chrono::seconds(1));
@@ -319,7 +320,7 @@ TEST_CASE("what killed sessions and keepers left behind is removed when it is ol
     world.make_old(name);
   }
   world.put("journal_2_2");
-  directory.prune({}, k_now);
+  Pruner(directory, {}).prune(k_now);
   CHECK_FALSE(world.has("journal_1_1"));
   CHECK_FALSE(world.has("keeper_1_1"));
   CHECK_FALSE(world.has("proc_1_gone.out"));
@@ -328,7 +329,7 @@ TEST_CASE("what killed sessions and keepers left behind is removed when it is ol
   CHECK(world.has("journal_2_2"));
 }
 
-TEST_CASE("a session whose journal was taken for a leftover goes on with another") {
+TEST_CASE("state directory: a session whose journal was removed creates another") {
   const World world;
   StateDirectory directory = world.open();
   REQUIRE(directory.create("proc_1_a", meta("before")));
@@ -338,7 +339,7 @@ TEST_CASE("a session whose journal was taken for a leftover goes on with another
   CHECK(directory.read("proc_1_b")->meta.command == "after");
 }
 
-TEST_CASE("a place that belongs to others is not used") {
+TEST_CASE("state directory: a directory that others can read is not used") {
   const World world;
   const std::string path = world.open().path();
   REQUIRE(::chmod(path.c_str(), 0755) == 0);

@@ -18,7 +18,7 @@ using agent::signal_survivors;
 
 namespace {
 
-/// A script that runs with this variable in its environment, and ends with the test.
+/// A script that runs with this variable in its environment. Killed at the end of the test.
 class Command {
  public:
   Command(const std::string& script, const std::string& variable) : m_pid(::fork()) {
@@ -42,8 +42,7 @@ class Command {
 
 }  // namespace
 
-TEST_CASE(
-    "more survivors than there are descriptors are all signalled, also those that are known by their parent only") {
+TEST_CASE("survivors: all are signalled even if they exceed the limit of descriptors") {
   constexpr int k_of_each_kind = 150;
   constexpr int k_all = 1 + 2 * k_of_each_kind;
   constexpr rlim_t k_descriptors = 280;

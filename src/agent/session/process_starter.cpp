@@ -1,3 +1,5 @@
+#include "agent/session/process_starter.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -5,8 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "agent/session/idempotency.hpp"
 #include "agent/session/identity.hpp"
-#include "agent/session/session.hpp"
 #include "agent/session/shell.hpp"
 #include "agent/session/survivors.hpp"
 #include "util/file.hpp"
@@ -15,7 +17,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// What the emulator in the keeper understands.
+/// Kind of terminal that the screen process emulates.
 constexpr const char* k_terminal_kind = "xterm-256color";
 
 void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
@@ -23,8 +25,8 @@ void set_variable(std::vector<std::string>& environment, const std::string& name
   environment.push_back(name + "=" + value);
 }
 
-/// This process's environment with `account`'s variables and then those of `command` over it. SHELL is there as in a
-/// terminal; without it bash looks it up in the user database each time it starts.
+/// This process's environment, overridden by the variables of `account` and then by those of `command`. SHELL is set as
+/// in a terminal. Without it, bash looks it up in the user database each time it starts.
 std::vector<std::string> environment_with(const std::string& shell, const std::optional<Account>& account,
                                           const wire::Command& command) {
   std::vector<std::string> entries;
@@ -50,8 +52,8 @@ std::vector<std::string> environment_with(const std::string& shell, const std::o
   return entries;
 }
 
-/// The command's whole input: /dev/null if it is empty, else a file without a name. Neither has to be fed, and the end
-/// of the file ends the input.
+/// The command's whole input: /dev/null if it is empty, else a file without a name. The input ends with the file, so
+/// that the keeper does not have to write it to a pipe.
 Result<Fd> input_file(int directory_fd, const std::string& name, std::string_view content) {
   if (content.empty()) {
     if (Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC)); null) {
@@ -70,7 +72,8 @@ Result<Fd> input_file(int directory_fd, const std::string& name, std::string_vie
   return file;
 }
 
-/// Everything that a start needs, collected before anything is made: a bad request leaves no record and no process.
+/// Everything that a start needs. It is complete before anything is created, so a bad request leaves no record and no
+/// process.
 struct StartOrder {
   Meta meta;
   Assignment assignment;
@@ -105,7 +108,7 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   return order;
 }
 
-/// What the command needs on disk before it can start.
+/// Stores a long command as a script, and the command's input.
 Result<void> store_files(Assignment& assignment, const wire::Command& command, const std::string& shell,
                          int directory_fd) {
   if (needs_script(shell, command.command)) {
@@ -127,7 +130,7 @@ Result<void> store_files(Assignment& assignment, const wire::Command& command, c
   return {};
 }
 
-/// The highest number among the processes of an owner that are recorded.
+/// The highest number among the recorded processes of an owner.
 std::uint64_t highest_recorded(const StateDirectory& state, const std::string& owner) {
   std::uint64_t highest = 0;
   state.visit([&](const std::string&, const Result<Record>& record) {
@@ -138,15 +141,24 @@ std::uint64_t highest_recorded(const StateDirectory& state, const std::string& o
 
 }  // namespace
 
-Result<void> Session::start(std::uint64_t request, const wire::StartRequest& message) {
+ProcessStarter::ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers,
+                               ProcessTable& processes, WaitList& waits, WaitRequests& wait_requests)
+    : m_state(state),
+      m_shell(std::move(shell)),
+      m_numbers(numbers),
+      m_processes(processes),
+      m_waits(waits),
+      m_wait_requests(wait_requests) {}
+
+Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartRequest& message) {
   const wire::Command& command = message.command;
   const std::string& id = command.id;
   const bool keyed = !command.call.empty();
   if (const auto known = keyed ? m_state.namesake(id) : std::nullopt) {
     return join(request, *known, message);
   }
-  auto waiter = make_waiter(request, id, message.wait);
-  auto order = waiter ? make_order(command, m_shell) : fail(waiter.error());
+  auto wait = Wait::make(message.wait, Clock::now());
+  auto order = wait ? make_order(command, m_shell) : fail(wait.error());
   if (!order) {
     return fail(order.error());
   }
@@ -155,7 +167,7 @@ Result<void> Session::start(std::uint64_t request, const wire::StartRequest& mes
     return fail(arguments.error());
   }
   order->assignment.child.argv = std::move(*arguments);
-  order->assignment.watch_input = waiter->input;
+  order->assignment.watch_input = message.wait.until.input;
   std::uint64_t above = message.above;
   if (m_numbers.highest(command.owner) == 0) {
     above = std::max(above, highest_recorded(m_state, command.owner));  // the index may have been deleted
@@ -169,25 +181,30 @@ Result<void> Session::start(std::uint64_t request, const wire::StartRequest& mes
     return fail(journal.error());
   }
   order->assignment.journal = std::move(*journal);
-  auto link = store_files(order->assignment, command, m_shell, m_state.fd()).and_then([&] {
-    return m_keepers.hand_over(order->assignment);
+  const auto process = store_files(order->assignment, command, m_shell, m_state.fd()).and_then([&] {
+    return m_processes.start(std::move(order->meta), order->assignment);
   });
-  if (!link) {
+  if (!process) {
     m_state.remove(id);
-    return fail(link.error());
+    return fail(process.error());
   }
-  auto& process = *(m_processes[id] = std::make_unique<Process>());
-  process.id = id;
-  process.record.meta = std::move(order->meta);
-  process.input_watched = waiter->input ? k_watch_input : 0;
-  process.has_own_keeper = true;
-  attach(process, std::move(*link));
-  if (waiter->pattern || waiter->known) {
-    (void)process.link->watch_growth();  // a keeper reports only what it is asked for
-  }
-  m_waiters.push_back(std::move(*waiter));
-  ++m_started_since_prune;
+  m_waits.add_started(request, std::move(*wait), **process);
   return {};
+}
+
+Result<void> ProcessStarter::join(std::uint64_t request, const std::string& id, const wire::StartRequest& message) {
+  const auto record = m_state.read(id);
+  if (!record && record.error().code == ErrorCode::process_expired) {
+    return fail(ErrorCode::process_expired, "The command of this idempotency key was run, and its output has expired",
+                "Use a new key to run it again");
+  }
+  if (!record) {
+    return fail(record.error());
+  }
+  if (record->meta.call != message.command.call || record->meta.owner != message.command.owner) {
+    return fail(key_conflict());
+  }
+  return m_wait_requests.wait_for(request, id, message.wait);
 }
 
 }  // namespace dockbridge::agent

@@ -1,0 +1,81 @@
+#include "agent/session/output_requests.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "agent/spool.hpp"
+
+namespace dockbridge::agent {
+
+Result<void> OutputRequests::read(std::uint64_t request, const wire::ReadRequest& message) {
+  const std::string& id = message.process;
+  const auto spool = SpoolReader::open(m_state.fd(), message.stream == wire::Stream::err ? err_name(id) : out_name(id));
+  if (!spool) {
+    return fail(spool.error());
+  }
+  if (const auto record = spool->exists() ? Record() : m_state.read(id); !record) {
+    return fail(record.error());
+  }
+  auto slice = spool->read(message.offset, std::min<std::uint64_t>(message.max, wire::k_max_read_bytes));
+  if (!slice) {
+    return fail(slice.error());
+  }
+  const wire::ReadAnswer answer{slice->offset, std::move(slice->bytes), slice->state};
+  m_replies.send(request, answer);
+  return {};
+}
+
+void OutputRequests::list(std::uint64_t request, const wire::ListRequest& message) {
+  struct Listed {
+    std::string id;
+    Record record;
+    milliseconds ago{0};  ///< since the recorded end, else since the start
+  };
+  std::vector<Listed> active;  // not recorded as closed; they may have lost their keeper
+  std::vector<Listed> finished;
+  std::size_t unreadable = 0;
+  const Moment at = now();
+  m_state.visit([&](const std::string& id, const Result<Record>& record) {
+    unreadable += record ? 0 : 1;
+    if (record && record->meta.owner == message.owner) {
+      const bool has_finished = record->status && record->status->closed;
+      const Moment& moment = has_finished ? record->status->ended : record->meta.started;
+      (has_finished ? finished : active).push_back({id, *record, age(moment, at)});
+    }
+  });
+  const std::size_t total = active.size() + finished.size();
+  const auto latest_first = [](const Listed& a, const Listed& b) { return a.ago < b.ago; };
+  wire::ListBody body;
+  bool has_room = true;
+  const auto add = [&](wire::ProcessState state) {
+    state.command = utf8_prefix(state.command, 200);
+    has_room = has_room && body.size() < message.most && body.add(state);
+  };
+  const auto describe = [&](const Listed& entry) {
+    const Process* known = m_processes.known(entry.id);
+    const bool has_keeper = known != nullptr && known->link.has_value();
+    auto state = describe_from_disk(m_state, entry.id, entry.record, has_keeper, at);
+    unreadable += state ? 0 : 1;
+    return state;
+  };
+  std::sort(active.begin(), active.end(), latest_first);
+  for (Listed& entry : active) {
+    const auto state = describe(entry);
+    if (state && (state->phase == wire::Phase::running || state->phase == wire::Phase::exited)) {
+      add(*state);
+    } else if (state) {
+      finished.push_back(std::move(entry));
+    }
+  }
+  std::sort(finished.begin(), finished.end(), latest_first);
+  for (std::size_t i = 0, described = 0; i < finished.size() && described < message.most_finished && has_room; ++i) {
+    if (const auto state = describe(finished[i])) {
+      add(*state);
+      ++described;
+    }
+  }
+  m_replies.send(request, wire::to_json(wire::ListAnswer{.left_out = total - body.size(), .unreadable = unreadable}),
+                 body.text());
+}
+
+}  // namespace dockbridge::agent
