@@ -66,16 +66,21 @@ dockbridge_objects(agent_core
   src/agent/keeper/assignment.cpp
   src/agent/session/file_watches.cpp
   src/agent/session/file_workers.cpp
+  src/agent/keeper/activity_monitor.cpp
   src/agent/keeper/child.cpp
+  src/agent/keeper/command_end.cpp
+  src/agent/keeper/command_input.cpp
+  src/agent/keeper/command_output.cpp
   src/agent/session/frozen_time.cpp
   src/agent/control/packets.cpp
   src/agent/session/identity.cpp
   src/agent/keeper/input_judgement.cpp
+  src/agent/keeper/input_orders.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/session/keeper_link.cpp
   src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
-  src/agent/keeper/orders.cpp
+  src/agent/keeper/links.cpp
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp
   src/agent/keeper/own_channel.cpp
