@@ -125,10 +125,13 @@ dockbridge_objects(agent_core
   src/agent/files/text/binary_kind.cpp
   src/agent/files/service/change_requests.cpp
   src/agent/files/image/confinement.cpp
+  src/agent/files/change/change_committer.cpp
+  src/agent/files/change/change_guard.cpp
   src/agent/files/change/content_pack.cpp
   src/agent/files/change/content_store.cpp
   src/agent/files/service/copy_requests.cpp
   src/agent/files/change/current_file.cpp
+  src/agent/files/change/deferred_work.cpp
   src/agent/files/text/diff.cpp
   src/agent/files/service/download.cpp
   src/agent/files/text/edit.cpp
@@ -145,13 +148,14 @@ dockbridge_objects(agent_core
   src/agent/files/text/line_comparison.cpp
   src/agent/files/text/near_match.cpp
   src/agent/files/change/orphan_sweep.cpp
+  src/agent/files/change/prepared_edit.cpp
   src/agent/files/text/overlooked.cpp
   src/agent/files/service/read_requests.cpp
   src/agent/files/revision.cpp
   src/agent/files/service/searching.cpp
   src/agent/files/service/service.cpp
   src/agent/files/change/spare_file.cpp
-  src/agent/files/change/staging.cpp
+  src/agent/files/change/staged_content.cpp
   src/agent/files/change/temporary_file.cpp
   src/agent/files/text/text_page.cpp
   src/agent/files/change/write_journal.cpp)
