@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t k_stack_bytes = 16 * 1024;
 
 /// Runs in the parent's memory until it executes the program. Makes system calls only.
-int execute(void* argument) {
+int execute_program(void* argument) {
   const auto& launch = *static_cast<const Launch*>(argument);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int fallback = null >= 0 ? null : launch.stdin_fd;
@@ -29,7 +29,7 @@ int execute(void* argument) {
 
 pid_t clone_with(Launch launch, int flags) {
   alignas(16) static std::array<char, k_stack_bytes> stack;
-  return ::clone(execute, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD | flags, &launch);
+  return ::clone(execute_program, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD | flags, &launch);
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ constexpr std::uint64_t k_order_offset = k_header_bytes - sizeof(OrderPage);
 static_assert(k_order_offset >= sizeof(SpoolHeader));
 
 /// Unit in which disk space is freed.
-constexpr std::uint64_t k_block_bytes = 4096;
+constexpr std::uint64_t k_disk_block_bytes = 4096;
 /// Each part keeps at least so much, even with a lower limit.
-constexpr std::uint64_t k_min_part_bytes = 16 * k_block_bytes;
+constexpr std::uint64_t k_min_part_bytes = 16 * k_disk_block_bytes;
 
 OrderPage& order_in(SpoolHeader* header) {
   return *reinterpret_cast<OrderPage*>(reinterpret_cast<char*>(header) + k_order_offset);
@@ -187,7 +187,7 @@ void SpoolWriter::note_order(std::uint64_t out_total) {
 }
 
 void SpoolWriter::trim(std::uint64_t bytes) {
-  const std::uint64_t part = std::max(bytes / 2 / k_block_bytes * k_block_bytes, k_min_part_bytes);
+  const std::uint64_t part = std::max(bytes / 2 / k_disk_block_bytes * k_disk_block_bytes, k_min_part_bytes);
   m_limits = {std::min(m_limits.head, part), std::min(m_limits.tail, part)};
   const bool gapless = m_head_end == m_tail_start;
   m_head_end = std::min(m_head_end, m_limits.head);
@@ -201,8 +201,9 @@ void SpoolWriter::trim(std::uint64_t bytes) {
 
 /// Frees the disk space of the gap in whole blocks. If the file system has no holes, the file only stays larger.
 void SpoolWriter::free_gap() {
-  const std::uint64_t from = (std::max(m_freed, m_head_end) + k_block_bytes - 1) / k_block_bytes * k_block_bytes;
-  const std::uint64_t to = m_tail_start / k_block_bytes * k_block_bytes;
+  const std::uint64_t from =
+      (std::max(m_freed, m_head_end) + k_disk_block_bytes - 1) / k_disk_block_bytes * k_disk_block_bytes;
+  const std::uint64_t to = m_tail_start / k_disk_block_bytes * k_disk_block_bytes;
   if (m_header == nullptr || from >= to) {
     return;
   }

@@ -14,7 +14,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_chunk_bytes = 32 * 1024;
+constexpr std::size_t k_output_chunk_bytes = 32 * 1024;
 /// Exceeds what a pipe can hold: all that a command wrote before its end is in its pipe when it is reaped.
 constexpr std::size_t k_drain_bytes = 1024 * 1024;
 
@@ -37,7 +37,7 @@ int CommandOutput::out_fd() const {
 
 /// One read empties a pipe, or fills the buffer. Another read would miss what was written to stderr in between.
 void CommandOutput::read_out() {
-  read(m_out_pipe, m_out, m_terminal != nullptr ? k_chunk_bytes : 1);
+  read(m_out_pipe, m_out, m_terminal != nullptr ? k_output_chunk_bytes : 1);
 }
 
 void CommandOutput::read_err() {
@@ -60,7 +60,7 @@ void CommandOutput::trim(std::uint64_t bytes) {
 }
 
 void CommandOutput::read(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
-  static std::array<char, k_chunk_bytes> buffer;
+  static std::array<char, k_output_chunk_bytes> buffer;
   for (std::size_t done = 0; pipe && done < enough;) {
     const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
     if (got > 0) {

@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_max_links = 64;
+constexpr std::size_t k_max_connections = 64;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void Links::accept(int listener) {
 }
 
 bool Links::has_room() const {
-  return m_links.size() < k_max_links;
+  return m_links.size() < k_max_connections;
 }
 
 bool Links::is_watched_for(std::uint32_t events) const {

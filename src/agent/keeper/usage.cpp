@@ -16,7 +16,7 @@ namespace dockbridge::agent {
 namespace {
 
 /// Unit in which the kernel counts blocks.
-constexpr std::uint64_t k_block_bytes = 512;
+constexpr std::uint64_t k_counted_block_bytes = 512;
 
 std::uint64_t milliseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_usec) / 1000;
@@ -43,8 +43,9 @@ std::uint64_t number_after(const std::string& path, std::string_view word) {
 
 wire::Usage usage_of(const rusage& reaped) {
   return {milliseconds_of(reaped.ru_utime) + milliseconds_of(reaped.ru_stime),
-          static_cast<std::uint64_t>(reaped.ru_maxrss), static_cast<std::uint64_t>(reaped.ru_inblock) * k_block_bytes,
-          static_cast<std::uint64_t>(reaped.ru_oublock) * k_block_bytes};
+          static_cast<std::uint64_t>(reaped.ru_maxrss),
+          static_cast<std::uint64_t>(reaped.ru_inblock) * k_counted_block_bytes,
+          static_cast<std::uint64_t>(reaped.ru_oublock) * k_counted_block_bytes};
 }
 
 wire::Usage usage_of(const std::vector<ProcessEntry>& processes) {
