@@ -67,18 +67,23 @@ dockbridge_objects(agent_core
   src/agent/session/file_workers.cpp
   src/agent/session/grep_list.cpp
   src/agent/session/host_stream.cpp
+  src/agent/keeper/activity_monitor.cpp
   src/agent/keeper/child.cpp
+  src/agent/keeper/command_end.cpp
+  src/agent/keeper/command_input.cpp
+  src/agent/keeper/command_output.cpp
   src/agent/session/frozen_time.cpp
   src/agent/control/packets.cpp
   src/agent/session/idempotency.cpp
   src/agent/session/identity.cpp
   src/agent/session/input_requests.cpp
   src/agent/keeper/input_judgement.cpp
+  src/agent/keeper/input_orders.cpp
   src/agent/keeper/input_wait.cpp
   src/agent/session/keeper_link.cpp
   src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
-  src/agent/keeper/orders.cpp
+  src/agent/keeper/links.cpp
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp
   src/agent/keeper/own_channel.cpp
@@ -126,10 +131,13 @@ dockbridge_objects(agent_core
   src/agent/files/text/binary_kind.cpp
   src/agent/files/service/change_requests.cpp
   src/agent/files/image/confinement.cpp
+  src/agent/files/change/change_committer.cpp
+  src/agent/files/change/change_guard.cpp
   src/agent/files/change/content_pack.cpp
   src/agent/files/change/content_store.cpp
   src/agent/files/service/copy_requests.cpp
   src/agent/files/change/current_file.cpp
+  src/agent/files/change/deferred_work.cpp
   src/agent/files/text/diff.cpp
   src/agent/files/service/download.cpp
   src/agent/files/text/edit.cpp
@@ -146,13 +154,14 @@ dockbridge_objects(agent_core
   src/agent/files/text/line_comparison.cpp
   src/agent/files/text/near_match.cpp
   src/agent/files/change/orphan_sweep.cpp
+  src/agent/files/change/prepared_edit.cpp
   src/agent/files/text/overlooked.cpp
   src/agent/files/service/read_requests.cpp
   src/agent/files/revision.cpp
   src/agent/files/service/searching.cpp
   src/agent/files/service/service.cpp
   src/agent/files/change/spare_file.cpp
-  src/agent/files/change/staging.cpp
+  src/agent/files/change/staged_content.cpp
   src/agent/files/change/temporary_file.cpp
   src/agent/files/text/text_page.cpp
   src/agent/files/change/write_journal.cpp)

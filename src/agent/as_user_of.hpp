@@ -8,9 +8,9 @@
 
 namespace dockbridge::agent {
 
-/// While it lives, files are accessed as the user and group that a process has, if this is root and that is another.
-/// A container's root may not look into the processes of others, but everybody may look into their own. For programs
-/// of one thread.
+/// Accesses files as the user and group of a process during its lifetime, if the caller is root and the process has
+/// another user. A container's root may not examine the processes of other users, but every user may examine their own.
+/// For programs of one thread.
 class AsUserOf {
  public:
   explicit AsUserOf(pid_t pid) {

@@ -11,13 +11,14 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr std::size_t k_boot_bytes = 8;
-constexpr std::size_t k_most_text = 256;
+constexpr std::size_t k_max_boot_id_bytes = 256;
 
 }  // namespace
 
 Moment now() {
-  static const std::string boot =
-      read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", k_most_text).value_or("").substr(0, k_boot_bytes);
+  static const std::string boot = read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", k_max_boot_id_bytes)
+                                      .value_or("")
+                                      .substr(0, k_boot_bytes);
   return {unix_milliseconds_now(), uptime_milliseconds_now(), boot};
 }
 

@@ -7,17 +7,17 @@
 
 namespace dockbridge::agent {
 
-/// A moment that can be kept on disk. The wall clock is for people: it may be put forward or back at any time. What is
-/// reckoned is reckoned in the time since the machine was started, which all processes of all its containers share.
+/// A moment that can be stored. The wall clock is for display, because it may jump at any time. Calculations use the
+/// uptime of the machine, which all processes of all its containers share.
 struct Moment {
   std::int64_t unix_ms = 0;
   std::int64_t uptime_ms = 0;
-  std::string boot{};  ///< which start of the machine is meant; empty: an older version did not say
+  std::string boot{};  ///< id of the machine's boot; empty in a record of an older version
 };
 
 Moment now();
 
-/// How long before `now` it was. Of another start of the machine only the wall clock knows, and it may say less than 0.
+/// Time from `then` to `now`. Across boots it is measured by the wall clock, and may be negative.
 milliseconds age(const Moment& then, const Moment& now);
 
 }  // namespace dockbridge::agent

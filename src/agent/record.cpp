@@ -22,19 +22,19 @@ using nlohmann::json;
 
 constexpr int k_record_depth = 4;
 constexpr int k_append_attempts = 3;
-constexpr std::size_t k_most_taken = 16;
+constexpr std::size_t k_max_taken = 16;
 constexpr std::size_t k_digest_bytes = 32;
-/// Longest name of a keeper's socket, and longest boot id.
-constexpr std::size_t k_most_name_bytes = 64;
-constexpr std::size_t k_most_path_bytes = 4096;
-constexpr std::size_t k_most_owner_bytes = 1024;
+/// Maximum length of a keeper's socket name and of a boot id.
+constexpr std::size_t k_max_name_bytes = 64;
+constexpr std::size_t k_max_path_bytes = 4096;
+constexpr std::size_t k_max_owner_bytes = 1024;
 constexpr std::string_view k_id_mark = "\"id\":\"";
 
 Result<void> append_line(int journal, const std::string& process, json fields) {
   fields["id"] = process;
-  // With a line's end before it as well: a full disk may have left half a line there.
+  // Begins with a line end as well, because a full disk may have cut the line before it.
   const std::string line = "\n" + fields.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-  // In one piece, because others write as well; what was cut short is written once more from the start.
+  // In one write, because other processes write as well. A line that was cut is written again from its start.
   for (int attempt = 0; attempt < k_append_attempts; ++attempt) {
     const ssize_t written = ::write(journal, line.data(), line.size());
     if (written == static_cast<ssize_t>(line.size())) {
@@ -47,8 +47,8 @@ Result<void> append_line(int journal, const std::string& process, json fields) {
   return fail(ErrorCode::io_error, "Cannot write to the journal: no space left for a line");
 }
 
-Error damaged(const char* what) {
-  return {ErrorCode::record_damaged, std::string("The record of the process ") + what};
+Error damaged(const char* problem) {
+  return {ErrorCode::record_damaged, std::string("The record of the process ") + problem};
 }
 
 /// Reads the fields of a record, which any process in the container may have written. A missing field is 0 or empty. A
@@ -59,15 +59,15 @@ class RecordReader {
 
   [[nodiscard]] const char* problem() const { return m_problem; }
 
-  std::int64_t number(const char* key, std::int64_t most, std::int64_t least = 0, std::int64_t otherwise = 0) {
+  std::int64_t number(const char* key, std::int64_t max, std::int64_t min = 0, std::int64_t fallback = 0) {
     const auto field = m_fields.find(key);
-    return field == m_fields.end() ? otherwise : number_in(*field, most, least);
+    return field == m_fields.end() ? fallback : number_in(*field, max, min);
   }
-  /// May be negative: in a time namespace the clock can have another zero.
+  /// May be negative, because the clock of a time namespace can have an offset.
   std::int64_t uptime(const char* key) { return number(key, wire::k_max_time_ms, -wire::k_max_time_ms); }
-  std::string text(const char* key, std::size_t most) {
+  std::string text(const char* key, std::size_t max) {
     const auto field = m_fields.find(key);
-    return field == m_fields.end() ? "" : text_in(*field, most);
+    return field == m_fields.end() ? "" : text_in(*field, max);
   }
   bool flag(const char* key) {
     const auto field = m_fields.find(key);
@@ -83,7 +83,7 @@ class RecordReader {
     if (field == m_fields.end()) {
       return inputs;
     }
-    if (!field->is_array() || field->size() > k_most_taken) {
+    if (!field->is_array() || field->size() > k_max_taken) {
       m_problem = k_wrong_type;
       return inputs;
     }
@@ -105,24 +105,24 @@ class RecordReader {
   static constexpr const char* k_wrong_type = "has a field of the wrong type";
   static constexpr auto k_max_count = static_cast<std::int64_t>(wire::k_max_stream_bytes);
 
-  std::int64_t number_in(const json& value, std::int64_t most, std::int64_t least) {
+  std::int64_t number_in(const json& value, std::int64_t max, std::int64_t min) {
     if (!value.is_number_integer()) {
       m_problem = k_wrong_type;
-      return least;
+      return min;
     }
-    const bool is_beyond = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-    if (is_beyond || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) {
+    const bool is_beyond = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
+    if (is_beyond || value.get<std::int64_t>() < min || value.get<std::int64_t>() > max) {
       m_problem = "has a number out of range";
-      return least;
+      return min;
     }
     return value.get<std::int64_t>();
   }
-  std::string text_in(const json& value, std::size_t most) {
+  std::string text_in(const json& value, std::size_t max) {
     if (!value.is_string()) {
       m_problem = k_wrong_type;
       return "";
     }
-    return utf8_prefix(value.get_ref<const std::string&>(), most);
+    return utf8_prefix(value.get_ref<const std::string&>(), max);
   }
 
   const json& m_fields;
@@ -132,7 +132,7 @@ class RecordReader {
 /// Whether a text has the form of a keeper's socket name. Any other name is never connected to, because it could be a
 /// path out of the directory.
 bool is_keeper_name(std::string_view name) {
-  return name.starts_with(k_keeper_prefix) && name.size() <= k_most_name_bytes &&
+  return name.starts_with(k_keeper_prefix) && name.size() <= k_max_name_bytes &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
@@ -143,19 +143,19 @@ Status read_status(RecordReader& fields, const json& used) {
   status.end_code = static_cast<int>(fields.number("endCode", wire::k_max_end_code));
   status.cause = wire::cause_from(static_cast<int>(fields.number("cause", INT_MAX, INT_MIN)));
   status.ended = {fields.number("endedAtMs", wire::k_max_time_ms), fields.uptime("endedUptimeMs"),
-                  fields.text("boot", k_most_name_bytes)};
+                  fields.text("boot", k_max_name_bytes)};
   status.closed = fields.flag("closed");
   status.used = wire::read_fields(used, ErrorCode::protocol_violation, wire::Usage::from_json).value_or(wire::Usage{});
   status.taken = fields.taken();
   return status;
 }
 
-/// Calls `visitor` with each line that has an id, and with that.
+/// Calls `visitor` with the id and the text of each line that has an id.
 template <typename Visitor>
 void for_each_line(std::string_view journal, const Visitor& visitor) {
   while (!journal.empty()) {
     const std::string_view line = journal.substr(0, journal.find('\n'));
-    // Found as it is written: inside a string the quotes would be escaped.
+    // A search of the text is enough, because quotes inside a string are escaped.
     const std::size_t mark = line.find(k_id_mark);
     const std::size_t begin = mark + k_id_mark.size();
     if (mark != std::string_view::npos) {
@@ -168,9 +168,9 @@ void for_each_line(std::string_view journal, const Visitor& visitor) {
 Result<Record> to_record(const std::vector<std::string_view>& lines) {
   json fields = json::object();
   for (const std::string_view line : lines) {
-    // What is not a whole line is being written, or the disk was too full for it.
-    if (auto news = wire::parse_bounded(line, k_record_depth)) {
-      fields.update(*news);
+    // An incomplete line is being written, or was cut by a full disk.
+    if (auto changes = wire::parse_bounded(line, k_record_depth)) {
+      fields.update(*changes);
     }
   }
   const auto version = fields.find("v");
@@ -180,15 +180,15 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
   RecordReader reader(fields);
   Record record;
   record.meta = {reader.text("command", k_command_preview_bytes),
-                 reader.text("cwd", k_most_path_bytes),
-                 reader.text("owner", k_most_owner_bytes),
+                 reader.text("cwd", k_max_path_bytes),
+                 reader.text("owner", k_max_owner_bytes),
                  reader.text("rationale", k_command_preview_bytes),
                  {reader.number("startedAtMs", wire::k_max_time_ms), reader.uptime("startedUptimeMs"),
-                  reader.text("boot", k_most_name_bytes)},
+                  reader.text("boot", k_max_name_bytes)},
                  reader.text("call", k_digest_bytes),
                  static_cast<std::uint64_t>(reader.number("number", wire::k_max_process_number))};
   if (fields.contains("pid")) {
-    record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_most_name_bytes + 1),
+    record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_max_name_bytes + 1),
                    static_cast<std::uint8_t>(reader.number("control", UINT8_MAX, 1, 1))};
   }
   if (fields.contains("end")) {
@@ -248,8 +248,8 @@ void visit_records(std::string_view journal, const RecordVisitor& visitor) {
 
 Result<Record> find_record(std::string_view journal, const std::string& process) {
   std::vector<std::string_view> lines;
-  for_each_line(journal, [&](std::string_view whose, std::string_view line) {
-    if (whose == process) {
+  for_each_line(journal, [&](std::string_view id, std::string_view line) {
+    if (id == process) {
       lines.push_back(line);
     }
   });

@@ -13,49 +13,49 @@
 
 namespace dockbridge::agent {
 
-// What is known of processes, on disk: a journal of JSON objects, one a line, each with the id of its process. A line
-// is appended when there is news, and adds to or replaces what the lines before it say. It has a version, so that
-// servers of different versions can read each other's. The processes of a session share a journal because making a file
-// can cost more than all the rest of a short command: ext4 looks at every file that was deleted lately.
+// Records of processes on disk: a journal of JSON objects, one per line, each with the id of its process. A line is
+// appended when something changes. Its fields are added to those of earlier lines, or replace them. The record has a
+// version, so servers of different versions can read each other's records. The processes of a session share a journal,
+// because creating a file can cost more than the rest of a short command: ext4 examines every recently deleted inode.
 
 inline constexpr int k_record_version = 1;
 inline constexpr std::size_t k_max_journal_bytes = 4 * 1024 * 1024;
 inline constexpr std::size_t k_command_preview_bytes = 1024;
 
-/// A process's first line: what was asked for.
+/// The first line of a process: the request.
 struct Meta {
-  std::string command;  ///< cut to k_command_preview_bytes on a character border
+  std::string command;  ///< cut to k_command_preview_bytes at a character boundary
   std::string cwd;
   std::string owner;
   std::string rationale;
   Moment started;
-  std::string call{};  ///< the digest of the call, if that had an idempotency key; the id then ends with the key's
+  std::string call{};  ///< digest of a call with an idempotency key; the process id then ends with the key's digest
   std::uint64_t number = 0;  ///< among the owner's processes, from `ProcessNumbers`; 0: none
 };
 
-/// The second: the command runs.
+/// The second line: the command runs.
 struct Kept {
   std::int64_t pid = 0;
-  std::string keeper;        ///< the name of its keeper's socket
-  std::uint8_t control = 1;  ///< the version of its keeper's protocol
+  std::string keeper;        ///< name of its keeper's socket
+  std::uint8_t control = 1;  ///< version of its keeper's protocol
 };
 
-/// What a process was given under an idempotency key, counted in units: bytes, the end of the input, keys, signals.
+/// Input under an idempotency key, counted in units: bytes, the end of the input, keys, signals.
 struct TakenInput {
   std::string key;  ///< digests, as in Meta
   std::string call;
   std::uint64_t units = 0;
-  std::uint64_t seen_out = 0;  ///< how much output the sender knew of when it began
+  std::uint64_t seen_out = 0;  ///< output that the sender knew when it began
   std::uint64_t seen_err = 0;
 };
 
-/// The third when the command has ended, and once more when nothing of it is left.
+/// The third line when the command has ended, and another one when its whole tree has ended.
 struct Status {
   wire::EndKind end = wire::EndKind::none;
   int end_code = 0;
   wire::Cause cause = wire::Cause::none;
   Moment ended;
-  bool closed = false;  ///< nothing the command started is left
+  bool closed = false;  ///< the whole tree has ended
   wire::Usage used{};
   std::vector<TakenInput> taken{};  ///< the latest
 };
@@ -66,7 +66,7 @@ struct Record {
   std::optional<Status> status;
 };
 
-// The files of a process in the state directory, beside the one named by its id.
+// Files of a process in the state directory, besides the one with its id as name.
 inline std::string out_name(const std::string& process) {
   return process + ".out";
 }
@@ -84,13 +84,13 @@ Result<void> append(int journal, const std::string& process, const Meta& meta);
 Result<void> append(int journal, const std::string& process, const Kept& kept);
 Result<void> append(int journal, const std::string& process, const Status& status);
 
-/// What a journal says of one process.
+/// Reads the record of one process from a journal.
 Result<Record> find_record(std::string_view journal, const std::string& process);
-/// What it says of each, in no order.
+/// Reads the records of all processes, in no particular order.
 using RecordVisitor = std::function<void(const std::string& process, const Result<Record>& record)>;
 void visit_records(std::string_view journal, const RecordVisitor& visitor);
 
-/// The longest prefix of `text` of at most `max` bytes that does not cut a UTF-8 character.
+/// The longest prefix of `text` with at most `max` bytes that does not cut a UTF-8 character.
 std::string utf8_prefix(std::string_view text, std::size_t max);
 
 }  // namespace dockbridge::agent

@@ -32,14 +32,14 @@ namespace {
 constexpr std::array<char, 8> k_spool_magic = {'D', 'B', 'S', 'P', 'O', 'O', 'L', '1'};
 constexpr std::uint64_t k_header_bytes = 4096;
 
-/// The order of both streams lies behind the other fields, up to the end of the header.
+/// The order of both streams is stored behind the other fields, up to the end of the header.
 constexpr std::uint64_t k_order_offset = k_header_bytes - sizeof(OrderPage);
 static_assert(k_order_offset >= sizeof(SpoolHeader));
 
-/// What the disk is given back in.
-constexpr std::uint64_t k_block_bytes = 4096;
-/// However little is allowed, so much of each end is kept.
-constexpr std::uint64_t k_least_part = 16 * k_block_bytes;
+/// Unit in which disk space is freed.
+constexpr std::uint64_t k_disk_block_bytes = 4096;
+/// Each part keeps at least so much, even with a lower limit.
+constexpr std::uint64_t k_min_part_bytes = 16 * k_disk_block_bytes;
 
 OrderPage& order_in(SpoolHeader* header) {
   return *reinterpret_cast<OrderPage*>(reinterpret_cast<char*>(header) + k_order_offset);
@@ -50,7 +50,7 @@ void set(Number& field, Number value) {
   std::atomic_ref<Number>(field).store(value, std::memory_order_release);
 }
 
-/// Where the byte at `offset` of the stream lies in the file, and how many follow it there without a break.
+/// Position of a byte of the stream in the file, and how many bytes follow it there contiguously.
 struct Place {
   std::uint64_t position;
   std::uint64_t room;
@@ -89,8 +89,8 @@ bool is_sound(const SpoolHeader& header) {
          header.changed_at >= 0 && header.changed_at <= wire::k_max_time_ms;
 }
 
-/// Takes `total` before the rest, as the writer publishes it after the rest: the other offsets are then at least as
-/// new as it is, and nothing that lies before it can look like a gap.
+/// Reads `total` before the other fields, because the writer publishes it after them. So they are at least as new as
+/// `total`, and no byte before it can look like a gap.
 Result<SpoolHeader> read_header(int fd) {
   SpoolHeader header{};
   std::uint64_t total = 0;
@@ -118,7 +118,7 @@ SpoolWriter::~SpoolWriter() {
 
 void SpoolWriter::create() {
   Fd file(::openat(m_directory_fd, m_name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  // Written, not truncated to size: a page that is only a hole would be a SIGBUS when the disk is full.
+  // Written, and not extended with ftruncate: writing to a mapped hole raises SIGBUS when the disk is full.
   std::array<char, k_header_bytes> page{};
   SpoolHeader header{k_spool_magic, m_caps.head, m_caps.tail, 0, 0, 0, 0};
   std::memcpy(page.data(), &header, sizeof header);
@@ -129,7 +129,7 @@ void SpoolWriter::create() {
                      ? ::mmap(nullptr, k_header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)
                      : MAP_FAILED;
   if (mapped == MAP_FAILED) {
-    // Half a header would make the whole process unreadable; the next append tries again.
+    // An incomplete header would make the process unreadable. The next append retries.
     ::unlinkat(m_directory_fd, m_name.c_str(), 0);
     return;
   }
@@ -161,7 +161,7 @@ void SpoolWriter::append(std::string_view bytes) {
   const std::uint64_t end = begin + bytes.size();
   const bool gapless = m_head_end == m_tail_start;
   if (end > m_limits.head + m_limits.tail) {
-    // Told before the ring is overwritten, so that a reader never takes new bytes for old ones.
+    // Published before the ring is overwritten, so that a reader never mistakes new bytes for old ones.
     m_tail_start = std::max(m_tail_start, end - m_limits.tail);
     publish();
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -176,7 +176,7 @@ void SpoolWriter::append(std::string_view bytes) {
   }
   publish();
   if (m_is_trimmed) {
-    give_up_gap();
+    free_gap();
   }
 }
 
@@ -187,28 +187,28 @@ void SpoolWriter::note_order(std::uint64_t out_total) {
 }
 
 void SpoolWriter::trim(std::uint64_t bytes) {
-  const std::uint64_t part = std::max(bytes / 2 / k_block_bytes * k_block_bytes, k_least_part);
+  const std::uint64_t part = std::max(bytes / 2 / k_disk_block_bytes * k_disk_block_bytes, k_min_part_bytes);
   m_limits = {std::min(m_limits.head, part), std::min(m_limits.tail, part)};
   const bool gapless = m_head_end == m_tail_start;
   m_head_end = std::min(m_head_end, m_limits.head);
-  const std::uint64_t held_from = gapless ? m_head_end : m_tail_start;
-  m_tail_start = std::max(held_from, m_total - std::min(m_total, m_limits.tail));
+  const std::uint64_t stored_from = gapless ? m_head_end : m_tail_start;
+  m_tail_start = std::max(stored_from, m_total - std::min(m_total, m_limits.tail));
   publish();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   m_is_trimmed = true;
-  give_up_gap();
+  free_gap();
 }
 
-/// Gives the disk back what lies in the gap and was not given back yet, in whole blocks. Where a file cannot have
-/// holes, it only stays larger.
-void SpoolWriter::give_up_gap() {
-  const std::uint64_t from = (std::max(m_given_up, m_head_end) + k_block_bytes - 1) / k_block_bytes * k_block_bytes;
-  const std::uint64_t to = m_tail_start / k_block_bytes * k_block_bytes;
+/// Frees the disk space of the gap in whole blocks. If the file system has no holes, the file only stays larger.
+void SpoolWriter::free_gap() {
+  const std::uint64_t from =
+      (std::max(m_freed, m_head_end) + k_disk_block_bytes - 1) / k_disk_block_bytes * k_disk_block_bytes;
+  const std::uint64_t to = m_tail_start / k_disk_block_bytes * k_disk_block_bytes;
   if (m_header == nullptr || from >= to) {
     return;
   }
-  m_given_up = to;
-  // What the ring held earlier was overwritten by what it holds now.
+  m_freed = to;
+  // Earlier bytes in the ring have been overwritten.
   const std::uint64_t ring_from = std::max({from, m_caps.head, m_total - std::min(m_total, m_caps.tail)});
   for (auto [begin, end] : {std::pair(from, std::min(to, m_caps.head)), std::pair(ring_from, to)}) {
     while (begin < end) {
@@ -221,7 +221,7 @@ void SpoolWriter::give_up_gap() {
   }
 }
 
-/// `total` last: see read_header.
+/// Publishes `total` last, see read_header.
 void SpoolWriter::publish() {
   if (m_header != nullptr) {
     set(m_header->tail_start, m_tail_start);
@@ -239,7 +239,7 @@ Result<SpoolReader> SpoolReader::open(int directory_fd, const std::string& name)
   }
   struct stat info {};
   if (reader.m_file && ::fstat(reader.m_file.get(), &info) == 0 && info.st_size == 0) {
-    reader.m_file.reset();  // its writer has made it and not come to the header yet, or never will
+    reader.m_file.reset();  // the writer has not written the header yet, or was killed before
   }
   return reader;
 }
@@ -301,7 +301,7 @@ Result<SpoolReader::Slice> SpoolReader::read(std::uint64_t offset, std::size_t m
     }
     done += static_cast<std::uint64_t>(got);
   }
-  // The writer may have gone round the ring meanwhile, or been told to give something up: drop what may be gone.
+  // The writer may have overwritten or freed some of these bytes in the meantime. Drop them.
   const auto after = state();
   if (!after) {
     return fail(after.error());

@@ -11,7 +11,7 @@
 
 namespace dockbridge::agent {
 
-static_assert(std::endian::native == std::endian::little, "control packets are sent as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "control packets are sent as they are in memory");
 
 namespace {
 
@@ -32,7 +32,7 @@ bool is_sound(const StatePacket& state) {
 
 std::optional<StatePacket> state_in(const ControlPacket& packet) {
   StatePacket state;
-  if (packet.payload.size() < k_least_state_bytes - sizeof state.header) {
+  if (packet.payload.size() < k_min_state_bytes - sizeof state.header) {
     return std::nullopt;
   }
   state.header = packet.header;
@@ -67,11 +67,11 @@ bool send_state(int socket, const StatePacket& state) {
 }
 
 Received receive_control(int socket, ControlPacket& packet) {
-  // Not on the stack, of which a keeper would keep every page that it ever used. Every role has one thread.
+  // Not on the stack, because a keeper keeps every page of its stack that was used once. Every role has one thread.
   static std::array<char, sizeof(ControlHeader) + k_max_control_payload> buffer;
   ssize_t got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && errno == ECONNRESET) {
-    // Told once, ahead of what the other side had sent before it went.
+    // Reported once, before the packets that the peer sent earlier.
     got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
   }
   if (got < 0) {

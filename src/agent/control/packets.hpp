@@ -14,57 +14,57 @@
 namespace dockbridge::agent {
 
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
-// They are fixed little-endian structures: a keeper of one version talks to sessions of others.
+// They are fixed little-endian structures. A keeper and its sessions may have different versions.
 
-/// 2: watch_input, keys, screen, resize. 3: trim. 4: once. 5: watching for an answer, paste.
+/// New in 2: watch_input, keys, screen, resize. In 3: trim. In 4: once. In 5: k_watch_answer, k_as_paste.
 inline constexpr std::uint8_t k_control_version = 5;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
-/// What a keeper holds of input its process has not read yet.
+/// Input that a keeper queues for its process.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
 
-/// What the names of keepers' sockets in the state directory begin with.
+/// Prefix of the names of keepers' sockets in the state directory.
 inline constexpr std::string_view k_keeper_prefix = "keeper_";
 
 /// Session to keeper.
 enum class Order : std::uint8_t {
   none = 0,          ///< never sent by itself; see OnceHeader
-  query = 1,         ///< answer with the state now; value: 0 or k_heed_starvation
-  watch_growth = 2,  ///< answer with the state, once, when there is more output than the last state told
-  input = 3,         ///< payload goes to stdin; value: k_then_end, k_as_paste; answered by `accepted`
-  signal = 4,        ///< value: the signal, for every process of the tree
-  end = 5,           ///< TERM to the tree, KILL after value milliseconds; payload: one byte of wire::Cause
-  start = 6,         ///< to a keeper without a process, by the session that started it: here is one, see assignment.hpp
-  attach = 7,        ///< the first on a link that was connected; payload: the id of the process that is meant
-  watch_input = 8,   ///< answer with the state, once for each bit of value: k_watch_input, k_watch_answer; 0: do not
-  keys = 9,          ///< payload: names of keys, one space between; goes to the terminal; answered by `accepted`
-  screen = 10,       ///< write what is on the terminal's screen to its file; answered by `screen`
-  resize = 11,       ///< value: columns in the lower, rows in the upper half
-  trim = 12,         ///< from now on store no more than value bytes of output
-  once = 13,         ///< payload: a OnceHeader, and what the order in it has; answered by `accepted` with a OnceAnswer
+  query = 1,         ///< value: 0 or k_with_starvation; reply: `state`
+  watch_growth = 2,  ///< reply: `state`, once, when there is more output than in the last state
+  input = 3,         ///< payload: bytes for stdin; value: k_then_end, k_as_paste; reply: `accepted`
+  signal = 4,        ///< value: signal for every process of the tree
+  end = 5,           ///< SIGTERM to the tree, SIGKILL after value milliseconds; payload: one byte of wire::Cause
+  start = 6,         ///< command for a keeper without one, from the session that started it; see assignment.hpp
+  attach = 7,        ///< first order on a new connection; payload: id of the process
+  watch_input = 8,   ///< value: k_watch_input, k_watch_answer, or 0 to stop; reply: `state`, once for each bit
+  keys = 9,          ///< payload: names of keys for the terminal, one space between; reply: `accepted`
+  screen = 10,       ///< store the terminal's screen in its file; reply: `screen`
+  resize = 11,       ///< value: columns in the lower half, rows in the upper half
+  trim = 12,         ///< limit stored output to value bytes from now on
+  once = 13,         ///< payload: a OnceHeader and the payload of its order; reply: `accepted` with a OnceAnswer
 };
 
 /// Keeper to session.
 enum class Answer : std::uint8_t {
-  state = 1,         ///< a StatePacket; also sent unasked whenever the phase changes; value: 0 or k_keeper_is_free
-  accepted = 2,      ///< value: how many bytes of input were taken, or keys, or signals
+  state = 1,         ///< a StatePacket; also sent at each change of the phase; value: 0 or k_keeper_is_free
+  accepted = 2,      ///< value: number of accepted bytes, keys or signals
   start_failed = 3,  ///< payload: the reason; the keeper is free again
-  screen = 4,        ///< the screen's file is written, or there is no terminal
+  screen = 4,        ///< the screen is stored, or there is no terminal
 };
 
-/// To the session that started this keeper: nothing is left of the process, it can have another.
+/// To the session that started this keeper: the process is closed, and the keeper can get another command.
 inline constexpr std::uint32_t k_keeper_is_free = 1;
 
-/// With a query: note how long the threads of the tree have waited for a CPU, too.
-inline constexpr std::uint32_t k_heed_starvation = 1;
+/// With a query: also measure how long the threads of the tree have waited for a CPU.
+inline constexpr std::uint32_t k_with_starvation = 1;
 
-/// With input: close stdin behind it.
+/// With input: close stdin after it.
 inline constexpr std::uint32_t k_then_end = 1;
 /// With input: mark it as a paste if the program on the terminal has asked for that.
 inline constexpr std::uint32_t k_as_paste = 2;
 
-/// With watch_input: when the process waits for input.
+/// With watch_input: the process waits for input.
 inline constexpr std::uint32_t k_watch_input = 1;
-/// With watch_input: when the process has answered its latest input, see StatePacket::answered.
+/// With watch_input: the process has answered its latest input, see StatePacket::answered.
 inline constexpr std::uint32_t k_watch_answer = 2;
 
 struct ControlHeader {
@@ -87,12 +87,12 @@ struct StatePacket {
   std::uint64_t err_total = 0;
   std::uint64_t idle_ms = 0;
   std::int64_t ended_at_ms = 0;
-  // Beyond here, a keeper of an older version has sent nothing, which reads as zeros.
+  // An older keeper does not send the fields from here on. They read as 0.
   std::uint8_t waits_for_input = 0;
   std::uint8_t paused = 0;
   std::uint8_t terminal = 0;
-  /// 1: it has read all input and waits for more, and will change nothing on a terminal's screen before that comes; or
-  /// it has printed something and paused, if it cannot be seen whether it waits. 0 from a keeper before version 5.
+  /// 1: it has read all input and waits for more, and does not change the screen before that; or, if it cannot be
+  /// examined, it has printed something and paused. 0 from a keeper before version 5.
   std::uint8_t answered = 0;
   std::uint32_t children = 0;
   wire::Usage used{};
@@ -100,19 +100,19 @@ struct StatePacket {
   std::uint64_t starved_ms = 0;
 };
 static_assert(sizeof(StatePacket) == 112);
-inline constexpr std::size_t k_least_state_bytes = 56;
+inline constexpr std::size_t k_min_state_bytes = 56;
 
 using wire::k_digest_length;
 
-/// An order that is obeyed once for each key, however often it comes. What is given under a key is counted in units,
-/// one after the other: bytes of input, its end, keys, signals.
+/// Header of an order that is executed once per idempotency key, even if it is repeated. Input under a key is counted
+/// in units in their order: bytes, the end of input, keys, signals.
 struct OnceHeader {
   std::array<char, k_digest_length> key{};
   std::array<char, k_digest_length> call{};
-  std::uint64_t at = 0;        ///< the units that go before this order's
-  std::uint64_t seen_out = 0;  ///< how much output the sender knew of when it began
+  std::uint64_t at = 0;        ///< units before those of this order
+  std::uint64_t seen_out = 0;  ///< output that the sender knew when it began
   std::uint64_t seen_err = 0;
-  std::uint8_t order = 0;  ///< input, keys or signal; none: just tell
+  std::uint8_t order = 0;  ///< input, keys or signal; none: only reply
   std::array<std::uint8_t, 7> reserved{};
 };
 static_assert(sizeof(OnceHeader) == 96);
@@ -121,12 +121,12 @@ static_assert(sizeof(OnceHeader) == 96);
 enum class Before : std::uint8_t {
   no,
   yes,
-  another_call,  ///< the key was used for something else
+  another_call,  ///< the key belongs to another call
 };
 
 struct OnceAnswer {
-  std::uint64_t units = 0;     ///< taken under this key until now, 0 if none
-  std::uint64_t seen_out = 0;  ///< of the order that was the first
+  std::uint64_t units = 0;     ///< taken under this key until now
+  std::uint64_t seen_out = 0;  ///< from the first order under this key
   std::uint64_t seen_err = 0;
   std::uint8_t before = 0;
   std::array<std::uint8_t, 7> reserved{};
@@ -147,7 +147,7 @@ std::optional<StatePacket> state_in(const ControlPacket& packet);
 /// number is out of range.
 std::optional<OnceAnswer> once_answer_in(const ControlPacket& packet);
 
-/// Both are non-blocking. A send that would block reports false: the peer does not read.
+/// Non-blocking. A send that would block returns false: the peer does not read.
 bool send_control(int socket, std::uint8_t type, std::uint32_t value, std::string_view payload = {});
 bool send_state(int socket, const StatePacket& state);
 Received receive_control(int socket, ControlPacket& packet);

@@ -19,10 +19,10 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// What goes into the packet itself. Keepers stay small.
-constexpr std::size_t k_most_inline = 4 * 1024;
-/// More than the kernel takes as the arguments and the environment of a program.
-constexpr std::size_t k_most_content = 64 * 1024 * 1024;
+/// A longer content is passed as a file, so that the keeper needs no large buffer.
+constexpr std::size_t k_max_inline_bytes = 4 * 1024;
+/// Exceeds what the kernel accepts as arguments and environment of a program.
+constexpr std::size_t k_max_content_bytes = 64 * 1024 * 1024;
 
 class Writer {
  public:
@@ -43,7 +43,7 @@ class Writer {
   std::string m_bytes;
 };
 
-/// Reads what a Writer wrote. After the first thing that is not there everything reads as empty, and `good` is false.
+/// Reads what a Writer wrote. After the first missing value, all others read as empty and `is_complete` is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : m_left(bytes) {}
@@ -57,23 +57,23 @@ class Reader {
   std::string text() { return std::string(take(number())); }
   std::vector<std::string> texts() {
     std::vector<std::string> values;
-    for (std::uint64_t count = number(); count > 0 && m_good; --count) {
+    for (std::uint64_t count = number(); count > 0 && m_is_complete; --count) {
       values.push_back(text());
     }
     return values;
   }
-  [[nodiscard]] bool good() const { return m_good; }
+  [[nodiscard]] bool is_complete() const { return m_is_complete; }
 
  private:
   std::string_view take(std::uint64_t size) {
-    m_good = m_good && size <= m_left.size();
-    const std::string_view taken = m_left.substr(0, m_good ? size : 0);
+    m_is_complete = m_is_complete && size <= m_left.size();
+    const std::string_view taken = m_left.substr(0, m_is_complete ? size : 0);
     m_left.remove_prefix(taken.size());
     return taken;
   }
 
   std::string_view m_left;
-  bool m_good = true;
+  bool m_is_complete = true;
 };
 
 std::string encode(const Assignment& assignment) {
@@ -116,7 +116,7 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
     Identity& identity = child.identity.emplace();
     identity.uid = static_cast<uid_t>(from.number());
     identity.gid = static_cast<gid_t>(from.number());
-    for (std::uint64_t count = from.number(); count > 0 && from.good(); --count) {
+    for (std::uint64_t count = from.number(); count > 0 && from.is_complete(); --count) {
       identity.groups.push_back(static_cast<gid_t>(from.number()));
     }
   }
@@ -131,27 +131,27 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
     assignment.terminal = wire::TerminalSize{columns, rows};
   }
   assignment.watch_input = from.number() != 0;
-  if (!from.good() || child.argv.empty()) {
+  if (!from.is_complete() || child.argv.empty()) {
     return fail(ErrorCode::cannot_start, "The keeper received a malformed command");
   }
   return assignment;
 }
 
-/// What travels beside the content, which goes into a file without a name where it is too long for a packet. In this
-/// order; the header's value says which of them are there.
-enum Passed : std::size_t { k_journal, k_stdin_file, k_content, k_most_passed };
+/// Descriptors that are passed with a packet, in this order. Each bit of the header's value tells whether one is there.
+/// k_content is an unnamed file with a content that is too long for a packet.
+enum Passed : std::size_t { k_journal, k_stdin_file, k_content, k_max_passed };
 
 struct Packet {
   ControlHeader header{};
   std::string payload;
-  std::array<Fd, k_most_passed> descriptors;
+  std::array<Fd, k_max_passed> descriptors;
 };
 
 Received receive_packet(int socket, Packet& packet) {
-  packet.payload.resize(k_most_inline);
+  packet.payload.resize(k_max_inline_bytes);
   std::array<iovec, 2> parts = {iovec{&packet.header, sizeof packet.header},
                                 iovec{packet.payload.data(), packet.payload.size()}};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * k_most_passed)> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * k_max_passed)> control{};
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
@@ -174,7 +174,7 @@ Received receive_packet(int socket, Packet& packet) {
   }
   const unsigned char* next = CMSG_DATA(rights);
   const unsigned char* end = next + rights->cmsg_len - CMSG_LEN(0);
-  for (std::size_t i = 0; i < k_most_passed; ++i) {
+  for (std::size_t i = 0; i < k_max_passed; ++i) {
     if ((packet.header.value & (1U << i)) != 0 && next < end) {
       int number = -1;
       std::memcpy(&number, next, sizeof number);
@@ -186,13 +186,13 @@ Received receive_packet(int socket, Packet& packet) {
 }
 
 Result<Assignment> read_assignment(Packet packet) {
-  for (std::size_t i = 0; i < k_most_passed; ++i) {
+  for (std::size_t i = 0; i < k_max_passed; ++i) {
     if ((packet.header.value & (1U << i)) != 0 && !packet.descriptors.at(i)) {
       return fail(ErrorCode::cannot_start, "The container has no file descriptors left for a process");
     }
   }
   if (const Fd& file = packet.descriptors[k_content]; file) {
-    auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_most_content);
+    auto content = read_file_at(AT_FDCWD, fmt::format("/proc/self/fd/{}", file.get()), k_max_content_bytes);
     if (!content) {
       return fail(content.error().within("The keeper cannot read its command"));
     }
@@ -211,7 +211,7 @@ Result<Assignment> read_assignment(Packet packet) {
 Result<void> send_assignment(int socket, const Assignment& assignment) {
   const std::string content = encode(assignment);
   Fd file;
-  if (content.size() > k_most_inline) {
+  if (content.size() > k_max_inline_bytes) {
     file.reset(::memfd_create("assignment", MFD_CLOEXEC));
     const auto written = file ? write_all(file.get(), content) : fail(errno_error("memfd_create"));
     if (!written) {
@@ -219,9 +219,9 @@ Result<void> send_assignment(int socket, const Assignment& assignment) {
     }
   }
   ControlHeader header{k_control_version, static_cast<std::uint8_t>(Order::start), 0, 0};
-  std::array<int, k_most_passed> descriptors{};
+  std::array<int, k_max_passed> descriptors{};
   std::size_t count = 0;
-  const std::array<const Fd*, k_most_passed> passed = {&assignment.journal, &assignment.stdin_file, &file};
+  const std::array<const Fd*, k_max_passed> passed = {&assignment.journal, &assignment.stdin_file, &file};
   for (std::size_t i = 0; i < passed.size(); ++i) {
     if (*passed.at(i)) {
       header.value |= 1U << i;

@@ -14,24 +14,24 @@
 
 namespace dockbridge::agent {
 
-/// What a keeper is given to look after: one command.
+/// The command that a session gives to a keeper.
 struct Assignment {
-  std::string process;             ///< its id
-  ChildSpec child;                 ///< without its three descriptors, which the keeper makes
+  std::string process;             ///< id
+  ChildSpec child;                 ///< without its three descriptors, which the keeper creates
   milliseconds max_runtime{0};     ///< 0: no limit
   std::uint64_t output_limit = 0;  ///< bytes of both streams after which the command is ended; 0: no limit
   SpoolCaps caps;
-  std::optional<wire::TerminalSize> terminal;  ///< none: pipes
-  bool watch_input = false;                    ///< as if the order had come on the first link
-  Fd journal;                                  ///< where to append what becomes known
-  Fd stdin_file;                               ///< what the command reads as its input; none: a pipe, for send_input
+  std::optional<wire::TerminalSize> terminal;  ///< nullopt: pipes
+  bool watch_input = false;                    ///< as with the order watch_input on the first link
+  Fd journal;                                  ///< for the record
+  Fd stdin_file;                               ///< input of the command; empty: a pipe, for send_input
 };
 
-// Between a session and a keeper that it started itself, both of one build: the form has no version.
+// The message has no version, because a session and the keepers that it has started have the same build.
 
 /// Error keeper_gone if the keeper has ended.
 Result<void> send_assignment(int socket, const Assignment& assignment);
-/// Does not wait. What is meant for a process that has ended is dropped, and counts as nothing.
+/// Non-blocking. Drops orders for a process that has ended, and returns `nothing` for them.
 Received receive_assignment(int socket, Result<Assignment>& assignment);
 
 }  // namespace dockbridge::agent

@@ -26,11 +26,11 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-/// Runs in the vforked child, in the parent's memory: system calls only, and the way out is exec or _exit.
+/// Runs in the vforked child, in the parent's memory. Makes system calls only, and ends with exec or _exit.
 [[noreturn]] void become(const ChildSpec& spec, char* const* argv, char* const* environment, volatile Stage& stage,
                          volatile int& error) {
-  const auto give_up = [&](Stage where) {
-    stage = where;
+  const auto exit_at = [&](Stage failed) {
+    stage = failed;
     error = errno;
     ::_exit(127);
   };
@@ -45,19 +45,20 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
     ::setpriority(PRIO_PROCESS, 0, spec.nice);
   }
   if (spec.identity) {
-    const Identity& who = *spec.identity;
-    if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setgid(who.gid) != 0 || ::setuid(who.uid) != 0) {
-      give_up(Stage::identity);
+    const Identity& identity = *spec.identity;
+    if (::setgroups(identity.groups.size(), identity.groups.data()) != 0 || ::setgid(identity.gid) != 0 ||
+        ::setuid(identity.uid) != 0) {
+      exit_at(Stage::identity);
     }
   }
   if (::chdir(spec.cwd.c_str()) != 0) {
-    give_up(Stage::cwd);
+    exit_at(Stage::cwd);
   }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(argv[0], argv, environment);
-  give_up(Stage::exec);
+  exit_at(Stage::exec);
   ::_exit(127);
 }
 
@@ -84,7 +85,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   const auto environment = c_strings(spec.environment);
   volatile Stage stage = Stage::none;
   volatile int error = 0;
-  // vfork, because it is the fastest way, and returns only when the program runs or could not be started.
+  // vfork is the fastest way, and returns only when the program runs or could not be started.
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   if (pid == 0) {
     become(spec, argv.data(), environment.data(), stage, error);  // NOLINT(clang-analyzer-unix.Vfork)

@@ -13,11 +13,11 @@ namespace dockbridge::agent {
 struct InputJudgement {
   wire::WaitsForInput waits = wire::WaitsForInput::no;
   bool has_answered = false;
-  /// Time after which the judgement is different if nothing happens until then; nullopt if it is final.
-  std::optional<milliseconds> look_again{};
+  /// Time after which the judgement may change if nothing happens until then; nullopt if it is final.
+  std::optional<milliseconds> recheck_after{};
 };
 
-/// Judges by what the kernel reports, and by the end of the output where that does not decide it. `silence` is the time
+/// Judges by the kernel's report, and by the end of the output where that is not decisive. `silence` is the time
 /// since the last output or input. No I/O, no clock.
 InputJudgement judge_input(const InputWait& wait, const OutputEnd& output, milliseconds silence);
 

@@ -34,37 +34,37 @@ namespace {
 
 using wire::WaitsForInput;
 
-constexpr std::size_t k_most_descriptors = 1024;
-constexpr std::size_t k_most_fdinfo_bytes = 256 * 1024;
+constexpr std::size_t k_max_polled = 1024;
+constexpr std::size_t k_max_fdinfo_bytes = 256 * 1024;
 
-/// The system call that a thread is blocked in.
+/// The system call in which a thread is blocked.
 struct Blocked {
   long number = -1;
   std::array<std::uint64_t, 5> arguments{};
 };
 
-/// What a thread waits for.
+/// The events for which a thread waits.
 struct Awaited {
   std::vector<int> descriptors{};
   std::optional<milliseconds> timeout{};
-  bool in_event_loop = false;  ///< a timeout is then that of the next timer
-  bool is_sleep = false;       ///< for time to pass, and nothing else
-  bool is_hidden = false;      ///< that cannot be told
+  bool in_event_loop = false;  ///< then `timeout` is that of the next timer
+  bool is_sleep = false;       ///< waits for a timeout only
+  bool is_hidden = false;      ///< cannot be determined
 };
 
 constexpr Awaited hidden() {
   return {.is_hidden = true};
 }
 
-/// A timer that is further away does not run.
-constexpr std::int64_t k_longest_timeout_seconds = 365L * 24 * 3600;
+/// Longer timeouts are cut to this.
+constexpr std::int64_t k_max_timeout_seconds = 365L * 24 * 3600;
 
 milliseconds to_milliseconds(std::int64_t seconds, std::int64_t nanoseconds) {
-  return milliseconds(std::clamp<std::int64_t>(seconds, 0, k_longest_timeout_seconds) * 1000 +
+  return milliseconds(std::clamp<std::int64_t>(seconds, 0, k_max_timeout_seconds) * 1000 +
                       std::clamp<std::int64_t>(nanoseconds, 0, 999'999'999) / 1'000'000);
 }
 
-/// An argument in milliseconds, where a negative number means without limit.
+/// An argument in milliseconds. A negative number means no timeout.
 std::optional<milliseconds> timeout_in(std::uint64_t argument) {
   const auto count = static_cast<std::int32_t>(argument);
   return count < 0 ? std::nullopt : std::optional(milliseconds(count));
@@ -81,7 +81,7 @@ bool read_memory(pid_t pid, std::uint64_t address, void* to, std::size_t size) {
   return memory && ::pread(memory.get(), to, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
 }
 
-/// A pointer to a timespec, or to a timeval; null means without limit.
+/// A pointer to a timespec or a timeval. Null means no timeout.
 std::optional<milliseconds> timeout_at(pid_t pid, std::uint64_t address, std::int64_t nanoseconds_per_unit = 1) {
   std::array<std::int64_t, 2> time{};
   if (address == 0 || !read_memory(pid, address, time.data(), sizeof time)) {
@@ -91,7 +91,7 @@ std::optional<milliseconds> timeout_at(pid_t pid, std::uint64_t address, std::in
 }
 
 Awaited in_poll(pid_t pid, const Blocked& call) {
-  std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_most_descriptors));
+  std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_max_polled));
   if (!read_memory(pid, call.arguments[0], polled.data(), polled.size() * sizeof(pollfd))) {
     return hidden();
   }
@@ -112,7 +112,7 @@ Awaited in_select(pid_t pid, const Blocked& call) {
   const int count = static_cast<int>(std::min<std::uint64_t>(call.arguments[0], FD_SETSIZE));
   fd_set readable;
   FD_ZERO(&readable);
-  // The kernel, too, reads whole words only.
+  // Whole words, as the kernel reads it.
   const std::size_t words = (static_cast<std::size_t>(count) + 8 * sizeof(long) - 1) / (8 * sizeof(long));
   if (!read_memory(pid, call.arguments[1], &readable, words * sizeof(long))) {
     return hidden();
@@ -127,7 +127,7 @@ Awaited in_select(pid_t pid, const Blocked& call) {
 
 Awaited in_epoll(pid_t pid, const Blocked& call) {
   const auto info =
-      read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, call.arguments[0]), k_most_fdinfo_bytes);
+      read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, call.arguments[0]), k_max_fdinfo_bytes);
   if (!info) {
     return hidden();
   }
@@ -146,7 +146,7 @@ Awaited in_epoll(pid_t pid, const Blocked& call) {
 /// V8 schedules a garbage collection 8.1 s after each large one. That timer is not work of the program. A timer of
 /// this length that the program set itself is mistaken for it, but is rare. While V8's timer runs, it hides a longer
 /// timer of the program.
-bool is_own_timer(milliseconds timeout) {
+bool is_program_timer(milliseconds timeout) {
   constexpr milliseconds k_v8_delay{8000};
   constexpr milliseconds k_v8_slack{100};
   return timeout <= k_v8_delay || timeout > k_v8_delay + k_v8_slack;
@@ -197,45 +197,45 @@ Awaited awaited_by(pid_t pid, const Blocked& call) {
     case SYS_clock_nanosleep:
       return {.is_sleep = true};
     case SYS_io_uring_enter:
-    case SYS_restart_syscall:  // one of the above, taken up again after a stop
+    case SYS_restart_syscall:  // one of the above, resumed after a stop
       return hidden();
     default:
       return {};
   }
 }
 
-/// What the threads of a process are at.
-struct Sight {
+/// Activity of the threads of a process.
+struct Findings {
   bool reads_input = false;
-  bool does_more = false;  ///< works, sleeps, or waits for connections, files, children or another terminal as well
+  bool does_more = false;  ///< also works, sleeps, or waits for connections, files, children or another terminal
   bool has_timer = false;
   bool may_hide_timer = false;
-  bool is_hidden = false;                             ///< something could not be looked at
+  bool is_hidden = false;                             ///< something cannot be examined
   std::optional<milliseconds> timeout;                ///< of the thread that reads the input
-  std::vector<std::pair<int, std::string>> others{};  ///< descriptors that are awaited beside the input
+  std::vector<std::pair<int, std::string>> others{};  ///< descriptors that are awaited besides the input
 };
 
 bool is_armed_timer(pid_t pid, int fd) {
-  const auto info = read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, fd), k_most_fdinfo_bytes);
+  const auto info = read_file_at(AT_FDCWD, fmt::format("/proc/{}/fdinfo/{}", pid, fd), k_max_fdinfo_bytes);
   return info && info->find("it_value: (0, 0)") == std::string::npos;
 }
 
-/// Notes what a descriptor means that is awaited beside the input, or by another thread of the reader.
-void look_at_other(pid_t pid, int fd, const std::string& link, Sight& sight) {
+/// Examines a descriptor that is awaited besides the input, or by another thread of the reader.
+void examine_other(pid_t pid, int fd, const std::string& link, Findings& findings) {
   const auto has = [&](std::string_view word) { return link.find(word) != std::string::npos; };
   if (has("[timerfd]")) {
-    sight.has_timer = sight.has_timer || is_armed_timer(pid, fd);
+    findings.has_timer = findings.has_timer || is_armed_timer(pid, fd);
   } else if (link.starts_with("socket:") || link.starts_with("pipe:")) {
-    sight.does_more = sight.does_more || !is_connected_to_itself(pid, link);
+    findings.does_more = findings.does_more || !is_connected_to_itself(pid, link);
   } else {
-    sight.does_more = sight.does_more || link.ends_with("/ptmx") || has("inotify") || has("[pidfd]");
+    findings.does_more = findings.does_more || link.ends_with("/ptmx") || has("inotify") || has("[pidfd]");
   }
 }
 
-void look_at_call(const ProcessEntry& process, const Blocked& call, const InputSource& source, Sight& sight) {
+void examine_call(const ProcessEntry& process, const Blocked& call, const InputSource& source, Findings& findings) {
   const Awaited awaited = awaited_by(process.pid, call);
-  sight.is_hidden = sight.is_hidden || awaited.is_hidden;
-  sight.does_more = sight.does_more || awaited.is_sleep;
+  findings.is_hidden = findings.is_hidden || awaited.is_hidden;
+  findings.does_more = findings.does_more || awaited.is_sleep;
   bool reads = false;
   for (const int fd : awaited.descriptors) {
     const std::string link = read_link(fmt::format("/proc/{}/fd/{}", process.pid, fd));
@@ -243,20 +243,20 @@ void look_at_call(const ProcessEntry& process, const Blocked& call, const InputS
     if (link == source.link || own_terminal) {
       reads = true;
     } else {
-      sight.others.emplace_back(fd, link);
+      findings.others.emplace_back(fd, link);
     }
   }
   if (reads) {
     const bool by_terminal = !awaited.timeout && source.read_timeout.count() > 0;
-    const bool is_idle = !awaited.timeout || (awaited.in_event_loop && !is_own_timer(*awaited.timeout));
-    sight.timeout = by_terminal ? source.read_timeout : is_idle ? std::nullopt : awaited.timeout;
-    sight.has_timer = sight.has_timer || (awaited.in_event_loop && !is_idle);
-    sight.may_hide_timer = is_idle && awaited.timeout;
-    sight.reads_input = true;
+    const bool is_idle = !awaited.timeout || (awaited.in_event_loop && !is_program_timer(*awaited.timeout));
+    findings.timeout = by_terminal ? source.read_timeout : is_idle ? std::nullopt : awaited.timeout;
+    findings.has_timer = findings.has_timer || (awaited.in_event_loop && !is_idle);
+    findings.may_hide_timer = is_idle && awaited.timeout;
+    findings.reads_input = true;
   }
 }
 
-/// "NUMBER 0xARGUMENT 0xARGUMENT …". By hand, as in process_tree: without stdio.
+/// Parses "NUMBER 0xARGUMENT 0xARGUMENT …" by hand, without stdio, as in process_tree.
 bool read_call(std::string_view text, Blocked& call) {
   const char* end = text.data() + text.size();
   auto read = std::from_chars(text.data(), end, call.number);
@@ -270,23 +270,23 @@ bool read_call(std::string_view text, Blocked& call) {
   return read.ec == std::errc();
 }
 
-void look_at_thread(const ProcessEntry& process, pid_t thread, const InputSource& source, Sight& sight) {
+void examine_thread(const ProcessEntry& process, pid_t thread, const InputSource& source, Findings& findings) {
   const Fd file(::open(fmt::format("/proc/{}/task/{}/syscall", process.pid, thread).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 256> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size() - 1) : -1;
   if (got < 0) {
-    sight.is_hidden = sight.is_hidden || (errno != ENOENT && errno != ESRCH);
+    findings.is_hidden = findings.is_hidden || (errno != ENOENT && errno != ESRCH);
     return;
   }
   Blocked call;
   if (read_call({text.data(), static_cast<std::size_t>(got)}, call)) {
-    look_at_call(process, call, source, sight);
+    examine_call(process, call, source, findings);
   } else {
-    sight.does_more = true;  // "running"
+    findings.does_more = true;  // "running"
   }
 }
 
-/// Whether its system calls have the numbers that this program knows. Not if that cannot be seen.
+/// Whether its system calls have the numbers that this program knows. False if that cannot be determined.
 bool has_own_call_numbers(pid_t pid) {
   const Fd program(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<unsigned char, EI_NIDENT> identity{};
@@ -294,33 +294,34 @@ bool has_own_call_numbers(pid_t pid) {
          identity[EI_CLASS] == (sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
 
-/// A thread that reads the input beside others that work does not hold them up.
-Sight look_at_process(const ProcessEntry& process, const InputSource& source) {
+/// A process whose other threads work does not wait for input.
+Findings examine_process(const ProcessEntry& process, const InputSource& source) {
   const AsUserOf identity(process.pid);
-  Sight sight;
+  Findings findings;
   if (!has_own_call_numbers(process.pid)) {
-    // One that has just ended has no program any more.
-    sight.is_hidden = ::access(fmt::format("/proc/{}/task", process.pid).c_str(), F_OK) == 0;
-    return sight;
+    // A process that has just ended has no program.
+    findings.is_hidden = ::access(fmt::format("/proc/{}/task", process.pid).c_str(), F_OK) == 0;
+    return findings;
   }
   for (const pid_t thread : threads_of(process.pid)) {
-    look_at_thread(process, thread, source, sight);
+    examine_thread(process, thread, source, findings);
   }
-  if (sight.reads_input) {
-    for (const auto& [fd, link] : sight.others) {
-      look_at_other(process.pid, fd, link, sight);
+  if (findings.reads_input) {
+    for (const auto& [fd, link] : findings.others) {
+      examine_other(process.pid, fd, link, findings);
     }
   }
-  return sight;
+  return findings;
 }
 
-/// A program that may not be looked into (su, sudo) and has its terminal's foreground while that takes a password.
-bool asks_for_secret(const ProcessEntry& process, const Sight& sight, const InputSource& source) {
-  return sight.is_hidden && source.is_secret && process.terminal == source.terminal &&
+/// Whether a process that cannot be examined (su, sudo) is in the foreground of its terminal while that reads a
+/// password.
+bool asks_for_secret(const ProcessEntry& process, const Findings& findings, const InputSource& source) {
+  return findings.is_hidden && source.is_secret && process.terminal == source.terminal &&
          process.group == process.foreground_group && process.state == 'S';
 }
 
-/// Whether every other process is an ancestor of `reader`. Parents come before their children.
+/// Whether every other process is an ancestor of `reader`. Parents are listed before their children.
 bool is_alone(const std::vector<ProcessEntry>& processes, pid_t reader) {
   pid_t wanted = reader;
   std::size_t ancestors = 0;
@@ -351,28 +352,28 @@ InputSource input_source(int fd) {
 }
 
 InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source) {
-  static const bool kernel_tells = ::access("/proc/self/syscall", F_OK) == 0;
+  static const bool is_supported = ::access("/proc/self/syscall", F_OK) == 0;
   InputWait timed;
   InputWait certain;
-  bool doubtful = !kernel_tells;
+  bool is_uncertain = !is_supported;
   bool works = false;
   bool may_ask_secret = false;
   for (const ProcessEntry& process : processes) {
     if (process.is_stopped()) {
       continue;
     }
-    const Sight sight = look_at_process(process, source);
-    const bool reads = sight.reads_input || asks_for_secret(process, sight, source);
-    if (reads && !sight.does_more) {
-      InputWait& found = sight.has_timer ? timed : certain;
+    const Findings findings = examine_process(process, source);
+    const bool reads = findings.reads_input || asks_for_secret(process, findings, source);
+    if (reads && !findings.does_more) {
+      InputWait& found = findings.has_timer ? timed : certain;
       found = {.waits = WaitsForInput::yes,
-               .has_timer = sight.has_timer,
-               .may_hide_timer = sight.may_hide_timer,
-               .timeout = sight.timeout.value_or(milliseconds(0)),
-               .is_alone = !sight.is_hidden && is_alone(processes, process.pid)};
+               .has_timer = findings.has_timer,
+               .may_hide_timer = findings.may_hide_timer,
+               .timeout = findings.timeout.value_or(milliseconds(0)),
+               .is_alone = !findings.is_hidden && is_alone(processes, process.pid)};
     }
-    doubtful = doubtful || sight.is_hidden || sight.reads_input;
-    may_ask_secret = may_ask_secret || (sight.is_hidden && source.is_secret && process.state == 'S');
+    is_uncertain = is_uncertain || findings.is_hidden || findings.reads_input;
+    may_ask_secret = may_ask_secret || (findings.is_hidden && source.is_secret && process.state == 'S');
     works = works || process.state == 'R' || process.state == 'D';
   }
   if (certain.waits == WaitsForInput::yes && !works) {
@@ -382,7 +383,7 @@ InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const Inpu
     timed.waits = WaitsForInput::unknown;
     return timed;
   }
-  return {.waits = doubtful || certain.waits == WaitsForInput::yes ? WaitsForInput::unknown : WaitsForInput::no,
+  return {.waits = is_uncertain || certain.waits == WaitsForInput::yes ? WaitsForInput::unknown : WaitsForInput::no,
           .may_ask_secret = may_ask_secret && !works};
 }
 

@@ -9,35 +9,35 @@
 
 namespace dockbridge::agent {
 
-/// What a command reads its input from, as /proc names it.
+/// The input of a command, as /proc reports it.
 struct InputSource {
   std::string link;              ///< "pipe:[123]" or "/dev/pts/0"
-  unsigned terminal = 0;         ///< as `terminal_number` gives it; 0: it is a pipe
-  bool is_secret = false;        ///< the terminal passes on lines and does not echo them: a password is read
-  milliseconds read_timeout{0};  ///< after which a read from the terminal returns without a key; 0: it does not
+  unsigned terminal = 0;         ///< see `terminal_number`; 0: it is a pipe
+  bool is_secret = false;        ///< the terminal reads lines without echo, as for a password
+  milliseconds read_timeout{0};  ///< of a read from the terminal; 0: no timeout
 };
 
-/// Of a pipe, either end; of a terminal, the command's end.
+/// `fd` is either end of a pipe, or the command's end of a terminal.
 InputSource input_source(int fd);
 
 /// How a command waits for its input.
 struct InputWait {
   wire::WaitsForInput waits = wire::WaitsForInput::no;
-  /// It would be `yes` if the reader's event loop had no timer, which may be the program's work or its runtime's tick.
+  /// `waits` would be `yes` if the reader's event loop had no timer. The timer may be work or a tick of the runtime.
   bool has_timer = false;
-  /// The event loop has a timer of the runtime, behind which there may be a longer one of the program.
+  /// The event loop has a timer of the runtime, which may hide a longer one of the program.
   bool may_hide_timer = false;
-  milliseconds timeout{0};  ///< after which the reader does something without input; 0: it does not
-  bool is_alone = false;    ///< every other process is an ancestor of the one that reads
-  /// It is `unknown`, but the terminal takes a password and one of the processes that may not be inspected sleeps. It
-  /// need not have that terminal: su starts a command in a session of its own.
+  milliseconds timeout{0};  ///< after which the reader continues without input; 0: no timeout
+  bool is_alone = false;    ///< every other process is an ancestor of the reader
+  /// `waits` is `unknown`, but the terminal reads a password and a process that cannot be examined sleeps. That process
+  /// need not have the terminal: su starts a command in a new session.
   bool may_ask_secret = false;
 };
 
-/// Whether one of these processes waits for this input. The kernel reports which system call each thread is in, and on
-/// which descriptors. `unknown` if that cannot be read (a set-user-ID program), or does not decide it: the reader also
-/// listens for connections or has a timer, another process of the tree works, or the system calls have the numbers of a
-/// 32-bit machine. Root examines another user's process as that user.
+/// Determines whether one of these processes waits for this input. The kernel reports the system call in which each
+/// thread is blocked, and its descriptors. The result is `unknown` if that cannot be read (a set-user-ID program), or
+/// is not decisive: the reader also listens for connections or has a timer, another process of the tree works, or the
+/// process uses 32-bit system calls. Root examines another user's process as that user.
 InputWait waits_for_input(const std::vector<ProcessEntry>& processes, const InputSource& source);
 
 }  // namespace dockbridge::agent

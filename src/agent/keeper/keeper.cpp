@@ -1,62 +1,72 @@
 #include "agent/keeper/keeper.hpp"
 
 #include <malloc.h>
-#include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
-#include "agent/keeper/input_judgement.hpp"
 #include "agent/keeper/out_of_memory.hpp"
 #include "agent/keeper/process_tree.hpp"
 #include "agent/keeper/usage.hpp"
+#include "agent/screen/service.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_chunk_bytes = 32 * 1024;
-/// More than a pipe can hold: what a command wrote before it ended is in its pipe when it is reaped.
-constexpr std::size_t k_drain_bytes = 1024 * 1024;
-constexpr std::size_t k_max_links = 64;
 constexpr milliseconds k_kill_again{50};
 constexpr milliseconds k_timeout_grace{2000};
-constexpr milliseconds k_kill_patience{1000};
-
-/// How long after the last sign of life a command is first looked at, and how seldom in the end.
-constexpr milliseconds k_first_look{100};
-constexpr milliseconds k_longest_look_interval{2000};
-/// A poll that took so much longer than it should: the container was frozen.
-constexpr milliseconds k_frozen{1000};
-/// What a shell adds to a signal's number for its exit status.
-constexpr int k_shell_signal_base = 128;
 constexpr milliseconds k_output_grace{2000};
-/// Interval between attempts to record an end after the disk was full.
-constexpr milliseconds k_record_interval{1000};
+constexpr milliseconds k_max_kill_time{1000};
+/// If a poll takes so much longer than its timeout, the container was frozen.
+constexpr milliseconds k_frozen{1000};
 
-bool is_readable(int fd) {
-  pollfd polled{fd, POLLIN, 0};
-  return ::poll(&polled, 1, 0) > 0;
+/// Positions in the list of polled descriptors. The links follow.
+enum Polled : std::size_t { k_signals, k_out, k_err, k_listener, k_in, k_screen, k_first_link };
+
+/// Kills a tree that must not stay because it has no record.
+void kill_tree(int signals) {
+  for (const auto deadline = Deadline::after(k_max_kill_time); !deadline.passed();) {
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    pollfd ended{signals, POLLIN, 0};
+    if (errno == ECHILD || ::poll(&ended, 1, static_cast<int>(k_kill_again.count())) < 0) {
+      return;
+    }
+  }
+}
+
+/// A command that is blocked on its input may not have received what was sent to it, and its output may not have
+/// arrived yet: a terminal passes both on with a delay. A poll makes the kernel pass them on.
+InputWait observe_input_wait(const std::vector<ProcessEntry>& processes, const CommandInput& input,
+                             const CommandOutput& output) {
+  if (!input.is_open() || input.has_unread()) {
+    return {};
+  }
+  const InputWait wait = waits_for_input(processes, input.source());
+  return output.has_unread() ? InputWait{} : wait;
 }
 
 }  // namespace
 
-Keeper::Keeper(Assignment assignment, const Surroundings& surroundings)
+Keeper::Keeper(Assignment assignment, const Context& context)
     : m_assignment(std::move(assignment)),
-      m_out(surroundings.directory, out_name(m_assignment.process), m_assignment.caps),
-      m_err(surroundings.directory, err_name(m_assignment.process), m_assignment.caps),
-      m_surroundings(surroundings) {}
+      m_context(context),
+      m_activity(m_links),
+      m_output(context.directory, m_assignment.process, m_assignment.caps, m_activity),
+      m_input(m_activity),
+      m_orders(m_input),
+      m_end(m_assignment.journal, m_assignment.process) {}
 
 Result<void> Keeper::start(Streams streams) {
   if (m_assignment.terminal) {
-    auto terminal = Terminal::open(*m_assignment.terminal, m_surroundings.directory, screen_name(m_assignment.process));
+    auto terminal = Terminal::open(*m_assignment.terminal, m_context.directory, screen_name(m_assignment.process));
     if (!terminal) {
       return fail(terminal.error());
     }
@@ -77,134 +87,101 @@ Result<void> Keeper::start(Streams streams) {
   child.stderr_fd = streams.child_err.get();
   child.on_terminal = m_terminal != nullptr;
   if (child.identity) {
-    // So that the command may open /dev/stdin, /dev/stdout and /dev/stderr.
+    // The command may then open /dev/stdin, /dev/stdout and /dev/stderr.
     for (const int fd : {child.stdin_fd, child.stdout_fd, child.stderr_fd}) {
-      [[maybe_unused]] const int given = ::fchown(fd, child.identity->uid, child.identity->gid);
+      [[maybe_unused]] const int changed = ::fchown(fd, child.identity->uid, child.identity->gid);
     }
   }
-  auto pid = start_child(child);
+  const auto pid = start_child(child);
   if (!pid) {
     return fail(pid.error());
   }
-  m_pid = *pid;
-  note_activity();
-  m_starvation.note(m_last_activity, {});  // its threads have waited for nothing before this
-  m_out_pipe = std::move(streams.out);
-  m_err_pipe = std::move(streams.err);
-  m_stdin_pipe = std::move(streams.in);
+  m_end.begin(*pid);
+  m_activity.begin(Clock::now());
+  m_output.open(std::move(streams.out), std::move(streams.err), m_terminal.get());
+  m_input.open(std::move(streams.in), m_terminal.get());
   if (m_assignment.max_runtime.count() > 0) {
     m_runtime_ends = Clock::now() + m_assignment.max_runtime;
   }
-  if (auto written = append(m_assignment.journal.get(), m_assignment.process,
-                            Kept{m_pid, m_surroundings.socket, k_control_version});
+  if (auto written =
+          append(m_assignment.journal.get(), m_assignment.process, Kept{*pid, m_context.socket, k_control_version});
       !written) {
-    kill_all();
+    kill_tree(m_context.signals);
     return fail(ErrorCode::state_not_writable, written.error().message, "Free some disk space in the container");
   }
   return {};
 }
 
-/// What was started has no record, and must not stay.
-void Keeper::kill_all() {
-  for (const auto deadline = Deadline::after(k_kill_patience); !deadline.passed();) {
-    signal_descendants(SIGKILL);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    pollfd ended{m_surroundings.signals, POLLIN, 0};
-    if (errno == ECHILD || ::poll(&ended, 1, static_cast<int>(k_kill_again.count())) < 0) {
-      return;
-    }
-  }
-}
-
 Fd Keeper::run(Fd first_link) {
-  // That it runs is not told unasked: who only waits for the end is not woken before it.
-  m_links.push_back(
-      Link{std::move(first_link), true, true, false, m_assignment.watch_input ? k_watch_input : 0, false, {}});
+  m_links.add_first(std::move(first_link), m_assignment.watch_input);
   loop();
-  const auto kept = std::find_if(m_links.begin(), m_links.end(),
-                                 [](const Link& link) { return link.sent.header.value == k_keeper_is_free; });
-  return kept == m_links.end() ? Fd() : std::move(kept->socket);
+  return m_links.take_free();
 }
 
 void Keeper::loop() {
   std::vector<pollfd> polled;
-  while (m_phase != wire::Phase::closed || m_end_unrecorded) {
-    polled.clear();
-    const auto watch = [&](const Fd& fd, short events) { polled.push_back({fd ? fd.get() : -1, events, 0}); };
-    polled.push_back({m_surroundings.signals, POLLIN, 0});
-    polled.push_back({m_terminal && m_terminal->has_backlog() ? -1 : m_out_pipe.get(), POLLIN, 0});
-    watch(m_err_pipe, POLLIN);
-    // Who finds no room waits in the queue, and is not sent away.
-    polled.push_back({m_links.size() < k_max_links ? m_surroundings.listener : -1, POLLIN, 0});
-    polled.push_back({m_pending_input.empty() ? -1 : m_stdin_pipe.get(), POLLOUT, 0});
-    polled.push_back({m_terminal ? m_terminal->screen_fd() : -1, screen_events(), 0});
-    const std::size_t first_link = polled.size();
-    for (const Link& link : m_links) {
-      watch(link.socket, POLLIN);
-    }
+  while (m_end.phase() != wire::Phase::closed || m_end.is_unrecorded()) {
+    list_descriptors(polled);
     wait_for_events(polled);
-    // One read empties a pipe, or fills the buffer. Reading on would miss what was written to stderr in between.
-    if (polled[1].revents != 0) {
-      read_output(m_out_pipe, m_out, m_terminal ? k_chunk_bytes : 1);
+    if (polled[k_out].revents != 0) {
+      m_output.read_out();
     }
-    if (polled[2].revents != 0) {
-      read_output(m_err_pipe, m_err, 1);
+    if (polled[k_err].revents != 0) {
+      m_output.read_err();
     }
-    if (polled[4].revents != 0) {
-      write_input();
+    check_output_limit();
+    if (polled[k_in].revents != 0) {
+      m_input.write_queue();
     }
-    if (polled[5].revents != 0) {
+    if (polled[k_screen].revents != 0) {
       m_terminal->send_backlog();
-      hear_screen();
-    }
-    for (std::size_t i = polled.size(); i-- > first_link;) {
-      if (polled[i].revents == 0) {
-        continue;
-      }
-      const auto link = m_links.begin() + static_cast<std::ptrdiff_t>(i - first_link);
-      ControlPacket packet;
-      const Received received = receive_control(link->socket.get(), packet);
-      if (received == Received::hangup || (received == Received::packet && !obey(*link, packet))) {
-        m_links.erase(link);
+      const Terminal::News news = m_terminal->receive(m_input.room());
+      m_input.write_from_screen(news.typed);
+      if (news.is_stored) {
+        m_links.report_screen();
       }
     }
-    if (polled[3].revents != 0) {
-      accept_link();
+    receive_orders(polled);
+    if (polled[k_listener].revents != 0) {
+      m_links.accept(m_context.listener);
     }
-    if (polled[0].revents != 0) {
+    if (polled[k_signals].revents != 0) {
       reap();
     }
     check_timers();
-    tell_watchers();
+    const bool is_free = m_end.phase() == wire::Phase::closed && !m_end.is_unrecorded();
+    m_links.notify(state(), m_activity.events(), is_free);
   }
 }
 
-short Keeper::screen_events() const {
-  return static_cast<short>(m_terminal && m_terminal->has_backlog() ? POLLIN | POLLOUT : POLLIN);
+void Keeper::list_descriptors(std::vector<pollfd>& polled) const {
+  const auto screen_events = static_cast<short>(m_terminal && m_terminal->has_backlog() ? POLLIN | POLLOUT : POLLIN);
+  polled.assign({{m_context.signals, POLLIN, 0},
+                 {m_output.out_fd(), POLLIN, 0},
+                 {m_output.err_fd(), POLLIN, 0},
+                 {m_links.has_room() ? m_context.listener : -1, POLLIN, 0},
+                 {m_input.fd_to_write(), POLLOUT, 0},
+                 {m_terminal ? m_terminal->screen_fd() : -1, screen_events, 0}});
+  for (const Link& link : m_links.all()) {
+    polled.push_back({link.socket.get(), POLLIN, 0});
+  }
 }
 
-/// What can wait for a command that ends at once.
-void Keeper::settle() {
-  m_settled = true;
-  m_earlier_memory_kills = out_of_memory_kills();
-  set_oom_score(m_surroundings.own_oom_score);
-}
-
-/// Time in which nothing could run does not count as run time. That it is no silence either is for sessions to see.
+/// Time in which nothing could run does not count as run time. Sessions check whether it counts as silence.
 void Keeper::wait_for_events(std::vector<pollfd>& polled) {
   if (!std::exchange(m_has_polled, true) && ::poll(polled.data(), polled.size(), 0) > 0) {
-    return;  // it may have ended, and then nothing is left to be done
+    return;  // the command may have ended already, and then the rest of its start is not needed
   }
-  if (!m_settled) {
-    settle();
+  if (!std::exchange(m_has_finished_start, true)) {
+    m_end.note_memory_kills();
+    set_oom_score(m_context.own_oom_score);
   }
   const int timeout = poll_timeout_ms();
   const auto began = Clock::now();
   ::poll(polled.data(), polled.size(), timeout);
   const auto overslept = Clock::now() - began - milliseconds(timeout);
   if (timeout >= 0 && overslept > k_frozen) {
-    m_last_look += overslept;
+    m_activity.postpone(overslept);
     if (m_runtime_ends) {
       *m_runtime_ends += overslept;
     }
@@ -220,11 +197,11 @@ int Keeper::poll_timeout_ms() const {
   if (m_kill_at) {
     consider(*m_kill_at);
   }
-  if (is_watched_for(k_watch_input | k_watch_answer)) {
-    consider(m_last_look + m_look_interval);
+  if (is_watched()) {
+    consider(m_activity.next_examination());
   }
-  if (m_end_unrecorded) {
-    consider(m_next_record);
+  if (m_end.is_unrecorded()) {
+    consider(m_end.next_record());
   }
   if (!next) {
     return -1;
@@ -233,196 +210,177 @@ int Keeper::poll_timeout_ms() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
-void Keeper::read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
-  static std::array<char, k_chunk_bytes> buffer;
-  for (std::size_t done = 0; pipe && done < enough;) {
-    const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
-    if (got > 0) {
-      const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-      spool.append(bytes);
-      if (&spool == &m_err) {
-        m_err.note_order(m_out.total());
-      }
-      if (m_terminal) {
-        m_terminal->show(bytes);
-      }
-      m_output_end.append(bytes);
-      note_activity();
-      done += static_cast<std::size_t>(got);
-      if (m_assignment.output_limit > 0 && m_out.total() + m_err.total() > m_assignment.output_limit && !m_kill_at) {
-        end_tree(wire::Cause::output, k_output_grace);
-      }
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      pipe.reset();
-    } else if (errno == EAGAIN) {
-      return;
+void Keeper::receive_orders(const std::vector<pollfd>& polled) {
+  std::vector<Link>& links = m_links.all();
+  for (std::size_t i = polled.size(); i-- > k_first_link;) {
+    if (polled[i].revents == 0) {
+      continue;
+    }
+    const auto link = links.begin() + static_cast<std::ptrdiff_t>(i - k_first_link);
+    ControlPacket packet;
+    const Received received = receive_control(link->socket.get(), packet);
+    if (received == Received::hangup || (received == Received::packet && !execute(*link, packet))) {
+      links.erase(link);
     }
   }
+}
+
+bool Keeper::execute(Link& link, const ControlPacket& packet) {
+  const auto order = static_cast<Order>(packet.header.type);
+  const std::uint32_t value = packet.header.value;
+  if (!link.is_attached) {
+    link.is_attached = order == Order::attach && packet.payload == m_assignment.process;
+    return link.is_attached;
+  }
+  switch (order) {
+    case Order::none:
+    case Order::start:
+    case Order::attach:
+      return false;
+    case Order::query:
+      examine((value & k_with_starvation) != 0);
+      link.sent = state();
+      send_state(link.socket.get(), link.sent);  // a session that does not read it asks again
+      return true;
+    case Order::watch_growth:
+      link.watches_growth = true;
+      return true;
+    case Order::watch_input:
+      link.watched_events = value;
+      if (value != 0) {
+        m_activity.restart_intervals();
+        examine();
+      }
+      return true;
+    case Order::input:
+    case Order::keys:
+      m_orders.execute(link.socket.get(), packet);
+      return true;
+    case Order::once:
+      return m_orders.execute_once(link.socket.get(), packet, m_end.is_running());
+    case Order::screen:
+      link.awaits_screen = true;
+      if (m_terminal && m_terminal->has_screen()) {
+        m_terminal->store();
+      } else {
+        m_links.report_screen();
+      }
+      return true;
+    case Order::resize:
+      if (m_terminal) {
+        m_terminal->resize(unpacked_size(value));
+      }
+      return true;
+    case Order::trim:
+      m_output.trim(value);
+      return true;
+    case Order::signal:
+      signal_descendants(static_cast<int>(value));
+      return true;
+    case Order::end: {
+      const auto cause = packet.payload.empty() ? 0U : static_cast<unsigned char>(packet.payload.front());
+      if (cause > static_cast<unsigned>(wire::Cause::terminated)) {
+        return false;
+      }
+      end_tree(static_cast<wire::Cause>(cause), milliseconds(value));
+      return true;
+    }
+  }
+  return false;
 }
 
 void Keeper::reap() {
   signalfd_siginfo info{};
-  [[maybe_unused]] const ssize_t got = ::read(m_surroundings.signals, &info, sizeof info);  // however many, it is one
-  bool main_ended = false;
-  bool childless = false;
-  while (true) {
-    int status = 0;
-    rusage used{};
-    const pid_t pid = ::wait4(-1, &status, WNOHANG, &used);
-    if (pid <= 0) {
-      childless = pid < 0 && errno == ECHILD;
-      break;
-    }
-    m_reaped = together(m_reaped, usage_of(used));
-    if (pid == m_pid && m_phase == wire::Phase::running) {
-      main_ended = true;
-      m_status.end = WIFSIGNALED(status) ? wire::EndKind::signal : wire::EndKind::exit;
-      m_status.end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      m_status.ended = {unix_milliseconds_now(), uptime_milliseconds_now()};
-    }
-  }
-  if (main_ended || (childless && m_phase == wire::Phase::exited)) {
-    note_end(childless);
-  }
-}
-
-/// The end is recorded only when everything the command wrote before it is in the spool.
-void Keeper::note_end(bool closed) {
-  read_output(m_out_pipe, m_out, k_drain_bytes);
-  read_output(m_err_pipe, m_err, k_drain_bytes);
-  m_phase = closed ? wire::Phase::closed : wire::Phase::exited;
-  m_status.closed = closed;
-  m_runtime_ends.reset();
-  m_waits_for_input = wire::WaitsForInput::no;
-  m_has_answered = false;
-  m_living = {};
-  m_children = 0;
-  if (was_killed_for_memory()) {
-    m_status.cause = wire::Cause::memory;
-  }
-  m_status.used = m_reaped;
-  m_status.taken = m_taken.all();
-  if (m_terminal) {
-    m_terminal->store_at_end();
-    answer_screen_requests();
-  }
-  if (closed) {
-    m_stdin_pipe.reset();
-  }
-  record_end();
-}
-
-/// The session has reserved disk space for the line, but not for the list of idempotency keys. If the line cannot be
-/// written (some file systems cannot reserve space), the keeper stays and retries. While it lives, it reports how the
-/// command ended.
-void Keeper::record_end() {
-  auto recorded = append(m_assignment.journal.get(), m_assignment.process, m_status);
-  if (!recorded && !m_status.taken.empty()) {
-    Status without_keys = m_status;
-    without_keys.taken.clear();
-    recorded = append(m_assignment.journal.get(), m_assignment.process, without_keys);
-  }
-  m_end_unrecorded = !recorded;
-  m_next_record = Clock::now() + k_record_interval;
-}
-
-/// The kernel says how often it has killed, but not whom: a shell whose command it killed ends with 137.
-bool Keeper::was_killed_for_memory() const {
-  const bool killed = m_status.end == wire::EndKind::signal ? m_status.end_code == SIGKILL
-                                                            : m_status.end_code == k_shell_signal_base + SIGKILL;
-  return killed && m_settled && m_status.cause == wire::Cause::none && out_of_memory_kills() > m_earlier_memory_kills;
-}
-
-void Keeper::note_activity() {
-  m_last_activity = Clock::now();
-  m_starvation.forget();
-  m_last_look = m_last_activity;
-  m_look_interval = is_watched_for(k_watch_answer) ? k_first_answer_look : k_first_look;
-  m_waits_for_input = wire::WaitsForInput::no;
-  m_has_answered = false;
-}
-
-bool Keeper::is_watched_for(std::uint32_t what) const {
-  what = m_stdin_pipe && !m_stdin_ends ? what : what & k_watch_answer;
-  return m_phase == wire::Phase::running && std::any_of(m_links.begin(), m_links.end(), [&](const Link& link) {
-           return (link.watches_input & what) != 0;
-         });
-}
-
-void Keeper::look(bool heed_starvation) {
-  const auto now = Clock::now();
-  const auto since = now - std::exchange(m_last_look, now);
-  m_look_interval = std::clamp(m_look_interval * 2, is_watched_for(k_watch_answer) ? k_first_answer_look : k_first_look,
-                               k_longest_look_interval);
-  if (m_phase != wire::Phase::running) {
+  // One read, because the descriptor reports several ended processes as one signal.
+  [[maybe_unused]] const ssize_t got = ::read(m_context.signals, &info, sizeof info);
+  const auto phase = m_end.reap();
+  if (!phase) {
     return;
   }
-  const auto family = descendants();
-  m_living = usage_of(family);
-  m_children = static_cast<std::uint32_t>(family.size());
-  if (heed_starvation) {
-    m_starvation.note(now, cpu_waits(family));
+  // The end is recorded only when everything that the command wrote before it is in the spool.
+  m_output.drain();
+  check_output_limit();
+  m_end.enter(*phase, m_orders.taken());
+  m_activity.note_end();
+  m_runtime_ends.reset();
+  if (m_terminal) {
+    m_terminal->store_at_end();
+    m_links.report_screen();
   }
-  const auto command = std::find_if(family.begin(), family.end(), [&](const auto& it) { return it.pid == m_pid; });
-  m_paused = command != family.end() && command->is_stopped();
-  if (m_paused) {
-    m_last_activity += since;
+  if (*phase == wire::Phase::closed) {
+    m_input.close();
   }
-  const auto silence = std::chrono::duration_cast<milliseconds>(now - m_last_activity);
-  const InputJudgement judgement = judge_input(see_whether_it_waits(family), m_output_end, silence);
-  m_waits_for_input = judgement.waits;
-  m_has_answered = judgement.has_answered;
-  m_look_interval = std::min(m_look_interval, judgement.look_again.value_or(m_look_interval));
-  ::malloc_trim(0);  // many keepers do nothing but wait
+  m_end.record();
 }
 
-bool Keeper::has_unread_input() const {
-  if (!m_stdin_pipe || !m_pending_input.empty() || (m_terminal && m_terminal->keys_under_way() > 0)) {
-    return true;
-  }
-  int count = 0;
-  return m_terminal ? is_readable(m_terminal->command_fd())
-                    : ::ioctl(m_stdin_pipe.get(), FIONREAD, &count) == 0 && count > 0;
+bool Keeper::is_watched() const {
+  return m_end.is_running() &&
+         m_links.is_watched_for(m_input.is_open() ? k_watch_input | k_watch_answer : k_watch_answer);
 }
 
-/// A terminal hands on what is typed and printed in its own time. So who is blocked on it need not have got what was
-/// sent to it, and need not be heard yet. That is asked for with a poll, at which the kernel hands it on.
-InputWait Keeper::see_whether_it_waits(const std::vector<ProcessEntry>& family) const {
-  if (m_stdin_ends || has_unread_input()) {
-    return {};
+void Keeper::examine(bool measures_starvation) {
+  if (!m_end.is_running()) {
+    return;
   }
-  const auto wait = waits_for_input(family, input_source(m_terminal ? m_terminal->command_fd() : m_stdin_pipe.get()));
-  const bool is_heard =
-      (m_terminal && m_terminal->has_backlog()) || !(is_readable(m_out_pipe.get()) || is_readable(m_err_pipe.get()));
-  return is_heard ? wait : InputWait{};
+  const auto now = Clock::now();
+  const auto processes = descendants();
+  const auto command =
+      std::find_if(processes.begin(), processes.end(), [&](const auto& process) { return process.pid == m_end.pid(); });
+  TreeState tree;
+  tree.used = usage_of(processes);
+  tree.processes = static_cast<std::uint32_t>(processes.size());
+  if (measures_starvation) {
+    tree.cpu_waits = cpu_waits(processes);
+  }
+  tree.is_paused = command != processes.end() && command->is_stopped();
+  tree.input_wait = observe_input_wait(processes, m_input, m_output);
+  m_activity.note_examination(now, std::move(tree));
+  ::malloc_trim(0);  // there may be many idle keepers
+}
+
+StatePacket Keeper::state() const {
+  StatePacket state;
+  state.header.type = static_cast<std::uint8_t>(Answer::state);
+  state.terminal = m_terminal ? 1 : 0;
+  state.stdin_open = m_input.is_open() ? 1 : 0;
+  state.out_total = m_output.out_total();
+  state.err_total = m_output.err_total();
+  m_end.describe(state);
+  m_activity.describe(state, Clock::now());
+  return state;
 }
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
-  if (m_status.cause == wire::Cause::none && m_phase == wire::Phase::running) {
-    m_status.cause = cause;
-  }
+  m_end.set_cause(cause);
   const auto kill_at = Clock::now() + grace;
   m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
   signal_descendants(grace.count() > 0 ? SIGTERM : SIGKILL);
   signal_descendants(SIGCONT);
 }
 
+void Keeper::check_output_limit() {
+  const std::uint64_t limit = m_assignment.output_limit;
+  if (limit > 0 && !m_kill_at && m_output.out_total() + m_output.err_total() > limit) {
+    end_tree(wire::Cause::output, k_output_grace);
+  }
+}
+
 void Keeper::check_timers() {
   const auto now = Clock::now();
-  if (is_watched_for(k_watch_input | k_watch_answer) && now >= m_last_look + m_look_interval) {
-    look();
+  if (is_watched() && now >= m_activity.next_examination()) {
+    examine();
   }
   if (m_runtime_ends && now >= *m_runtime_ends) {
     m_runtime_ends.reset();
     end_tree(wire::Cause::timeout, k_timeout_grace);
   }
   if (m_kill_at && now >= *m_kill_at) {
-    // Again and again: what is killed may have forked meanwhile. Once none is left, the loop ends by itself.
+    // Repeatedly, because a killed process may have forked before. The loop ends when no process is left.
     m_kill_at = now + k_kill_again;
     signal_descendants(SIGKILL);
   }
-  if (m_end_unrecorded && now >= m_next_record) {
-    record_end();
+  if (m_end.is_unrecorded() && now >= m_end.next_record()) {
+    m_end.record();
   }
 }
 

@@ -2,140 +2,82 @@
 
 #include <poll.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/control/packets.hpp"
+#include "agent/keeper/activity_monitor.hpp"
 #include "agent/keeper/assignment.hpp"
-#include "agent/keeper/input_wait.hpp"
-#include "agent/keeper/output_end.hpp"
-#include "agent/keeper/starvation.hpp"
+#include "agent/keeper/command_end.hpp"
+#include "agent/keeper/command_input.hpp"
+#include "agent/keeper/command_output.hpp"
+#include "agent/keeper/input_orders.hpp"
+#include "agent/keeper/links.hpp"
 #include "agent/keeper/streams.hpp"
-#include "agent/keeper/taken_inputs.hpp"
 #include "agent/keeper/terminal.hpp"
-#include "agent/record.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
 
-/// Looks after one command: owns its pipes, spools its output, reaps its whole tree, records how it ended, and
-/// answers on the control socket. Survives its session. One thread.
+/// Runs one command: starts it, polls everything that belongs to it, dispatches the orders of sessions, and ends its
+/// tree at a limit. Survives its session. One thread.
 ///
-/// Many live at once, so it must stay small: no growing containers, no JSON in the loop.
+/// Many live at the same time, so it must stay small: no containers that grow, no JSON in the loop.
 class Keeper {
  public:
-  /// What it borrows from the process it lives in.
-  struct Surroundings {
+  /// Resources of the process, borrowed.
+  struct Context {
     int directory = -1;           ///< the state directory
     int signals = -1;             ///< a signalfd for SIGCHLD
     int listener = -1;            ///< where sessions connect
-    std::string socket{};         ///< the listener's name in the directory
-    std::string own_oom_score{};  ///< while it keeps a command; without one it has what the next one inherits
+    std::string socket{};         ///< name of the listener in the directory
+    std::string own_oom_score{};  ///< set while a command runs; otherwise the process has the score for the next one
   };
 
-  Keeper(Assignment assignment, const Surroundings& surroundings);
+  Keeper(Assignment assignment, const Context& context);
   /// `pipes` are for the command, unless it has a terminal.
   Result<void> start(Streams pipes);
-  /// Serves `first_link`, and whoever connects, until the whole tree is gone. Returns that link if its peer
-  /// knows that this keeper can have another command.
+  /// Serves `first_link` and later connections until the whole tree has ended. Returns that link if its session
+  /// knows that this keeper can get another command.
   Fd run(Fd first_link);
 
  private:
-  /// How long after the last sign of life a command is looked at while somebody waits for its answer to input.
-  static constexpr milliseconds k_first_answer_look{2};
-
-  struct Link {
-    Fd socket;
-    bool first = false;
-    bool attached = false;
-    bool watches_growth = false;
-    std::uint32_t watches_input = 0;  ///< k_watch_input, k_watch_answer
-    bool awaits_screen = false;
-    StatePacket sent{};
-  };
-
-  void kill_all();
   void loop();
-  [[nodiscard]] int poll_timeout_ms() const;
+  void list_descriptors(std::vector<pollfd>& polled) const;
   void wait_for_events(std::vector<pollfd>& polled);
-  void settle();
-
-  /// Reads until the pipe is empty, or so many bytes were read.
-  void read_output(Fd& pipe, SpoolWriter& spool, std::size_t enough);
+  [[nodiscard]] int poll_timeout_ms() const;
+  void receive_orders(const std::vector<pollfd>& polled);
+  /// False for a peer that violates the protocol, or means another process.
+  bool execute(Link& link, const ControlPacket& packet);
   void reap();
-  void note_end(bool closed);
-  /// Writes the end to the journal.
-  void record_end();
-  [[nodiscard]] bool was_killed_for_memory() const;
-  void write_input();
-  void accept_link();
-  bool obey(Link& link, const ControlPacket& packet);
-  /// What was taken of an order: bytes, keys or signals, and whether the input ends behind them.
-  struct Given {
-    std::size_t count = 0;
-    bool then_end = false;
-  };
-  /// `how`: k_then_end, k_as_paste.
-  Given feed(std::string_view bytes, std::uint32_t how);
-  void type(std::string text);
-  void queue_input(std::string_view bytes);
-  std::size_t press_keys(std::string_view names);
-  Given give(Order order, std::uint32_t value, std::string_view payload);
-  bool obey_once(const Link& link, const ControlPacket& packet);
-  void hear_screen();
-  void answer_screen_requests();
-  [[nodiscard]] std::size_t room_for_input() const;
-  [[nodiscard]] short screen_events() const;
-  void note_activity();
-  /// `what`: k_watch_input, k_watch_answer, or both for any of them.
-  [[nodiscard]] bool is_watched_for(std::uint32_t what) const;
-  [[nodiscard]] bool has_unread_input() const;
-  [[nodiscard]] InputWait see_whether_it_waits(const std::vector<ProcessEntry>& family) const;
-  void look(bool heed_starvation = false);
-  void end_tree(wire::Cause cause, milliseconds grace);
-  void check_timers();
+
+  /// Whether a link watches for an event that can still occur.
+  [[nodiscard]] bool is_watched() const;
+  void examine(bool measures_starvation = false);
   [[nodiscard]] StatePacket state() const;
-  void tell_watchers();
+
+  /// Sends SIGTERM to the tree, and SIGKILL after `grace`.
+  void end_tree(wire::Cause cause, milliseconds grace);
+  void check_output_limit();
+  void check_timers();
 
   Assignment m_assignment;
-  SpoolWriter m_out;
-  SpoolWriter m_err;
-  const Surroundings& m_surroundings;
-  std::unique_ptr<Terminal> m_terminal;  // none: pipes
-  Fd m_out_pipe;                         // or what the terminal prints
-  Fd m_err_pipe;
-  Fd m_stdin_pipe;  // or what is typed on the terminal
-  std::string m_pending_input;
-  bool m_stdin_ends = false;
-  TakenInputs m_taken;
-  std::vector<Link> m_links;
+  const Context& m_context;
+  Links m_links;
+  ActivityMonitor m_activity;
+  std::unique_ptr<Terminal> m_terminal;  // null: pipes
+  CommandOutput m_output;
+  CommandInput m_input;
+  InputOrders m_orders;
+  CommandEnd m_end;
 
-  pid_t m_pid = 0;
-  wire::Phase m_phase = wire::Phase::running;
-  Status m_status;
-  bool m_end_unrecorded = false;    // the command has ended, but the journal does not say so yet
-  Clock::time_point m_next_record;  // time of the next attempt to record the end
   bool m_has_polled = false;
-  bool m_settled = false;
-  Clock::time_point m_last_activity;
-  Starvation m_starvation;  // since then
+  bool m_has_finished_start = false;
   std::optional<Clock::time_point> m_runtime_ends;
   std::optional<Clock::time_point> m_kill_at;
-
-  OutputEnd m_output_end;
-  wire::WaitsForInput m_waits_for_input = wire::WaitsForInput::no;
-  bool m_has_answered = false;
-  bool m_paused = false;
-  wire::Usage m_reaped;  // what the dead have used
-  wire::Usage m_living;  // what the living had used when they were looked at last
-  std::uint32_t m_children = 0;
-  std::uint64_t m_earlier_memory_kills = 0;
-  Clock::time_point m_last_look;
-  milliseconds m_look_interval{0};  // the longer nothing happens, the more seldom
 };
 
 }  // namespace dockbridge::agent

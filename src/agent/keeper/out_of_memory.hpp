@@ -6,12 +6,12 @@
 
 namespace dockbridge::agent {
 
-/// How many processes of the container were killed so far because it ran out of memory; 0 if that cannot be told.
+/// Number of processes of the container that were killed for memory so far; 0 if that is unknown.
 std::uint64_t out_of_memory_kills();
 
-/// How soon this process is killed when memory runs out, as the kernel writes it.
+/// The OOM score adjustment of this process, as the kernel writes it.
 std::string own_oom_score();
-/// Where this may not be set, the kernel's own choice is as good.
+/// Errors are ignored: without permission, the kernel's default applies.
 void set_oom_score(std::string_view score);
 
 }  // namespace dockbridge::agent

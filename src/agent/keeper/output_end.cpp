@@ -7,7 +7,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Enough for the last line of a prompt with its colours.
+/// Holds the last line of a prompt with its colours.
 constexpr std::size_t k_tail_bytes = 512;
 constexpr char k_escape = '\x1b';
 constexpr char k_delete = '\x7f';
@@ -16,12 +16,12 @@ bool is_final_byte(char byte) {
   return byte >= '@' && byte <= '~';
 }
 
-/// Neither a blank nor a control character.
+/// Whether it is neither a blank nor a control character.
 bool is_ink(char byte) {
   return static_cast<unsigned char>(byte) > ' ' && byte != k_delete;
 }
 
-/// Removes one escape sequence from the front. Whether it moved the cursor to the right.
+/// Removes one escape sequence from the front. Returns whether it moves the cursor to the right.
 bool skip_sequence(std::string_view& text) {
   text.remove_prefix(1);
   if (text.starts_with('[')) {
@@ -39,34 +39,34 @@ bool skip_sequence(std::string_view& text) {
   return false;
 }
 
-/// Text as it can be seen.
-struct Seen {
+/// The visible part of a text.
+struct Visible {
   std::string ink;  ///< without blanks
   bool has_text = false;
   bool moves_right = false;
 };
 
-Seen look_at(std::string_view text) {
-  Seen seen;
+Visible visible_part(std::string_view text) {
+  Visible visible;
   while (!text.empty()) {
     if (text.front() == k_escape) {
-      seen.moves_right = skip_sequence(text) || seen.moves_right;
+      visible.moves_right = skip_sequence(text) || visible.moves_right;
       continue;
     }
-    seen.has_text = seen.has_text || text.front() == ' ' || is_ink(text.front());
+    visible.has_text = visible.has_text || text.front() == ' ' || is_ink(text.front());
     if (is_ink(text.front())) {
-      seen.ink += text.front();
+      visible.ink += text.front();
     }
     text.remove_prefix(1);
   }
-  return seen;
+  return visible;
 }
 
 std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
 }
 
-/// Programs that report progress end their lines otherwise: with words, dots, or a percent sign.
+/// Programs that report progress end their lines with words, dots, or a percent sign instead.
 bool ends_as_prompt(std::string_view ink) {
   constexpr std::string_view k_ascii = "?:>$#])";
   constexpr std::array<std::string_view, 8> k_others = {"›", "»", "❯", "➜", "→", "▶", "⟩", "λ"};
@@ -84,20 +84,20 @@ void OutputEnd::append(std::string_view bytes) {
 }
 
 void OutputEnd::note_input(std::string_view bytes) {
-  m_was_given_line = bytes.find_first_of("\r\n") != std::string_view::npos;
-  m_is_edited = !m_was_given_line && (m_is_edited || is_prompt());
-  m_tail.resize(m_was_given_line ? 0 : m_tail.size());
+  m_had_input_line = bytes.find_first_of("\r\n") != std::string_view::npos;
+  m_is_edited = !m_had_input_line && (m_is_edited || is_prompt());
+  m_tail.resize(m_had_input_line ? 0 : m_tail.size());
   m_since_input = 0;
-  m_typed = look_at(bytes.substr(0, k_tail_bytes)).ink;
+  m_typed = visible_part(bytes.substr(0, k_tail_bytes)).ink;
 }
 
 bool OutputEnd::is_unfinished_line() const {
-  const Seen line = look_at(last_line(m_tail));
+  const Visible line = visible_part(last_line(m_tail));
   return line.has_text || line.moves_right;
 }
 
 bool OutputEnd::is_prompt() const {
-  const Seen line = look_at(last_line(m_tail));
+  const Visible line = visible_part(last_line(m_tail));
   return line.moves_right || ends_as_prompt(line.ink) || (m_is_edited && m_since_input > 0);
 }
 
@@ -105,8 +105,8 @@ bool OutputEnd::has_answer() const {
   if (m_since_input > m_tail.size()) {
     return true;
   }
-  const Seen printed = look_at(std::string_view(m_tail).substr(m_tail.size() - m_since_input));
-  return m_was_given_line ? !m_typed.starts_with(printed.ink) : !printed.ink.empty();
+  const Visible printed = visible_part(std::string_view(m_tail).substr(m_tail.size() - m_since_input));
+  return m_had_input_line ? !m_typed.starts_with(printed.ink) : !printed.ink.empty();
 }
 
 }  // namespace dockbridge::agent

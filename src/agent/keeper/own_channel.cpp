@@ -22,12 +22,12 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr int k_most_descriptors = 4096;
+constexpr int k_max_descriptors = 4096;
 
-/// How many descriptors of the process are the same pipe or socket. Counts no further than two.
+/// Number of descriptors of the process that are this pipe or socket. Stops at two.
 int count_links(pid_t pid, const std::string& link) {
-  const std::string folder = fmt::format("/proc/{}/fd", pid);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  const std::string path = fmt::format("/proc/{}/fd", pid);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   int found = 0;
   int seen = 0;
   while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
@@ -35,7 +35,7 @@ int count_links(pid_t pid, const std::string& link) {
     const ssize_t length =
         ::readlinkat(::dirfd(directory.get()), static_cast<const char*>(item->d_name), target.data(), target.size());
     found += length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) == link ? 1 : 0;
-    if (found == 2 || ++seen == k_most_descriptors) {
+    if (found == 2 || ++seen == k_max_descriptors) {
       break;
     }
   }
@@ -49,7 +49,7 @@ std::optional<unsigned> inode_in(std::string_view link) {
   return begin > 0 && read.ec == std::errc() ? std::optional(inode) : std::nullopt;
 }
 
-/// The inode of the Unix socket at the other end, as the kernel's socket diagnosis has it.
+/// Inode of the peer of a Unix socket, from the kernel's socket diagnosis.
 std::optional<unsigned> peer_of(unsigned inode) {
   struct {
     nlmsghdr head;

@@ -25,9 +25,10 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr int k_most_passes = 5;
+constexpr int k_max_passes = 5;
 
-/// False if the process is gone. The name in parentheses may hold anything, so the fields count from its last ')'.
+/// False if the process has ended. The name in parentheses may contain anything, so fields are counted from the last
+/// ')'.
 bool read_entry(pid_t pid, ProcessEntry& entry) {
   const Fd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> text{};
@@ -35,7 +36,7 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
   if (got <= 0) {
     return false;
   }
-  // Read by hand: stdio would cost each keeper pages that nothing else in it needs.
+  // Parsed by hand: stdio would cost each keeper pages that it needs for nothing else.
   const char* at = std::strrchr(text.data(), ')');
   if (at == nullptr || text.data() + got - at < 3) {
     return false;
@@ -62,10 +63,10 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
   return true;
 }
 
-/// Of what a folder holds, all that a number names.
-std::vector<pid_t> numbers_in(const std::string& folder) {
+/// All numeric names in a directory.
+std::vector<pid_t> numbers_in(const std::string& path) {
   std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
   while (const dirent* item = directory ? ::readdir(directory.get()) : nullptr) {
     const std::string_view name = item->d_name;
     pid_t number = 0;
@@ -77,7 +78,7 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
   return numbers;
 }
 
-/// Whether the kernel lists the children of each thread; else every process has to be looked at.
+/// Whether the kernel lists the children of each thread. Otherwise every process has to be examined.
 bool has_children_lists() {
   static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
   return has;
@@ -152,13 +153,13 @@ unsigned terminal_number(dev_t device) {
 }
 
 std::vector<ProcessEntry> descendants() {
-  const bool told = has_children_lists();
-  const auto all = told ? std::vector<ProcessEntry>() : all_processes();
+  const bool has_lists = has_children_lists();
+  const auto all = has_lists ? std::vector<ProcessEntry>() : all_processes();
   std::vector<ProcessEntry> family{ProcessEntry{::getpid()}};
-  // Breadth first; `family` grows while it is walked. The dead may still have children.
+  // Breadth first; `family` grows during the walk. A zombie may still have children.
   for (std::size_t i = 0; i < family.size(); ++i) {
     const pid_t parent = family[i].pid;
-    for (const ProcessEntry& child : told ? children_of(parent) : all) {
+    for (const ProcessEntry& child : has_lists ? children_of(parent) : all) {
       if (child.parent == parent) {
         family.push_back(child);
       }
@@ -170,11 +171,11 @@ std::vector<ProcessEntry> descendants() {
 }
 
 void signal_descendants(int signal) {
-  // Again while there are some that were not there before: they fork meanwhile, and a list that is read while one of
-  // them ends may be short of another.
+  // Repeated while there are new processes: they may fork in the meantime, and a list that is read while a process
+  // ends may lack another one.
   std::set<pid_t> reached;
   bool found_more = true;
-  for (int pass = 0; pass < k_most_passes && found_more; ++pass) {
+  for (int pass = 0; pass < k_max_passes && found_more; ++pass) {
     found_more = false;
     for (const ProcessEntry& entry : descendants()) {
       if (reached.insert(entry.pid).second) {

@@ -26,11 +26,10 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr int k_backlog = 16;
-/// Makes commands the first victims when the container runs out of memory, not their keepers.
+/// The kernel kills commands before their keepers when the container runs out of memory.
 constexpr std::string_view k_command_oom_score = "500";
 
-/// All signals wait, and none is ignored, whoever started us: a command would inherit that. SIGCHLD is read from the
-/// descriptor.
+/// Blocks all signals and ignores none, because a command inherits that. Returns a descriptor that reports SIGCHLD.
 Fd block_signals() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     ::signal(signal, SIG_DFL);
@@ -44,12 +43,12 @@ Fd block_signals() {
   return Fd(::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void tell_failure(int link, const Error& error) {
+void send_failure(int link, const Error& error) {
   send_control(link, static_cast<std::uint8_t>(Answer::start_failed), 0,
                fmt::format("{}\n{}\n{}", name_of(error.code), error.message, error.next_step));
 }
 
-/// Where other sessions than the keeper's own reach it, for as long as it lives.
+/// Socket on which other sessions than the first one connect to a keeper.
 class Listener {
  public:
   explicit Listener(int directory_fd) : m_directory_fd(directory_fd) { open(); }
@@ -61,7 +60,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Tries again if it could not be opened before (the disk was full).
+  /// Retries if it could not be opened before because the disk was full.
   void open() {
     if (m_socket) {
       return;
@@ -77,8 +76,8 @@ class Listener {
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] const std::string& name() const { return m_name; }
 
-  /// There is no process to connect to: whoever comes is too late.
-  void send_away_until_readable(int link) const {
+  /// Closes all connections until `link` is readable. There is no process at this time, so they are too late.
+  void reject_until_readable(int link) const {
     std::array<pollfd, 2> polled = {pollfd{link, POLLIN, 0}, pollfd{m_socket.get(), POLLIN, 0}};
     while (polled[0].revents == 0) {
       ::poll(polled.data(), polled.size(), -1);
@@ -94,23 +93,23 @@ class Listener {
   Fd m_socket;
 };
 
-/// Looks after one command to its end, if it can be started. Returns the link, if there can be another.
-Fd keep(Result<Assignment> assignment, Result<Streams> pipes, const Keeper::Surroundings& surroundings, Fd link) {
+/// Runs one command to its end, if it can be started. Returns the link if the keeper can get another command.
+Fd run_command(Result<Assignment> assignment, Result<Streams> pipes, const Keeper::Context& context, Fd link) {
   if (!assignment) {
-    tell_failure(link.get(), assignment.error());
+    send_failure(link.get(), assignment.error());
     return link;
   }
-  if (surroundings.listener < 0) {
-    tell_failure(link.get(), {ErrorCode::state_not_writable, "Cannot create a socket in the state directory"});
+  if (context.listener < 0) {
+    send_failure(link.get(), {ErrorCode::state_not_writable, "Cannot create a socket in the state directory"});
     return link;
   }
   if (!pipes && !(pipes = open_pipes())) {
-    tell_failure(link.get(), pipes.error());
+    send_failure(link.get(), pipes.error());
     return link;
   }
-  Keeper keeper(std::move(*assignment), surroundings);
+  Keeper keeper(std::move(*assignment), context);
   if (const auto started = keeper.start(std::move(*pipes)); !started) {
-    tell_failure(link.get(), started.error());
+    send_failure(link.get(), started.error());
     const bool is_free = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
     return is_free ? std::move(link) : Fd();
   }
@@ -132,21 +131,21 @@ int serve_as_keeper(Fd link, const char* state_path) {
   Listener listener(directory.get());
   const std::string own_score = own_oom_score();
   while (link) {
-    // Before there is anything to do: a command's start is not held up by it. The score is inherited.
+    // Done in advance, so that it does not delay the start of a command. The command inherits the score.
     set_oom_score(k_command_oom_score);
     auto pipes = open_pipes();
     Result<Assignment> assignment;
     Received received = Received::nothing;
     while (received == Received::nothing) {
-      listener.send_away_until_readable(link.get());
+      listener.reject_until_readable(link.get());
       received = receive_assignment(link.get(), assignment);
     }
     if (received == Received::hangup) {
       break;
     }
     listener.open();
-    link = keep(std::move(assignment), std::move(pipes),
-                {directory.get(), signals.get(), listener.fd(), listener.name(), own_score}, std::move(link));
+    link = run_command(std::move(assignment), std::move(pipes),
+                       {directory.get(), signals.get(), listener.fd(), listener.name(), own_score}, std::move(link));
   }
   return 0;
 }

@@ -4,9 +4,8 @@
 
 namespace dockbridge::agent {
 
-/// The life of a keeper process: looks after one command after another as the session at the other end of `link` gives
-/// them to it, and keeps what comes of it in the state directory. Ends when the session is gone and nothing is left to
-/// look after.
+/// Runs a keeper process. Receives one command after another from the session at the other end of `link`, and stores
+/// output and records in the state directory. Returns when the session has ended and no process is left.
 int serve_as_keeper(Fd link, const char* state_path);
 
 }  // namespace dockbridge::agent

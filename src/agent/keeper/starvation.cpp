@@ -15,8 +15,8 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// The second number of "RAN WAITED SLICES"; none if the thread is gone or the kernel does not count.
-std::optional<std::chrono::nanoseconds> waited(const std::string& schedstat) {
+/// The second number of "RAN WAITED SLICES"; nullopt if the thread has ended or the kernel does not count.
+std::optional<std::chrono::nanoseconds> wait_in(const std::string& schedstat) {
   const Fd file(::open(schedstat.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 128> text{};
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : -1;
@@ -36,7 +36,7 @@ CpuWaits cpu_waits(const std::vector<ProcessEntry>& processes) {
   CpuWaits waits;
   for (const ProcessEntry& process : processes) {
     for (const pid_t thread : threads_of(process.pid)) {
-      if (const auto time = waited(fmt::format("/proc/{}/task/{}/schedstat", process.pid, thread))) {
+      if (const auto time = wait_in(fmt::format("/proc/{}/task/{}/schedstat", process.pid, thread))) {
         waits[thread] = *time;
       }
     }
@@ -44,7 +44,7 @@ CpuWaits cpu_waits(const std::vector<ProcessEntry>& processes) {
   return waits;
 }
 
-void Starvation::forget() {
+void Starvation::reset() {
   m_began.reset();
   m_waits.clear();
   m_starved = {};
@@ -66,8 +66,8 @@ void Starvation::note(Clock::time_point now, CpuWaits waits) {
   m_waits = std::move(waits);
 }
 
-milliseconds Starvation::so_far() const {
-  // The kernel tells of a wait when it is over: one that began before the first note is no reason to count beyond it.
+milliseconds Starvation::total() const {
+  // The kernel reports a wait when it is over. A wait that began before the first note counts only from there on.
   return m_began ? std::chrono::duration_cast<milliseconds>(std::min<Clock::duration>(m_starved, m_last - *m_began))
                  : milliseconds(0);
 }

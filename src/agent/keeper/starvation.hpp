@@ -12,21 +12,22 @@
 
 namespace dockbridge::agent {
 
-/// By thread: how long it has waited for a CPU so far, ready to run.
+/// Total time that each thread has been ready to run and waited for a CPU.
 using CpuWaits = std::map<pid_t, std::chrono::nanoseconds>;
 
-/// Of all threads of these processes, as far as the kernel tells.
+/// Of all threads of these processes, as far as the kernel reports it.
 CpuWaits cpu_waits(const std::vector<ProcessEntry>& processes);
 
-/// How long a command could have run and had no CPU. What idles waits for none, however busy the machine is.
+/// Time in which a command could have run and had no CPU. An idle command does not wait for one, even on a busy
+/// machine.
 class Starvation {
  public:
-  /// From now on. The first note after this only says where the counting begins.
-  void forget();
+  /// Starts at 0. The first note after this is the baseline.
+  void reset();
   void note(Clock::time_point now, CpuWaits waits);
-  /// What the thread that waited longest has waited between one note and the next, all together. What a thread waited
-  /// that ended between two notes is not seen.
-  [[nodiscard]] milliseconds so_far() const;
+  /// Sum, over the intervals between two notes, of the longest wait of a thread in the interval. Does not include
+  /// threads that ended within an interval.
+  [[nodiscard]] milliseconds total() const;
 
  private:
   std::optional<Clock::time_point> m_began;

@@ -1,6 +1,7 @@
 #include "agent/keeper/streams.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include <array>
 
@@ -51,6 +52,11 @@ Result<Streams> open_on_terminal(const Terminal& terminal) {
     return fail(no_descriptors());
   }
   return streams;
+}
+
+bool is_readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
 }
 
 }  // namespace dockbridge::agent

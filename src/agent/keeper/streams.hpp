@@ -6,18 +6,21 @@
 
 namespace dockbridge::agent {
 
-/// Both ends of what a command reads and writes: three pipes, or a terminal. The keeper's ends do not block.
+/// Both ends of a command's streams: three pipes, or a terminal. The keeper's ends are non-blocking.
 struct Streams {
   Fd in;
   Fd out;
-  Fd err;  ///< none on a terminal
+  Fd err;  ///< empty on a terminal
   Fd child_in;
   Fd child_out;
   Fd child_err;
 };
 
-/// Can be made before it is known what for.
+/// Needs no command, so it can be called in advance.
 Result<Streams> open_pipes();
 Result<Streams> open_on_terminal(const Terminal& terminal);
+
+/// Whether a read would not block. False for -1.
+bool is_readable(int fd);
 
 }  // namespace dockbridge::agent

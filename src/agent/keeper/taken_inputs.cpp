@@ -11,46 +11,46 @@ std::string_view text(const std::array<char, k_digest_length>& digest) {
   return {digest.data(), digest.size()};
 }
 
-auto position(const std::vector<TakenInput>& taken, const OnceHeader& step) {
-  return std::find_if(taken.begin(), taken.end(), [&](const TakenInput& one) { return one.key == text(step.key); });
+auto position(const std::vector<TakenInput>& taken, const OnceHeader& header) {
+  return std::find_if(taken.begin(), taken.end(), [&](const TakenInput& one) { return one.key == text(header.key); });
 }
 
 }  // namespace
 
-TakenInputs::Found TakenInputs::find(const OnceHeader& step, std::uint64_t units) const {
-  const auto known = position(m_taken, step);
+TakenInputs::Found TakenInputs::find(const OnceHeader& header, std::uint64_t units) const {
+  const auto known = position(m_taken, header);
   if (known == m_taken.end()) {
     return {};
   }
-  if (known->call != text(step.call)) {
+  if (known->call != text(header.call)) {
     return {Before::another_call, 0};
   }
-  // Who only asks sends nothing. Otherwise it is new if it goes on where the units end that were taken.
-  if (step.at < known->units || units == 0) {
-    return {Before::yes, std::min(units, known->units - std::min(known->units, step.at))};
+  // A sender that only asks sends no units. Other units are new if they begin where the taken ones end.
+  if (header.at < known->units || units == 0) {
+    return {Before::yes, std::min(units, known->units - std::min(known->units, header.at))};
   }
   return {};
 }
 
-void TakenInputs::add(const OnceHeader& step, std::uint64_t units) {
+void TakenInputs::add(const OnceHeader& header, std::uint64_t units) {
   if (units == 0) {
     return;
   }
-  if (const auto known = position(m_taken, step); known != m_taken.end()) {
-    m_taken[static_cast<std::size_t>(known - m_taken.begin())].units = step.at + units;
+  if (const auto known = position(m_taken, header); known != m_taken.end()) {
+    m_taken[static_cast<std::size_t>(known - m_taken.begin())].units = header.at + units;
     return;
   }
-  if (m_taken.size() == k_most) {
+  if (m_taken.size() == k_max_keys) {
     m_taken.erase(m_taken.begin());
   }
-  m_taken.push_back(
-      {std::string(text(step.key)), std::string(text(step.call)), step.at + units, step.seen_out, step.seen_err});
+  m_taken.push_back({std::string(text(header.key)), std::string(text(header.call)), header.at + units, header.seen_out,
+                     header.seen_err});
 }
 
-OnceAnswer TakenInputs::answer(const OnceHeader& step, Before before) const {
+OnceAnswer TakenInputs::answer(const OnceHeader& header, Before before) const {
   OnceAnswer answer;
   answer.before = static_cast<std::uint8_t>(before);
-  if (const auto known = position(m_taken, step); known != m_taken.end() && before != Before::another_call) {
+  if (const auto known = position(m_taken, header); known != m_taken.end() && before != Before::another_call) {
     answer.units = known->units;
     answer.seen_out = known->seen_out;
     answer.seen_err = known->seen_err;

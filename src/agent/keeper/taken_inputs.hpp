@@ -8,23 +8,21 @@
 
 namespace dockbridge::agent {
 
-/// What a process was given under idempotency keys: the latest of them. No I/O.
+/// The input that a process has received under each of the latest idempotency keys. No I/O.
 class TakenInputs {
  public:
-  static constexpr std::size_t k_most = 16;
+  static constexpr std::size_t k_max_keys = 16;
 
   explicit TakenInputs(std::vector<TakenInput> taken = {}) : m_taken(std::move(taken)) {}
 
-  /// How many of `units` that are sent have been taken already, and what else there is to answer. If `before` is not
-  /// `no`, nothing is left to do: what was not taken then was told to who sent it.
   struct Found {
-    Before before = Before::no;
-    std::uint64_t units = 0;
+    Before before = Before::no;  ///< if it is not `no`, the order must not be executed
+    std::uint64_t units = 0;     ///< how many of the units that were sent had been taken before
   };
-  [[nodiscard]] Found find(const OnceHeader& step, std::uint64_t units) const;
-  /// So many units have been taken now.
-  void add(const OnceHeader& step, std::uint64_t units);
-  [[nodiscard]] OnceAnswer answer(const OnceHeader& step, Before before) const;
+  [[nodiscard]] Found find(const OnceHeader& header, std::uint64_t units) const;
+  /// Records that so many units have been taken now.
+  void add(const OnceHeader& header, std::uint64_t units);
+  [[nodiscard]] OnceAnswer answer(const OnceHeader& header, Before before) const;
 
   [[nodiscard]] const std::vector<TakenInput>& all() const { return m_taken; }
 

@@ -20,9 +20,9 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// A program whose output makes the emulator fall over again and again goes without a screen.
-constexpr int k_most_starts = 20;
-constexpr milliseconds k_end_patience{1000};
+/// A program whose output crashes the emulator more often gets no screen.
+constexpr int k_max_starts = 20;
+constexpr milliseconds k_max_end_wait{1000};
 
 bool set_size(int fd, wire::TerminalSize size) {
   winsize window{};
@@ -63,7 +63,7 @@ void Terminal::start_screen() {
   m_backlog.clear();
   m_stores = 0;
   std::array<int, 2> sockets{};
-  if (++m_starts > k_most_starts ||
+  if (++m_starts > k_max_starts ||
       ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) != 0) {
     return;
   }
@@ -158,12 +158,12 @@ void Terminal::store() {
 
 void Terminal::store_at_end() {
   store();
-  for (const auto deadline = Deadline::after(k_end_patience); m_screen && !deadline.passed();) {
+  for (const auto deadline = Deadline::after(k_max_end_wait); m_screen && !deadline.passed();) {
     const auto wanted = static_cast<short>(has_backlog() ? POLLIN | POLLOUT : POLLIN);
     pollfd polled{m_screen.get(), wanted, 0};
     ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
     send_backlog();
-    if (receive(0).stored) {
+    if (receive(0).is_stored) {
       break;
     }
   }
@@ -177,7 +177,7 @@ Terminal::News Terminal::receive(std::size_t room) {
   while (m_screen && (received = receive_control(m_screen.get(), packet)) == Received::packet) {
     switch (static_cast<ScreenAnswer>(packet.header.type)) {
       case ScreenAnswer::typed:
-        // A program that asks and never reads the answers is not answered for ever.
+        // A program may send queries and never read the replies.
         news.typed += news.typed.size() + packet.payload.size() <= room ? packet.payload : "";
         break;
       case ScreenAnswer::pressed:
@@ -188,13 +188,13 @@ Terminal::News Terminal::receive(std::size_t room) {
         }
         break;
       case ScreenAnswer::stored:
-        news.stored = --m_stores == 0;
+        news.is_stored = --m_stores == 0;
         break;
     }
   }
   if (received == Received::hangup) {
     start_screen();
-    news.stored = true;  // whoever waits for it is not kept waiting
+    news.is_stored = true;  // ends the wait of sessions that have asked for the screen
     for (const std::string& text : std::exchange(m_behind_keys, {})) {
       news.typed += text;
     }

@@ -14,48 +14,49 @@
 
 namespace dockbridge::agent {
 
-/// A pseudo terminal, and the process that knows what is on its screen. That may fall over what is printed: it is then
-/// started anew, with a blank screen, and the command does not notice. Nothing here blocks but `store_at_end`.
+/// A pseudo terminal and the process that emulates its screen. If output crashes that process, it is restarted with a
+/// blank screen, and the command does not notice. Only `store_at_end` blocks.
 class Terminal {
  public:
-  /// The screen goes to the file `name` below `directory_fd`, which is borrowed.
+  /// The screen is stored in the file `name` below `directory_fd`, which is borrowed.
   static Result<std::unique_ptr<Terminal>> open(wire::TerminalSize size, int directory_fd, std::string name);
 
-  /// The side of the person: what is written is typed, what is read was printed. Not blocking.
+  /// The side of the user: writing types input, reading returns output. Non-blocking.
   [[nodiscard]] int fd() const { return m_master.get(); }
-  /// The side of the command. While this is open, the terminal outlives a command that closes its own.
+  /// The side of the command. While this is open, the terminal outlives a command that closes its descriptors.
   [[nodiscard]] int command_fd() const { return m_slave.get(); }
 
-  /// To the screen's process: poll it for input, and for output while there is a backlog.
+  /// Connection to the screen process. Poll it for reading, and for writing while there is a backlog.
   [[nodiscard]] int screen_fd() const { return m_screen.get(); }
-  /// While this is so, nothing more is to be read from the command: a terminal is only so fast.
+  /// Whether the screen process is behind. No output must be read from the command in the meantime.
   [[nodiscard]] bool has_backlog() const { return !m_backlog.empty(); }
   void send_backlog();
 
-  /// Whether there is a picture; if there was none for want of processes, another is tried.
+  /// Whether there is a screen process. Retries to start it if that has failed before.
   bool has_screen();
   void show(std::string_view output);
   void press(std::string_view keys);
-  /// Text that is typed: returns what can go to the command now. What has to wait for keys that were pressed before it
-  /// comes from `receive`.
+  /// Returns the text if it can be sent to the command now. Otherwise it waits for the keys that were pressed before
+  /// it, and `receive` returns it.
   std::string type(std::string text);
   /// Position of the last key in `typed` that sends a signal and drops the input before it; npos if there is none.
   [[nodiscard]] std::size_t find_signal_key(std::string_view typed) const;
-  /// Drops what was typed and not read.
+  /// Drops input that the command has not read.
   void drop_input();
-  [[nodiscard]] std::size_t keys_under_way() const { return m_behind_keys.size(); }
+  [[nodiscard]] std::size_t pending_presses() const { return m_behind_keys.size(); }
+  /// Text that waits for keys.
   [[nodiscard]] std::size_t waiting_bytes() const;
   void resize(wire::TerminalSize size);
-  /// Told by `receive` when it is done.
+  /// Requests that the screen is stored. `receive` reports when that is done.
   void store();
-  /// Stores what the command left on the screen and lets go of the command's side.
+  /// Stores the last screen and closes the command's side.
   void store_at_end();
 
   struct News {
-    std::string typed;    ///< goes to the command
-    bool stored = false;  ///< every `store` so far is done, or will not be
+    std::string typed;       ///< input for the command
+    bool is_stored = false;  ///< no `store` is pending: all are done or have failed
   };
-  /// Answers of the terminal itself are dropped beyond `room` bytes, what was typed never is.
+  /// Replies of the terminal itself are dropped beyond `room` bytes. Typed input never is.
   News receive(std::size_t room);
 
  private:
@@ -77,9 +78,9 @@ class Terminal {
   Fd m_screen;
   int m_starts = 0;
   std::uint64_t m_shown = 0;  // bytes of output
-  int m_stores = 0;           // that are not done
+  int m_stores = 0;           // pending
   std::deque<Packet> m_backlog;
-  std::deque<std::string> m_behind_keys;  // for each press under way, what was typed after it
+  std::deque<std::string> m_behind_keys;  // for each pending press, the text that was typed after it
 };
 
 }  // namespace dockbridge::agent

@@ -15,8 +15,8 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// What the kernel counts blocks in.
-constexpr std::uint64_t k_block_bytes = 512;
+/// Unit in which the kernel counts blocks.
+constexpr std::uint64_t k_counted_block_bytes = 512;
 
 std::uint64_t milliseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_usec) / 1000;
@@ -25,12 +25,12 @@ std::uint64_t milliseconds_of(const timeval& time) {
 }  // namespace
 
 std::uint64_t number_after(const std::string& path, std::string_view word) {
-  constexpr std::size_t k_most_text = 64 * 1024;
-  // Not every system has every file. An error that nobody reads would cost each keeper the memory for telling it.
+  constexpr std::size_t k_max_file_bytes = 64 * 1024;
+  // Not every system has every file. Creating an error that is not used would cost each keeper memory.
   if (::access(path.c_str(), R_OK) != 0) {
     return 0;
   }
-  const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_most_text).value_or("");
+  const std::string text = "\n" + read_file_at(AT_FDCWD, path, k_max_file_bytes).value_or("");
   const std::size_t at = text.find("\n" + std::string(word));
   if (at == std::string::npos) {
     return 0;
@@ -43,8 +43,9 @@ std::uint64_t number_after(const std::string& path, std::string_view word) {
 
 wire::Usage usage_of(const rusage& reaped) {
   return {milliseconds_of(reaped.ru_utime) + milliseconds_of(reaped.ru_stime),
-          static_cast<std::uint64_t>(reaped.ru_maxrss), static_cast<std::uint64_t>(reaped.ru_inblock) * k_block_bytes,
-          static_cast<std::uint64_t>(reaped.ru_oublock) * k_block_bytes};
+          static_cast<std::uint64_t>(reaped.ru_maxrss),
+          static_cast<std::uint64_t>(reaped.ru_inblock) * k_counted_block_bytes,
+          static_cast<std::uint64_t>(reaped.ru_oublock) * k_counted_block_bytes};
 }
 
 wire::Usage usage_of(const std::vector<ProcessEntry>& processes) {
@@ -52,14 +53,13 @@ wire::Usage usage_of(const std::vector<ProcessEntry>& processes) {
   wire::Usage usage;
   for (const ProcessEntry& process : processes) {
     const std::string folder = fmt::format("/proc/{}", process.pid);
-    usage =
-        together(usage, {process.cpu_ticks * 1000 / ticks_per_second, number_after(folder + "/status", "VmHWM:"),
-                         number_after(folder + "/io", "read_bytes:"), number_after(folder + "/io", "write_bytes:")});
+    usage = sum_of(usage, {process.cpu_ticks * 1000 / ticks_per_second, number_after(folder + "/status", "VmHWM:"),
+                           number_after(folder + "/io", "read_bytes:"), number_after(folder + "/io", "write_bytes:")});
   }
   return usage;
 }
 
-wire::Usage together(const wire::Usage& a, const wire::Usage& b) {
+wire::Usage sum_of(const wire::Usage& a, const wire::Usage& b) {
   return {a.cpu_ms + b.cpu_ms, std::max(a.peak_memory_kib, b.peak_memory_kib), a.read_bytes + b.read_bytes,
           a.written_bytes + b.written_bytes};
 }

@@ -12,14 +12,14 @@
 
 namespace dockbridge::agent {
 
-/// What a process that was reaped has used, those it reaped itself included.
+/// Usage of a reaped process, including the processes that it has reaped.
 wire::Usage usage_of(const rusage& reaped);
-/// What live processes have used so far, and those they have reaped.
+/// Usage of live processes until now, including the processes that they have reaped.
 wire::Usage usage_of(const std::vector<ProcessEntry>& processes);
-/// Both together: times and bytes add up, of peaks the higher one counts.
-wire::Usage together(const wire::Usage& a, const wire::Usage& b);
+/// Times and bytes are added. The peak is the higher of both.
+wire::Usage sum_of(const wire::Usage& a, const wire::Usage& b);
 
-/// The number after a word at the start of a line in one of the kernel's files; 0 if it is not there.
+/// The number after a word at the start of a line in a file of the kernel; 0 if there is none.
 std::uint64_t number_after(const std::string& path, std::string_view word);
 
 }  // namespace dockbridge::agent

@@ -13,30 +13,30 @@ struct VTermScreen;
 
 namespace dockbridge::agent {
 
-/// Knows what a person would see on a terminal, and what is typed when keys are pressed on it. A wrapper of libvterm,
-/// which falls over some output that no sane program prints: it lives in a process of its own.
+/// Emulates a terminal: its screen, and the encoding of keys. A wrapper of libvterm, which some unusual output crashes,
+/// so it runs in a process of its own.
 class Emulator {
  public:
-  /// `shown` is how much output others have shown before.
+  /// `shown` is the number of bytes that earlier emulators of the terminal have shown.
   explicit Emulator(wire::TerminalSize size, std::uint64_t shown = 0);
   ~Emulator();
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;
 
   void show(std::string_view output);
-  /// In the mode the program has put the keyboard into.
+  /// Encodes a key in the keyboard mode that the program has set.
   void press(const wire::Key& key);
-  /// Types the mark that begins or ends a paste, if the program has asked for such marks.
+  /// Types the mark at the begin or end of a paste, if the program has enabled bracketed paste.
   void mark_paste(bool begins);
-  /// What is typed: keys, and the terminal's own answers to questions of the program. Empties it.
+  /// Returns and clears the input for the program: encoded keys, and replies of the terminal to queries.
   std::string take_typed();
   void resize(wire::TerminalSize size);
 
-  /// A line of JSON (`wire::ScreenFacts`), then the screen's lines without what is blank at their ends.
+  /// A line of JSON (`wire::ScreenFacts`), then the lines of the screen without trailing blanks.
   [[nodiscard]] std::string screen() const;
 
-  /// For the library's callbacks only.
-  struct Seen {
+  /// State that the callbacks of the library change.
+  struct CallbackState {
     bool cursor_visible = true;
     bool alternate = false;
     std::string typed;
@@ -46,8 +46,8 @@ class Emulator {
   wire::TerminalSize m_size;
   TerminalParser m_parser;
   std::uint64_t m_shown;          // bytes of output
-  std::uint64_t m_addressed = 0;  // the same when the program placed something on the screen for the last time
-  Seen m_seen;
+  std::uint64_t m_addressed = 0;  // value of m_shown when the program last placed something on the screen
+  CallbackState m_state;
   VTerm* m_emulator;
   VTermScreen* m_screen;
 };

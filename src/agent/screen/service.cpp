@@ -18,7 +18,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr unsigned k_longest_work_seconds = 10;
+constexpr unsigned k_max_order_seconds = 10;
 
 void press_all(Emulator& emulator, std::string_view names) {
   while (!names.empty()) {
@@ -32,7 +32,7 @@ void press_all(Emulator& emulator, std::string_view names) {
   }
 }
 
-void obey(Emulator& emulator, const ControlPacket& packet, const char* name) {
+void execute(Emulator& emulator, const ControlPacket& packet, const char* name) {
   switch (static_cast<ScreenOrder>(packet.header.type)) {
     case ScreenOrder::show:
       emulator.show(packet.payload);
@@ -44,15 +44,15 @@ void obey(Emulator& emulator, const ControlPacket& packet, const char* name) {
       emulator.resize(unpacked_size(packet.header.value));
       return;
     case ScreenOrder::store:
-      // If the disk is full, who asks is shown an older screen, or told that there is none.
+      // If the disk is full, readers get an older screen, or an error if there is none.
       (void)replace_file_at(STDOUT_FILENO, name, emulator.screen());
       send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::stored), 0);
       return;
   }
 }
 
-/// Until it is taken: the keeper waits for it with all that is typed behind the keys.
-void tell_pressed(std::string_view typed) {
+/// Blocks until it is sent, because the keeper delays all text behind the keys until it receives this.
+void send_pressed(std::string_view typed) {
   while (!send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::pressed), 0, typed) && errno == EAGAIN) {
     pollfd polled{STDIN_FILENO, POLLOUT, 0};
     ::poll(&polled, 1, -1);
@@ -64,7 +64,7 @@ void tell_pressed(std::string_view typed) {
 int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t shown) {
   ::setsid();
   ::prctl(PR_SET_NAME, "dockbridge-scr");
-  // It may fall over, which is nothing that anybody wants to look into.
+  // It may crash, and a core file would be of no use.
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   sigset_t none;
@@ -82,13 +82,13 @@ int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t sho
     if (received == Received::nothing) {
       continue;
     }
-    ::alarm(k_longest_work_seconds);
-    obey(emulator, packet, name);
+    ::alarm(k_max_order_seconds);
+    execute(emulator, packet, name);
     const std::string typed = emulator.take_typed().substr(0, k_max_control_payload);
     if (packet.header.type == static_cast<std::uint8_t>(ScreenOrder::press)) {
-      tell_pressed(typed);
+      send_pressed(typed);
     } else if (!typed.empty()) {
-      // A keeper that does not take them has a program that asks and never reads the answers.
+      // Dropped if the keeper does not read them: its program sends queries and never reads the replies.
       send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::typed), 0, typed);
     }
     ::alarm(0);

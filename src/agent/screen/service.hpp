@@ -7,28 +7,28 @@
 
 namespace dockbridge::agent {
 
-// Between a keeper and the screen process that it started, both of one build: control packets (control.hpp).
+// A keeper and its screen process exchange control packets (control/packets.hpp). Both have the same build.
 
 /// Keeper to screen.
 enum class ScreenOrder : std::uint8_t {
   show = 1,    ///< payload: output
-  press = 2,   ///< payload: names of keys, one space between; answered by `pressed`
-  resize = 3,  ///< value: as `packed_size`
-  store = 4,   ///< write the screen to its file; answered by `stored`
+  press = 2,   ///< payload: names of keys with one space between; reply: `pressed`
+  resize = 3,  ///< value: see `packed_size`
+  store = 4,   ///< write the screen to its file; reply: `stored`
 };
 
-// Beside names of keys: what a terminal types before and behind pasted text, if the program has asked for that.
+// Used like names of keys: the marks before and behind pasted text, if the program has enabled bracketed paste.
 inline constexpr std::string_view k_paste_begins = "<paste>";
 inline constexpr std::string_view k_paste_ends = "</paste>";
 
 /// Screen to keeper.
 enum class ScreenAnswer : std::uint8_t {
-  typed = 1,  ///< payload: goes to the program
+  typed = 1,  ///< payload: replies of the terminal, input for the program
   stored = 2,
-  pressed = 3,  ///< payload: what the keys come to; goes to the program
+  pressed = 3,  ///< payload: encoded keys, input for the program
 };
 
-/// Columns in the lower, rows in the upper half.
+/// Columns are in the lower half, rows in the upper half.
 constexpr std::uint32_t packed_size(wire::TerminalSize size) {
   return size.columns | static_cast<std::uint32_t>(size.rows) << 16U;
 }
@@ -36,9 +36,9 @@ constexpr wire::TerminalSize unpacked_size(std::uint32_t value) {
   return {static_cast<std::uint16_t>(value & 0xFFFFU), static_cast<std::uint16_t>(value >> 16U)};
 }
 
-/// Serves the keeper on stdin until that hangs up; stdout is the directory that the file `name` is in. One that is
-/// stuck in its work for too long ends by a signal: the keeper starts another.
-/// `shown` is how much output earlier screen processes of the terminal were given.
+/// Serves the keeper on stdin until that is closed. Stdout is the directory of the file `name`. If an order takes too
+/// long, an alarm ends the process, and the keeper starts another. `shown` is the number of bytes that earlier screen
+/// processes of the terminal have received.
 int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t shown);
 
 }  // namespace dockbridge::agent

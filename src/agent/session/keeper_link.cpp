@@ -81,7 +81,7 @@ Result<void> KeeperLink::assign(const Assignment& assignment) {
 }
 
 Result<void> KeeperLink::query(bool heed_starvation) {
-  return send(Order::query, heed_starvation ? k_heed_starvation : 0);
+  return send(Order::query, heed_starvation ? k_with_starvation : 0);
 }
 
 Result<void> KeeperLink::watch_growth() {

@@ -12,7 +12,7 @@
 
 namespace dockbridge::test {
 
-/// A keeper's socket, behind which a test sits instead of a keeper.
+/// A keeper's socket that a test serves instead of a keeper.
 class FakeKeeper {
  public:
   FakeKeeper(int directory_fd, std::string name)
@@ -23,7 +23,7 @@ class FakeKeeper {
   }
 
   [[nodiscard]] const std::string& name() const { return m_name; }
-  /// The next who has connected, none if there is nobody.
+  /// The next connection; empty if there is none.
   [[nodiscard]] Fd accept() const {
     return Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   }
@@ -32,7 +32,7 @@ class FakeKeeper {
     std::string process;
     agent::ControlPacket packet;
   };
-  /// The orders of this kind from all who have connected by now, and the process that each of them meant.
+  /// The orders of this kind from all connections until now, and the process that each of them named.
   [[nodiscard]] std::vector<Heard> heard(agent::Order order) const {
     std::vector<Heard> all;
     for (Fd link = accept(); link; link = accept()) {

@@ -33,9 +33,9 @@ using test::TemporaryDirectory;
 namespace {
 
 const std::string k_process = "proc_1_a";
-constexpr std::uint64_t k_most = ~std::uint64_t{0};
+constexpr std::uint64_t k_max = ~std::uint64_t{0};
 
-/// The numbers of a spool's header, in file order.
+/// The numbers of a spool's header, in the order of the file.
 struct Forged {
   const char* what;
   std::uint64_t head_cap;
@@ -87,7 +87,7 @@ ControlPacket packet_of(const StatePacket& state) {
 
 TEST_CASE("spool: every operation refuses a forged header") {
   const std::vector<Forged> table = {
-      {"a total that wraps", 16, 16, k_most, 16, k_most - 16},
+      {"a total that wraps", 16, 16, k_max, 16, k_max - 16},
       {"a total beyond any stream", 16, 16, wire::k_max_stream_bytes + 1, 16, wire::k_max_stream_bytes},
       {"no head", 0, 16, 4, 4, 4},
       {"no ring", 16, 0, 4, 4, 4},
@@ -305,9 +305,9 @@ TEST_CASE("keeper link: forged counts of accepted input are rejected") {
     return once_answer_in({{}, payload}).has_value();
   };
   CHECK(answered({1, 2, 3, 1, {}}));
-  CHECK_FALSE(answered({k_most, 0, 0, 1, {}}));
-  CHECK_FALSE(answered({0, k_most, 0, 1, {}}));
-  CHECK_FALSE(answered({0, 0, k_most, 1, {}}));
+  CHECK_FALSE(answered({k_max, 0, 0, 1, {}}));
+  CHECK_FALSE(answered({0, k_max, 0, 1, {}}));
+  CHECK_FALSE(answered({0, 0, k_max, 1, {}}));
   CHECK_FALSE(answered({0, 0, 0, 3, {}}));
 }
 
@@ -324,12 +324,12 @@ TEST_CASE("keeper link: a state with a number out of range is rejected") {
   CHECK_FALSE(forge([](StatePacket& it) { it.end_code = -1; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.pid = -1; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.pid = std::int64_t{1} << 40; }));
-  CHECK_FALSE(forge([](StatePacket& it) { it.out_total = k_most; }));
+  CHECK_FALSE(forge([](StatePacket& it) { it.out_total = k_max; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.err_total = wire::k_max_stream_bytes + 1; }));
-  CHECK_FALSE(forge([](StatePacket& it) { it.idle_ms = k_most; }));
-  CHECK_FALSE(forge([](StatePacket& it) { it.starved_ms = k_most; }));
+  CHECK_FALSE(forge([](StatePacket& it) { it.idle_ms = k_max; }));
+  CHECK_FALSE(forge([](StatePacket& it) { it.starved_ms = k_max; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.ended_at_ms = -1; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.ended_uptime_ms = INT64_MAX; }));
   CHECK_FALSE(forge([](StatePacket& it) { it.children = UINT32_MAX; }));
-  CHECK_FALSE(forge([](StatePacket& it) { it.used.peak_memory_kib = k_most; }));
+  CHECK_FALSE(forge([](StatePacket& it) { it.used.peak_memory_kib = k_max; }));
 }

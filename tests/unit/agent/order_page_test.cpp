@@ -29,7 +29,7 @@ bool never_goes_back(const WriteOrder& order) {
 
 }  // namespace
 
-TEST_CASE("order page: runs of stderr without stdout in between are one") {
+TEST_CASE("order page: stderr without stdout in between is one run") {
   OrderPage page;
   CHECK(page.marks().empty());
   page.note(0, 4);

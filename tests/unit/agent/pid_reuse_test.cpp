@@ -25,9 +25,9 @@
 
 using namespace dockbridge;
 
-// A process of a command ends just as it is signalled, and somebody else's gets its pid. That is brought about for
-// sure: in a pid namespace of its own, where a process can be given any pid, with the one who signals stopped at the
-// moment in question.
+// A process of a command ends just before it is signalled, and an unrelated process gets its pid. The test forces this
+// race: it uses a new pid namespace, where a process can be created with any pid, and stops the signaller at the
+// critical moment.
 
 namespace {
 
@@ -35,10 +35,10 @@ enum class Signaller { keeper, session };
 enum class Moment { before_it_is_opened, after_it_was_opened, before_it_is_signalled };
 
 constexpr const char* k_process = "proc_1_reused";
-/// Blocked by all, so that who has been sent it still has it.
+/// Blocked by all processes, so that it stays pending in its receiver.
 constexpr int k_signal = SIGUSR1;
 
-// What came of it, as the exit status of the one who has looked.
+// Outcome, as the exit status of the process that has checked.
 constexpr int k_was_reused = 1;
 constexpr int k_command_was_signalled = 2;
 constexpr int k_stranger_was_signalled = 4;
@@ -67,7 +67,7 @@ bool has_been_signalled(pid_t pid) {
   give_up("no such process");
 }
 
-/// The shell of a command, which tells its pid and that of its child, and reaps that when it ends.
+/// The shell of a command, which reports its pid and that of its child, and reaps the child.
 void start_command(int tells) {
   if (fork_or_give_up() == 0) {
     const std::string variable = fmt::format("{}={}", agent::k_process_variable, k_process);
@@ -79,7 +79,7 @@ void start_command(int tells) {
   }
 }
 
-/// A process of somebody else with this pid, as soon as that is free.
+/// Creates an unrelated process with this pid as soon as that is free.
 void start_stranger(pid_t pid) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
@@ -98,12 +98,12 @@ void start_stranger(pid_t pid) {
   }
 }
 
-/// Sees the system calls of a signaller go by.
+/// Traces the system calls of a signaller.
 class Observer {
  public:
   Observer(pid_t victim, Moment moment) : m_victim(victim), m_moment(moment) {}
 
-  /// Whether the moment is now.
+  /// Whether the critical moment is reached.
   bool has_come(const __ptrace_syscall_info& call) {
     if (call.op == PTRACE_SYSCALL_INFO_EXIT) {
       const bool has_opened = std::exchange(m_opens, false);
@@ -123,8 +123,8 @@ class Observer {
   bool m_has_opened = false;
 };
 
-/// Lets a signaller that has stopped go on to that moment, in which the victim ends and a stranger gets its pid, and
-/// then to its end. Whether the moment came.
+/// Resumes a stopped signaller up to the critical moment, replaces the victim by a stranger with its pid, and resumes
+/// it to its end. Returns whether the moment was reached.
 bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
   constexpr int k_stopped_at_call = SIGTRAP | 0x80;
   Observer observer(victim, moment);
@@ -145,7 +145,7 @@ bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
   return done && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// What the first process of the namespace does. All the others end with it.
+/// The first process of the namespace. All others end with it.
 [[noreturn]] void rule(Signaller who, Moment moment) {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
@@ -210,7 +210,7 @@ int outcome_of(Signaller who, Moment moment) {
 
 }  // namespace
 
-TEST_CASE("who has got the pid of a command's process that has ended is not signalled in its place") {
+TEST_CASE("process tree: a reused pid is not signalled") {
   for (const Signaller who : {Signaller::keeper, Signaller::session}) {
     for (const Moment moment :
          {Moment::before_it_is_opened, Moment::after_it_was_opened, Moment::before_it_is_signalled}) {

@@ -30,7 +30,7 @@ const Meta k_meta{"make \"ä\"\n", "/app", "local", "because", {1'700'000'000'00
 const std::string k_first_line = R"({"v":1,"id":"proc_1_a","command":"make","cwd":"/"})"
                                  "\n";
 
-/// A journal on disk, gone at the end of the test.
+/// A journal on disk, removed at the end of the test.
 class Journal {
  public:
   Journal() {
@@ -56,7 +56,7 @@ class Journal {
   Fd m_fd;
 };
 
-/// One line more about the process, as JSON fields without braces.
+/// Another line of the process, as JSON fields without braces.
 std::string line(const std::string& fields) {
   return R"({"id":"proc_1_a",)" + fields + "}\n";
 }
@@ -78,7 +78,7 @@ std::string error_of(std::string_view journal) {
 
 }  // namespace
 
-TEST_CASE("a record grows with what becomes known, and reads back as it was written") {
+TEST_CASE("record: later lines extend it, and it reads back as written") {
   const Journal journal;
   REQUIRE(append(journal.fd(), k_process, k_meta));
   Record record = journal.record();
@@ -101,7 +101,7 @@ TEST_CASE("a record grows with what becomes known, and reads back as it was writ
   CHECK_FALSE(record.status);
 }
 
-TEST_CASE("processes that share a journal are told apart") {
+TEST_CASE("record: processes that share a journal are separate") {
   const Journal journal;
   REQUIRE(append(journal.fd(), "proc_1_a", Meta{"first", "/", "", "", {}}));
   REQUIRE(append(journal.fd(), "proc_1_ab", Meta{R"("id":"proc_1_a")", "/", "", "", {}}));
@@ -119,13 +119,13 @@ TEST_CASE("processes that share a journal are told apart") {
   CHECK(all.at("proc_1_ab")->kept->keeper == "keeper_2_2");
 }
 
-TEST_CASE("a command that is not UTF-8 is recorded with the bad bytes replaced") {
+TEST_CASE("record: invalid UTF-8 in a command is replaced") {
   const Journal journal;
   REQUIRE(append(journal.fd(), k_process, Meta{"echo \xff", "/", "", "", {}}));
   CHECK(journal.record().meta.command == "echo \xEF\xBF\xBD");
 }
 
-TEST_CASE("status reads back as it was written, whatever the end, and the last one counts") {
+TEST_CASE("record: every kind of status reads back, and the last one counts") {
   const Journal journal;
   REQUIRE(append(journal.fd(), k_process, k_meta));
   for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
@@ -146,7 +146,7 @@ TEST_CASE("status reads back as it was written, whatever the end, and the last o
   }
 }
 
-TEST_CASE("what was done under idempotency keys is recorded, and nothing if there were none") {
+TEST_CASE("record: inputs under idempotency keys are recorded, if there are any") {
   const Journal journal;
   Meta meta = k_meta;
   REQUIRE(append(journal.fd(), k_process, meta));
@@ -173,14 +173,14 @@ TEST_CASE("what was done under idempotency keys is recorded, and nothing if ther
   CHECK(taken[1].seen_err == 6);
 }
 
-TEST_CASE("a line that is still being written does not count yet") {
+TEST_CASE("record: an incomplete last line is ignored") {
   const auto record = find_record(k_first_line + R"({"id":"proc_1_a","pid":7,"keeper":"keeper_1_)", k_process);
   REQUIRE(record);
   CHECK(record->meta.command == "make");
   CHECK_FALSE(record->kept);
 }
 
-TEST_CASE("half a line that the disk had room for spoils no other line") {
+TEST_CASE("record: a line cut by a full disk does not affect other lines") {
   const Journal journal;
   REQUIRE(append(journal.fd(), k_process, k_meta));
   rlimit old{};
@@ -199,13 +199,13 @@ TEST_CASE("half a line that the disk had room for spoils no other line") {
   CHECK(journal.record().kept->pid == 4712);
 }
 
-TEST_CASE("a process that a journal does not know is an error") {
+TEST_CASE("record: an unknown process is an error") {
   CHECK(error_of("") == "record_damaged");
   CHECK(error_of(R"({"v":1,"id":"proc_1_b"})"
                  "\n") == "record_damaged");
 }
 
-TEST_CASE("a record of a later version with fields nobody knows yet is read") {
+TEST_CASE("record: unknown fields of a later version are ignored") {
   const auto record = find_record(R"({"v":2,"id":"proc_1_a","command":"make","tty":{"cols":80}})"
                                   "\n" +
                                       line(R"("pid":3,"cgroup":"x")") + line(R"("end":1,"endCode":3,"cpuMs":17)"),
@@ -221,7 +221,7 @@ TEST_CASE("a record of a later version with fields nobody knows yet is read") {
   CHECK_FALSE(record->status->closed);
 }
 
-TEST_CASE("a record of version 1, as its first release wrote it, is read") {
+TEST_CASE("record: a record of the first release is read") {
   const std::string journal =
       "\n"
       R"({"command":"make","cwd":"/app","id":"proc_1_a","owner":"local","rationale":"r","startedAtMs":1700000000000,"v":1})"
@@ -246,7 +246,7 @@ TEST_CASE("a record of version 1, as its first release wrote it, is read") {
   CHECK(record->status->used.cpu_ms == 0);
 }
 
-TEST_CASE("a damaged record is an error and not an ordinary end") {
+TEST_CASE("record: a damaged record is an error, not an end") {
   for (const std::string first :
        {R"("end":1)", R"("v":0,"end":1)", R"("v":"1")", R"("v":null)", R"("v":[1])", R"("v":1,"command":7)"}) {
     CAPTURE(first);
@@ -259,7 +259,7 @@ TEST_CASE("a damaged record is an error and not an ordinary end") {
   }
 }
 
-TEST_CASE("a cause that only a newer version knows is none") {
+TEST_CASE("record: an unknown cause of a later version reads as none") {
   for (const std::string cause : {"7", "-1", "1000"}) {
     const auto record = find_record(k_first_line + line(R"("end":1,"cause":)" + cause), k_process);
     REQUIRE(record);
@@ -267,7 +267,7 @@ TEST_CASE("a cause that only a newer version knows is none") {
   }
 }
 
-TEST_CASE("a line that is no JSON object, or too deep, does not count") {
+TEST_CASE("record: a line that is not a JSON object or too deep is ignored") {
   for (const std::string other : {"x", "null", "[]", R"({"id":"proc_1_a","end":1)", R"("id":"proc_1_a")",
                                   R"({"id":7,"end":1})", R"({"id":"proc_1_a","end":1,"a":[[[[1]]]]})"}) {
     CAPTURE(other);
@@ -277,7 +277,7 @@ TEST_CASE("a line that is no JSON object, or too deep, does not count") {
   }
 }
 
-TEST_CASE("a text is cut to a prefix of at most so many bytes, on the border of a character") {
+TEST_CASE("utf8_prefix: cuts at a character boundary") {
   CHECK(agent::utf8_prefix("", 3) == "");
   CHECK(agent::utf8_prefix("abc", 3) == "abc");
   CHECK(agent::utf8_prefix("abcd", 3) == "abc");

@@ -20,7 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A directory that is the whole PATH until the end of the test.
+/// A directory that is the only one in PATH during the test.
 class OnlyPath {
  public:
   OnlyPath() : m_saved(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "") {
@@ -30,7 +30,7 @@ class OnlyPath {
   OnlyPath(const OnlyPath&) = delete;
   OnlyPath& operator=(const OnlyPath&) = delete;
 
-  /// Puts a file there and returns its path.
+  /// Creates a file in it and returns its path.
   [[nodiscard]] std::string add(const char* name, std::filesystem::perms perms) const {
     const auto file = m_directory / name;
     std::ofstream(file) << "#!/bin/false\n";
@@ -46,7 +46,7 @@ class OnlyPath {
 constexpr auto k_executable = std::filesystem::perms::owner_all;
 constexpr auto k_plain = std::filesystem::perms::owner_read;
 
-/// The arguments of `command` where there is no shell.
+/// The arguments of `command` in a container without a shell.
 Words words_of(const std::string& command) {
   auto arguments = command_arguments("", command, "/script");
   REQUIRE_MESSAGE(arguments, command);
@@ -61,7 +61,7 @@ std::string error_of(const std::string& shell, const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("a command is one argument of the shell's -c, whatever it holds") {
+TEST_CASE("shell: any command is one argument of -c") {
   for (const std::string command : {"ls", "", "a 'b", "cat <<E\nx\nE\n", "sleep 1 &", "# nothing", "-c", "\xff"}) {
     const auto arguments = command_arguments("/bin/bash", command, "/script");
     REQUIRE(arguments);
@@ -69,8 +69,8 @@ TEST_CASE("a command is one argument of the shell's -c, whatever it holds") {
   }
 }
 
-TEST_CASE("a command too long for one argument is run from a script") {
-  const std::string longest(k_max_argument_bytes - 1, 'x');  // and its NUL
+TEST_CASE("shell: a command too long for an argument runs as a script") {
+  const std::string longest(k_max_argument_bytes - 1, 'x');  // without the NUL
   CHECK_FALSE(needs_script("/bin/sh", longest));
   CHECK(needs_script("/bin/sh", longest + "x"));
 
@@ -82,24 +82,24 @@ TEST_CASE("a command too long for one argument is run from a script") {
   CHECK(*too_long == Words{"/bin/sh", "/state/script"});
 }
 
-TEST_CASE("without a shell nothing is run from a script") {
+TEST_CASE("shell: without a shell, no script is used") {
   CHECK_FALSE(needs_script("", std::string(k_max_argument_bytes, 'x')));
 }
 
-TEST_CASE("a command with a NUL byte is refused rather than cut there") {
+TEST_CASE("shell: a command with a NUL byte is rejected, not cut") {
   const std::string command("echo a\0b", 8);
   CHECK(error_of("/bin/bash", command) == "bad_request");
   CHECK(error_of("", command) == "bad_request");
   CHECK(error_of("/bin/bash", std::string(k_max_argument_bytes, '\0')) == "bad_request");
 }
 
-TEST_CASE("without a shell a plain program runs with its words") {
+TEST_CASE("shell: without a shell, a program runs with plain words") {
   CHECK(words_of("/p") == Words{"/p"});
   CHECK(words_of("  /p \t a  b ") == Words{"/p", "a", "b"});
   CHECK(words_of("/p --a=b,c:d %e @f") == Words{"/p", "--a=b,c:d", "%e", "@f"});
 }
 
-TEST_CASE("without a shell quotes and backslashes mean what they mean to a shell") {
+TEST_CASE("shell: without a shell, quotes and backslashes work as in a shell") {
   CHECK(words_of(R"(/p 'a b' "c d")") == Words{"/p", "a b", "c d"});
   CHECK(words_of(R"(/p a'b'"c"d)") == Words{"/p", "abcd"});
   CHECK(words_of(R"(/p '' "")") == Words{"/p", "", ""});
@@ -110,7 +110,7 @@ TEST_CASE("without a shell quotes and backslashes mean what they mean to a shell
   CHECK(words_of(R"(/p a\)") == Words{"/p", R"(a\)"});
 }
 
-TEST_CASE("without a shell a command that needs one is refused") {
+TEST_CASE("shell: without a shell, a command that needs one is rejected") {
   for (const char* command :
        {"",       "  ",   "/p | /q", "/p > f", "/p < f", "/p & ",     "/p; /q",     "(/p)",   "/p *",  "/p a?",
         "/p [a]", "/p ~", "/p # x",  "/p $x",  "/p `q`", "/p \"$x\"", "/p \"`q`\"", "/p\n/q", "/p 'a", "/p \"a"}) {
@@ -118,21 +118,21 @@ TEST_CASE("without a shell a command that needs one is refused") {
   }
 }
 
-TEST_CASE("without a shell a program is looked for where a shell would look") {
+TEST_CASE("shell: without a shell, a program is found as a shell would find it") {
   const OnlyPath path;
   const std::string tool = path.add("dockbridge-test-tool", k_executable);
   CHECK(words_of("dockbridge-test-tool -v") == Words{tool, "-v"});
   CHECK(error_of("", "dockbridge-test-no-tool -v") == "no_such_program");
 }
 
-TEST_CASE("bash is the shell where there is one") {
+TEST_CASE("shell: bash is preferred") {
   const OnlyPath path;
   const std::string bash = path.add("bash", k_executable);
   static_cast<void>(path.add("sh", k_executable));
   CHECK(agent::find_shell() == bash);
 }
 
-TEST_CASE("a program is looked for in PATH first and then where programs usually are") {
+TEST_CASE("shell: a program is found in PATH first, then in the usual directories") {
   const OnlyPath path;
   const std::string decoy = path.add("sh", k_plain);
   const auto arguments = command_arguments("", "sh", "/script");

@@ -20,7 +20,7 @@ using agent::SpoolWriter;
 
 namespace {
 
-/// Runs `work` in a forked child in which no file can grow beyond `bytes`, like a disk that is full.
+/// Runs `work` in a forked child in which no file can exceed `bytes`, as on a full disk.
 template <typename Work>
 void with_file_size_limit(rlim_t bytes, const Work& work) {
   const pid_t pid = ::fork();
@@ -39,10 +39,10 @@ void with_file_size_limit(rlim_t bytes, const Work& work) {
 
 }  // namespace
 
-TEST_CASE("what does not fit on a full disk is counted as the gap") {
+TEST_CASE("spool: bytes that do not fit on a full disk are counted as the gap") {
   const TemporaryDirectory directory;
 
-  SUBCASE("in the head: what came before stays, what came after is not taken for it") {
+  SUBCASE("in the head: earlier bytes stay, later ones are not stored as head") {
     with_file_size_limit(k_header_bytes + 50, [&] {
       SpoolWriter writer(directory.fd(), "out", {100, 100});
       append_next(writer, 40);
@@ -63,8 +63,8 @@ TEST_CASE("what does not fit on a full disk is counted as the gap") {
     check_state(state_of(reader), {140, 100, 140});
     check_held_bytes(reader, 100);
   }
-  SUBCASE("and when there is room again, what follows is held again") {
-    // The ring's second half does not fit, its first half does.
+  SUBCASE("when there is space again, later bytes are stored") {
+    // The second half of the ring does not fit, the first half does.
     with_file_size_limit(k_header_bytes + 150, [&] {
       SpoolWriter writer(directory.fd(), "out", {100, 100});
       append_next(writer, 140);
@@ -77,7 +77,7 @@ TEST_CASE("what does not fit on a full disk is counted as the gap") {
   }
 }
 
-TEST_CASE("a spool whose header did not fit is made as soon as there is room, and counts what it missed") {
+TEST_CASE("spool: is created when there is space for its header, with a gap before that") {
   const TemporaryDirectory directory;
   with_file_size_limit(100, [&] {
     SpoolWriter writer(directory.fd(), "out", {100, 100});
@@ -94,14 +94,14 @@ TEST_CASE("a spool whose header did not fit is made as soon as there is room, an
   check_held_bytes(reader, 100);
 }
 
-TEST_CASE("an append counts even where no spool can be made") {
+TEST_CASE("spool: an append counts even if no file can be created") {
   SpoolWriter writer(-1, "out", {8, 5});
   append_next(writer, 40);
   append_next(writer, 2);
   CHECK(writer.total() == 42);
 }
 
-TEST_CASE("a spool that is trimmed keeps its first and last part, counts the gap, and stays so") {
+TEST_CASE("spool: trim keeps the first and last part permanently and counts the gap") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_mebi = 1024 * 1024;
   SpoolWriter writer(directory.fd(), "out", {k_mebi, k_mebi});
@@ -123,13 +123,13 @@ TEST_CASE("a spool that is trimmed keeps its first and last part, counts the gap
   };
   constexpr std::uint64_t k_part = 128 * 1024;
 
-  SUBCASE("when the ring has gone round") {
+  SUBCASE("when the ring was overwritten") {
     append_next(writer, 5 * k_mebi + 4321);
   }
   SUBCASE("when there was no gap") {
     append_next(writer, k_mebi + 1234);
   }
-  SUBCASE("when all was in the head") {
+  SUBCASE("when all bytes were in the head") {
     append_next(writer, k_mebi / 2);
   }
   writer.trim(2 * k_part);
@@ -142,7 +142,7 @@ TEST_CASE("a spool that is trimmed keeps its first and last part, counts the gap
   }
 }
 
-TEST_CASE("a spool that is trimmed before there is anything in it loses nothing until there is too much") {
+TEST_CASE("spool: trim of an empty spool loses nothing until the limit is exceeded") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {1024 * 1024, 1024 * 1024});
   writer.trim(256 * 1024);
@@ -158,7 +158,7 @@ TEST_CASE("a spool that is trimmed before there is anything in it loses nothing 
   CHECK(state.tail_start - state.head_end == 4096);
 }
 
-TEST_CASE("a reader beside a writer that is trimmed sees no byte that is not there any more") {
+TEST_CASE("spool: a reader during a trim gets no freed bytes") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_mebi = 1024 * 1024;
   SpoolWriter writer(directory.fd(), "out", {4 * k_mebi, 4 * k_mebi});

@@ -15,7 +15,7 @@ namespace dockbridge::agent::test {
 using dockbridge::test::TemporaryDirectory;
 using wire::StreamState;
 
-/// The byte at `offset` of the test stream; its neighbours, and the bytes one ring further, differ from it.
+/// The byte at `offset` of the test stream. It differs from its neighbours and from the bytes one ring further.
 inline char byte_at(std::uint64_t offset) {
   return static_cast<char>((offset * 0x9E3779B97F4A7C15ULL) >> 56);
 }
@@ -57,13 +57,13 @@ inline void check_state(const StreamState& state, const StreamState& expected) {
   CHECK(state.tail_start == expected.tail_start);
 }
 
-/// What a spool with these caps holds of a stream of `total` bytes.
+/// Expected state of a spool with these caps after `total` bytes.
 inline StreamState expected_state(std::uint64_t total, const SpoolCaps& caps) {
   const std::uint64_t head_end = std::min(total, caps.head);
   return {total, head_end, total > caps.head + caps.tail ? total - caps.tail : head_end};
 }
 
-/// Every byte the state says is held, in pieces of at most `max`.
+/// All bytes that are stored according to the state, read in pieces of at most `max`.
 inline void check_held_bytes(const SpoolReader& reader, std::size_t max) {
   const StreamState state = state_of(reader);
   const std::array<std::pair<std::uint64_t, std::uint64_t>, 2> parts = {std::pair{std::uint64_t{0}, state.head_end},

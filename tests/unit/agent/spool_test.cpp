@@ -24,7 +24,7 @@ using agent::SpoolCaps;
 using agent::SpoolReader;
 using agent::SpoolWriter;
 
-TEST_CASE("a spool that does not exist reads as an empty stream") {
+TEST_CASE("spool: a missing file reads as an empty stream") {
   const TemporaryDirectory directory;
   const auto reader = open_reader(directory);
   check_state(state_of(reader), {0, 0, 0});
@@ -33,7 +33,7 @@ TEST_CASE("a spool that does not exist reads as an empty stream") {
   CHECK(slice.offset == 7);
 }
 
-TEST_CASE("a spool that was made and has no header yet reads as an empty stream") {
+TEST_CASE("spool: a file without a header reads as an empty stream") {
   const TemporaryDirectory directory;
   REQUIRE(replace_file_at(directory.fd(), "out", ""));
   const auto reader = open_reader(directory);
@@ -42,7 +42,7 @@ TEST_CASE("a spool that was made and has no header yet reads as an empty stream"
   CHECK(reader.changed_at() == 0);
 }
 
-TEST_CASE("who looks for a stream's first bytes while they are written finds nothing, and then them") {
+TEST_CASE("spool: a reader during creation sees nothing, then the first bytes") {
   for (int round = 0; round < 500; ++round) {
     const TemporaryDirectory directory;
     std::jthread writing([&] { SpoolWriter(directory.fd(), "out", {100, 100}).append("here it is"); });
@@ -54,7 +54,7 @@ TEST_CASE("who looks for a stream's first bytes while they are written finds not
   }
 }
 
-TEST_CASE("the spool file appears with the first byte and not before") {
+TEST_CASE("spool: the file is created with the first byte") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {10, 10});
   writer.append("");
@@ -63,7 +63,7 @@ TEST_CASE("the spool file appears with the first byte and not before") {
   CHECK(std::filesystem::exists(directory / "out"));
 }
 
-TEST_CASE("head, tail and gap are exact at every length around the caps") {
+TEST_CASE("spool: head, tail and gap are exact at every length around the caps") {
   const SpoolCaps caps{8, 5};
   for (std::uint64_t total = 1; total <= 3 * (caps.head + caps.tail); ++total) {
     CAPTURE(total);
@@ -79,7 +79,7 @@ TEST_CASE("head, tail and gap are exact at every length around the caps") {
   }
 }
 
-TEST_CASE("one append may be longer than head and tail together") {
+TEST_CASE("spool: one append may exceed head and tail together") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {8, 5});
   append_next(writer, 100);
@@ -88,7 +88,7 @@ TEST_CASE("one append may be longer than head and tail together") {
   check_held_bytes(reader, 100);
 }
 
-TEST_CASE("an append that begins in the head may end beyond the tail") {
+TEST_CASE("spool: an append may begin in the head and end beyond the tail") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {8, 5});
   append_next(writer, 3);
@@ -98,7 +98,7 @@ TEST_CASE("an append that begins in the head may end beyond the tail") {
   check_held_bytes(reader, 100);
 }
 
-TEST_CASE("the file is never larger than its header, head and tail") {
+TEST_CASE("spool: the file is never larger than header, head and tail") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {100, 50});
   for (int i = 0; i < 200; ++i) {
@@ -107,39 +107,39 @@ TEST_CASE("the file is never larger than its header, head and tail") {
   CHECK(std::filesystem::file_size(directory / "out") == k_header_bytes + 150);
 }
 
-TEST_CASE("a read never crosses the gap") {
+TEST_CASE("spool: a read never crosses the gap") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {8, 5});
   append_next(writer, 40);
   const auto reader = open_reader(directory);
 
-  SUBCASE("from the head it stops where the gap begins") {
+  SUBCASE("from the head it stops at the gap") {
     const auto slice = slice_of(reader, 6, 100);
     CHECK(slice.offset == 6);
     CHECK(slice.bytes == stream_bytes(6, 2));
   }
-  SUBCASE("from the gap it starts where the tail begins") {
+  SUBCASE("from the gap it starts at the tail") {
     for (const std::uint64_t offset : {8, 20, 34}) {
       const auto slice = slice_of(reader, offset, 100);
       CHECK(slice.offset == 35);
       CHECK(slice.bytes == stream_bytes(35, 5));
     }
   }
-  SUBCASE("from the end, or beyond it, there is nothing") {
+  SUBCASE("from the end or beyond it, it is empty") {
     for (const std::uint64_t offset : {std::uint64_t{40}, std::uint64_t{41}, ~std::uint64_t{0}}) {
       const auto slice = slice_of(reader, offset, 100);
       CHECK(slice.offset == offset);
       CHECK(slice.bytes.empty());
     }
   }
-  SUBCASE("of no bytes it still tells the state") {
+  SUBCASE("of no bytes it has the state") {
     const auto slice = slice_of(reader, 0, 0);
     CHECK(slice.bytes.empty());
     check_state(slice.state, {40, 8, 35});
   }
 }
 
-TEST_CASE("for any caps and chunks, every byte the state says is held reads back exactly") {
+TEST_CASE("spool: all stored bytes read back exactly, for any caps and chunks") {
   std::mt19937 random(20240611);
   const auto up_to = [&](std::uint64_t most) { return std::uniform_int_distribution<std::uint64_t>(0, most)(random); };
   for (int round = 0; round < 60; ++round) {
@@ -167,7 +167,7 @@ TEST_CASE("for any caps and chunks, every byte the state says is held reads back
   }
 }
 
-TEST_CASE("a reader beside a busy writer never takes new bytes for old ones") {
+TEST_CASE("spool: a concurrent reader never mistakes new bytes for old ones") {
   const TemporaryDirectory directory;
   const SpoolCaps caps{1000, 700};
   constexpr int appends = 20'000;
@@ -206,7 +206,7 @@ TEST_CASE("a reader beside a busy writer never takes new bytes for old ones") {
   check_held_bytes(reader, 4096);
 }
 
-TEST_CASE("a reader that follows a stream within its caps sees every byte and never a gap") {
+TEST_CASE("spool: a reader that follows within the caps gets every byte") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t total = 60'000;
   SpoolWriter writer(directory.fd(), "out", {total, 1});
@@ -229,7 +229,7 @@ TEST_CASE("a reader that follows a stream within its caps sees every byte and ne
   CHECK(followed == stream_bytes(0, total));
 }
 
-TEST_CASE("what was written stays readable when the writer is gone") {
+TEST_CASE("spool: stays readable after the writer has ended") {
   const TemporaryDirectory directory;
   {
     SpoolWriter writer(directory.fd(), "out", {8, 5});
@@ -240,7 +240,7 @@ TEST_CASE("what was written stays readable when the writer is gone") {
   check_held_bytes(reader, 100);
 }
 
-TEST_CASE("a damaged header is an error, not output") {
+TEST_CASE("spool: a damaged header is an error") {
   const TemporaryDirectory directory;
   const auto damage = [&](std::string_view content) {
     REQUIRE(replace_file_at(directory.fd(), "out", content));
@@ -277,7 +277,7 @@ TEST_CASE("a damaged header is an error, not output") {
   }
 }
 
-TEST_CASE("offsets out of order in a header are put into order before they are believed") {
+TEST_CASE("spool: unordered offsets in a header are put into order") {
   const TemporaryDirectory directory;
   std::string page(k_header_bytes, '\0');
   const std::array<std::uint64_t, 5> fields = {8, 5, 3, 6, 9};
@@ -289,7 +289,7 @@ TEST_CASE("offsets out of order in a header are put into order before they are b
   CHECK(slice_of(reader, 0, 100).bytes == "abc");
 }
 
-TEST_CASE("the header lies in the file as docs/agent-protocol.md says") {
+TEST_CASE("spool: the header has the layout of docs/agent-protocol.md") {
   const TemporaryDirectory directory;
   SpoolWriter writer(directory.fd(), "out", {8, 5});
   writer.append("0123456789abcdefghij");
@@ -300,11 +300,11 @@ TEST_CASE("the header lies in the file as docs/agent-protocol.md says") {
   std::memcpy(fields.data(), content->data() + 8, sizeof fields);
   CHECK(fields == std::array<std::uint64_t, 5>{8, 5, 20, 8, 15});
   CHECK(content->substr(k_header_bytes, 8) == "01234567");
-  // Offset 15 lies at (15 - 8) % 5 in the ring.
+  // Offset 15 is at (15 - 8) % 5 in the ring.
   CHECK(content->substr(k_header_bytes + 8) == "ijfgh");
 }
 
-TEST_CASE("a file that exists already is left as it is") {
+TEST_CASE("spool: an existing file is not changed") {
   const TemporaryDirectory directory;
   REQUIRE(replace_file_at(directory.fd(), "out", "somebody else's"));
   SpoolWriter writer(directory.fd(), "out", {8, 5});
@@ -312,7 +312,7 @@ TEST_CASE("a file that exists already is left as it is") {
   CHECK(read_file_at(directory.fd(), "out", 100).value_or("") == "somebody else's");
 }
 
-TEST_CASE("a spool tells when something was appended last") {
+TEST_CASE("spool: records the time of the last append") {
   const TemporaryDirectory directory;
   CHECK(open_reader(directory).changed_at().value() == 0);
   SpoolWriter writer(directory.fd(), "out", {});
@@ -324,7 +324,7 @@ TEST_CASE("a spool tells when something was appended last") {
   CHECK(*changed <= uptime_milliseconds_now());
 }
 
-TEST_CASE("spool: the order of both streams is there after the writer is gone") {
+TEST_CASE("spool: the order of both streams is kept after the writer has ended") {
   const TemporaryDirectory directory;
   {
     SpoolWriter writer(directory.fd(), "out", {100, 100});
@@ -351,7 +351,7 @@ TEST_CASE("spool: the order of both streams is there after the writer is gone") 
   CHECK(slice_of(reader, 0, 100).bytes == "warning!");
 }
 
-TEST_CASE("spool: a stream without notes has no order, and a cut header is damage") {
+TEST_CASE("spool: no marks give no order, and a cut header is an error") {
   const TemporaryDirectory directory;
   CHECK(open_reader(directory).order()->empty());
   SpoolWriter writer(directory.fd(), "out", {100, 100});

@@ -20,13 +20,13 @@ namespace {
 constexpr const char* k_recent_name = "recent.contents";
 constexpr const char* k_older_name = "older.contents";
 
-/// What comes before each content.
+/// Precedes each content.
 struct Head {
   std::array<char, k_revision_length> revision;
   std::uint64_t size;
 };
 
-/// Held for the time of one addition, so nobody has to wait for it.
+/// Held during one addition. No process waits for it.
 class Lock {
  public:
   explicit Lock(int fd) : m_fd(::flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd : -1) {}
@@ -63,21 +63,21 @@ bool ContentPack::Volume::is_named(int directory_fd, const char* name) const {
          mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
-void ContentPack::Volume::read_on(const Limits& limits, bool is_locked) {
+void ContentPack::Volume::update(const Limits& limits, bool is_locked) {
   const off_t size = file ? size_of(file.get()) : 0;
   if (is_locked) {
-    end = sure_end;
+    end = locked_end;
   }
-  if (size < end) {  // somebody has cut it off
+  if (size < end) {  // another process has truncated it
     end = 0;
-    sure_end = 0;
+    locked_end = 0;
     places.clear();
   }
   while (end < size && static_cast<std::uint64_t>(end) < limits.bytes && places.size() < limits.count) {
     Head head{};
     const std::string_view revision(head.revision.data(), head.revision.size());
     const bool is_head = ::pread(file.get(), &head, sizeof head, end) == sizeof head && is_revision(revision) &&
-                         head.size <= k_most_content_bytes;
+                         head.size <= k_max_content_bytes;
     const off_t begin = end + static_cast<off_t>(sizeof head);
     if (!is_head || begin + static_cast<off_t>(head.size) > size) {
       break;
@@ -86,7 +86,7 @@ void ContentPack::Volume::read_on(const Limits& limits, bool is_locked) {
     end = begin + static_cast<off_t>(head.size);
   }
   if (is_locked) {
-    sure_end = end;
+    locked_end = end;
   }
 }
 
@@ -105,7 +105,7 @@ bool ContentPack::Volume::add(const std::string& revision, std::string_view cont
   head.size = content.size();
   const std::array<iovec, 2> parts = {iovec{&head, sizeof head},
                                       iovec{const_cast<char*>(content.data()), content.size()}};
-  // What a killed process has added in part goes first: some of it would stay behind what is added now.
+  // Remove what a killed process has added in part. Otherwise a rest of it would stay behind the new content.
   if (size_of(file.get()) != end && ::ftruncate(file.get(), end) != 0) {
     return false;
   }
@@ -116,7 +116,7 @@ bool ContentPack::Volume::add(const std::string& revision, std::string_view cont
   }
   places.insert_or_assign(revision, Place{end + static_cast<off_t>(sizeof head), content.size()});
   end += length;
-  sure_end = end;
+  locked_end = end;
   return true;
 }
 
@@ -130,15 +130,15 @@ std::optional<std::string> ContentPack::Volume::get(const std::string& revision)
   return got == static_cast<ssize_t>(content.size()) ? std::optional(std::move(content)) : std::nullopt;
 }
 
-void ContentPack::look_at(Volume& volume, const char* name) const {
+void ContentPack::refresh(Volume& volume, const char* name) const {
   if (!volume.is_named(m_directory_fd, name)) {
     volume = Volume::open(m_directory_fd, name, 0);
   }
-  volume.read_on(m_limits, false);
+  volume.update(m_limits, false);
 }
 
-bool ContentPack::turn_over() {
-  // Whoever still has the older one open shall not keep its blocks.
+bool ContentPack::rotate() {
+  // Truncated, because another process that has it open would keep its blocks.
   const Fd older = open_regular_at(m_directory_fd, k_older_name, O_RDWR);
   const bool is_clear = !older || ::ftruncate(older.get(), 0) == 0;
   if (!is_clear || ::renameat(m_directory_fd, k_recent_name, m_directory_fd, k_older_name) != 0) {
@@ -149,7 +149,7 @@ bool ContentPack::turn_over() {
 }
 
 bool ContentPack::put(const std::string& revision, std::string_view content) {
-  if (content.size() > k_most_content_bytes || sizeof(Head) + content.size() > m_limits.bytes) {
+  if (content.size() > k_max_content_bytes || sizeof(Head) + content.size() > m_limits.bytes) {
     return false;
   }
   for (bool is_full = false;; is_full = true) {
@@ -164,25 +164,25 @@ bool ContentPack::put(const std::string& revision, std::string_view content) {
     if (!lock || !m_recent.is_named(m_directory_fd, k_recent_name)) {
       return false;
     }
-    m_recent.read_on(m_limits, true);
+    m_recent.update(m_limits, true);
     if (m_recent.has(revision, content.size())) {
       return true;
     }
     if (m_recent.has_room(m_limits, content.size())) {
       return m_recent.add(revision, content);
     }
-    if (is_full || !turn_over()) {
+    if (is_full || !rotate()) {
       return false;
     }
   }
 }
 
 std::optional<std::string> ContentPack::get(const std::string& revision) {
-  look_at(m_recent, k_recent_name);
+  refresh(m_recent, k_recent_name);
   if (auto content = m_recent.get(revision)) {
     return content;
   }
-  look_at(m_older, k_older_name);
+  refresh(m_older, k_older_name);
   return m_older.get(revision);
 }
 

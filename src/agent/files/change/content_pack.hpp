@@ -10,10 +10,10 @@
 
 namespace dockbridge::agent {
 
-/// Small contents by their revision, one after the other in one file: to add one makes no file, which can take longer
-/// than all the rest of a change. When the file is full it becomes the older of two, and what was in that is gone; so
-/// the half of the limits that was used last is always there. Several processes may use the same directory; none of
-/// them ever waits for another. Does not check what it returns.
+/// Stores small contents by their revision in one file, because creating a file can take longer than the rest of a
+/// change. A full file becomes the older of two files, and the previous older one is removed. So the contents that were
+/// used last are always there, up to half of the limits. Several processes may use the same directory. None of them
+/// waits for another. Does not verify what it returns.
 class ContentPack {
  public:
   struct Limits {
@@ -21,21 +21,21 @@ class ContentPack {
     std::size_t count;    ///< of contents in both
   };
 
-  static constexpr std::size_t k_most_content_bytes = 1024UL * 1024;
+  static constexpr std::size_t k_max_content_bytes = 1024UL * 1024;
 
-  /// In the directory `directory_fd`, which has to outlive it.
+  /// Borrows `directory_fd`.
   ContentPack(int directory_fd, Limits limits)
       : m_directory_fd(directory_fd), m_limits{limits.bytes / 2, limits.count / 2} {}
 
-  /// Makes sure that it is among the newer ones. False if it cannot be kept here: it is too large, another process is
-  /// just adding something, or the disk is full.
+  /// Stores it in the recent file, unless it is there already. False if it is too large, another process is adding a
+  /// content, or the disk is full.
   bool put(const std::string& revision, std::string_view content);
   [[nodiscard]] std::optional<std::string> get(const std::string& revision);
-  /// The next `put` of it adds it anew.
+  /// The next `put` of it adds it again.
   void forget(const std::string& revision);
 
  private:
-  /// One of the two files, as far as this process has seen it.
+  /// One of the two files, as far as this process has read it.
   struct Volume {
     struct Place {
       off_t offset;
@@ -44,28 +44,28 @@ class ContentPack {
 
     static Volume open(int directory_fd, const char* name, int flags);
     [[nodiscard]] bool is_named(int directory_fd, const char* name) const;
-    /// Takes note of what has been added, up to what is not whole. Without the lock on it that is only likely: someone
-    /// may just be replacing what was added in part.
-    void read_on(const Limits& limits, bool is_locked);
+    /// Reads what was added, up to an incomplete content. Without the lock, the result is only likely: another process
+    /// may be replacing an incomplete content.
+    void update(const Limits& limits, bool is_locked);
     [[nodiscard]] bool has(const std::string& revision, std::size_t size) const;
     [[nodiscard]] bool has_room(const Limits& limits, std::size_t size) const;
-    /// With the lock on it.
+    /// Requires the lock.
     bool add(const std::string& revision, std::string_view content);
     [[nodiscard]] std::optional<std::string> get(const std::string& revision) const;
 
     Fd file;
-    off_t end = 0;       ///< of what is whole
-    off_t sure_end = 0;  ///< the same as it was seen with the lock
+    off_t end = 0;         ///< of the complete contents
+    off_t locked_end = 0;  ///< the same, as read with the lock
     std::unordered_map<std::string, Place> places;
   };
 
-  /// As others may have turned them over.
-  void look_at(Volume& volume, const char* name) const;
-  /// Makes the recent one the older one. With the lock on it.
-  bool turn_over();
+  /// Reopens the file if another process has rotated it, and reads what was added.
+  void refresh(Volume& volume, const char* name) const;
+  /// Makes the recent file the older one. Requires the lock.
+  bool rotate();
 
   int m_directory_fd;
-  Limits m_limits;  ///< of each of the two
+  Limits m_limits;  ///< of each file
   Volume m_recent;
   Volume m_older;
 };

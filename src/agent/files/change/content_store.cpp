@@ -23,21 +23,21 @@ namespace {
 
 constexpr const char* k_directory = "contents";
 constexpr const char* k_partial_suffix = ".new";
-/// A content that is still not whole after so long is one whose process was killed.
-constexpr std::time_t k_oldest_partial_seconds = 600;
-/// How much may come before it is looked at whether the limits are exceeded, as a part of them.
+/// An older incomplete content belongs to a process that was killed.
+constexpr std::time_t k_max_partial_seconds = 600;
+/// Prune after writing this fraction of the limits.
 constexpr std::uint64_t k_slack_divisor = 16;
 
-/// Each process has its own, as two may put the same content at once.
+/// Different for each process, because two may store the same content at the same time.
 std::string partial_name(const std::string& revision) {
   return fmt::format("{}.{}{}", revision, ::gettid(), k_partial_suffix);
 }
 
-bool is_left_behind(std::string_view name, const struct stat& info) {
-  return name.ends_with(k_partial_suffix) && info.st_mtim.tv_sec + k_oldest_partial_seconds < std::time(nullptr);
+bool is_orphaned(std::string_view name, const struct stat& info) {
+  return name.ends_with(k_partial_suffix) && info.st_mtim.tv_sec + k_max_partial_seconds < std::time(nullptr);
 }
 
-/// A file without a name that holds this.
+/// An unnamed file with this content.
 Result<Fd> file_of(std::string_view content) {
   Fd file(::memfd_create("content", MFD_CLOEXEC));
   const auto written = file ? write_all(file.get(), content) : fail(errno_error("Cannot read a stored content"));
@@ -47,8 +47,8 @@ Result<Fd> file_of(std::string_view content) {
 Result<void> copy_file(int from, int to) {
   off_t offset = 0;
   while (true) {
-    constexpr std::size_t k_most = 1U << 30U;
-    const ssize_t copied = ::sendfile(to, from, &offset, k_most);
+    constexpr std::size_t k_max_bytes = 1U << 30U;
+    const ssize_t copied = ::sendfile(to, from, &offset, k_max_bytes);
     if (copied == 0) {
       return {};
     }
@@ -71,12 +71,12 @@ bool ContentStore::has(const std::string& revision, std::uint64_t size) const {
   struct stat info {};
   return ::fstatat(m_directory.get(), revision.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
          static_cast<std::uint64_t>(info.st_size) == size &&
-         // What was used lately goes last.
+         // Marks it as recently used.
          ::utimensat(m_directory.get(), revision.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 Result<Fd> ContentStore::create(const std::string& revision, std::uint64_t size) {
-  if (size > most_content_bytes()) {
+  if (size > max_content_bytes()) {
     return fail(ErrorCode::too_large, fmt::format("{} bytes exceed the store of earlier contents", size));
   }
   m_since_prune += size;
@@ -103,7 +103,7 @@ Result<void> ContentStore::finish(const std::string& revision, const Result<void
 
 Result<void> ContentStore::put(const std::string& revision, std::string_view content) {
   if (!m_pruned) {
-    prune();  // what an earlier version left is bounded, too
+    prune();  // contents of an earlier version are bounded, too
   }
   if (m_pack.put(revision, content) || has(revision, content.size())) {
     return {};
@@ -133,12 +133,12 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
   if (const auto packed = get_packed(revision)) {
     return file_of(*packed);
   }
-  // Whoever expects a revision may say anything: it is not a path.
+  // The revision comes from a client and must not be used as a path.
   Fd file = is_revision(revision) ? open_regular_at(m_directory.get(), revision, O_RDONLY) : Fd();
   struct stat info {};
   // A larger file is forged: the agent never stores one. Hashing a sparse file of terabytes would take hours.
   const bool is_kept =
-      file && ::fstat(file.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) <= most_content_bytes();
+      file && ::fstat(file.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) <= max_content_bytes();
   return is_kept ? Result<Fd>(std::move(file))
                  : fail(ErrorCode::content_expired, "Earlier content is no longer stored",
                         "Storage for replaced content is limited; write the file again");
@@ -161,7 +161,7 @@ Result<std::string> ContentStore::get(const std::string& revision, std::size_t l
   if (!read) {
     return fail(read.error());
   }
-  // A file of another name's content is one that was damaged.
+  // The name of a file must be the revision of its content.
   return revision_of(content) == revision
              ? Result<std::string>(std::move(content))
              : fail(ErrorCode::content_damaged, "The stored earlier content is damaged", "");
@@ -182,7 +182,7 @@ void ContentStore::prune() {
     if (::fstatat(m_directory.get(), item->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) {
       continue;
     }
-    if (is_left_behind(item->d_name, info)) {
+    if (is_orphaned(item->d_name, info)) {
       ::unlinkat(m_directory.get(), item->d_name, 0);
     } else {
       kept.push_back({info.st_mtim, static_cast<std::uint64_t>(info.st_size), item->d_name});

@@ -16,14 +16,10 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr milliseconds k_lock_patience{5000};
+constexpr milliseconds k_max_lock_wait{5000};
 constexpr milliseconds k_lock_interval{5};
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
-/// Two of our changes in one directory do not get into each other's way.
+/// Locks the directory, so that two changes by these tools do not interfere.
 Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
   if (locked != nullptr) {
     struct stat info {};
@@ -34,16 +30,16 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
     if (!is_new) {
       return {};
     }
-    entry->second.reset(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));  // has the same lock
+    entry->second.reset(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));  // shares the lock
   }
-  const auto deadline = Deadline::after(k_lock_patience);
+  const auto deadline = Deadline::after(k_max_lock_wait);
   while (::flock(place.directory.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return {};  // a file system without locks
     }
     if (deadline.passed()) {
       return fail(ErrorCode::directory_locked,
-                  fmt::format("Another process has locked the directory of {}", shown(place.path)),
+                  fmt::format("Another process has locked the directory of {}", displayed_path(place.path)),
                   "Try again when it has finished");
     }
     std::this_thread::sleep_for(k_lock_interval);
@@ -53,8 +49,13 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
 
 }  // namespace
 
-Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent,
-                            LockedDirectories* locked_directories) {
+std::string displayed_path(const std::string& path) {
+  constexpr std::size_t k_max_path_bytes = 300;
+  return printable_line(path, k_max_path_bytes);
+}
+
+Result<CurrentFile> find_current(const FileSpace& space, const std::string& path, Absent absent,
+                                 LockedDirectories* locked_directories) {
   CurrentFile current;
   auto found = space.find(path);
   if (!found && (found.error().code != ErrorCode::no_such_file || absent == Absent::is_an_error)) {
@@ -66,7 +67,7 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
     }
     current.file = std::move(*found);
   }
-  auto place = current.file ? space.place_of(*current.file) : space.place_for(path, absent == Absent::is_to_be_made);
+  auto place = current.file ? space.place_of(*current.file) : space.place_for(path, absent == Absent::is_created);
   if (!place) {
     return fail(place.error());
   }
@@ -77,7 +78,7 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
   if (!current.file) {
     return current;
   }
-  // Again, as it is now that nobody else of us changes it.
+  // Again, because it may have changed before it was locked.
   auto locked = space.find(current.place.path);
   if (!locked) {
     return fail(locked.error());
@@ -91,7 +92,7 @@ Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Abs
   }
   if (static_cast<std::uint64_t>(current.file->info.st_size) > k_most_revised_bytes) {
     return fail(ErrorCode::too_large,
-                fmt::format("File is too large: {}, {}. The limit is {}", shown(path),
+                fmt::format("File is too large: {}, {}. The limit is {}", displayed_path(path),
                             human_bytes(static_cast<std::uint64_t>(current.file->info.st_size)),
                             human_bytes(k_most_revised_bytes)),
                 "Change or replace it with a command");

@@ -14,26 +14,30 @@
 
 namespace dockbridge::agent {
 
-/// A file as it is before a change, locked against other changes of this kind while this lives. Others are noticed, not
-/// kept out.
+/// A file before a change. Its directory is locked against other changes by these tools during the lifetime. Changes by
+/// other programs are detected, not prevented.
 struct CurrentFile {
-  std::optional<ResolvedFile> file;  ///< none: there is none
+  std::optional<ResolvedFile> file;  ///< nullopt: the file does not exist
   FilePlace place;
   FileContent content;
 
   [[nodiscard]] const ResolvedFile* before() const { return file ? &*file : nullptr; }
 };
 
-/// What it means that there is no such file.
-enum class Absent { is_an_error, is_fine, is_to_be_made };
+/// Whether a file may be missing, and whether its directories are created then.
+enum class Absent { is_an_error, is_fine, is_created };
 
-/// The directories that one change of several files has locked, by device and inode. They stay locked while this lives.
+/// The directories that a change of several files has locked, by device and inode. They stay locked during the
+/// lifetime.
 using LockedDirectories = std::map<std::pair<dev_t, ino_t>, Fd>;
 
-/// With `locked`, a directory in it is not locked again, and a newly locked one is added.
-/// Errors for what is no file, may not be written, is too large to be changed by the tools, or locked by another for
-/// seconds.
-Result<CurrentFile> look_up(const FileSpace& space, const std::string& path, Absent absent,
-                            LockedDirectories* locked = nullptr);
+/// Finds, locks and reads a file. With `locked`, a directory in it is not locked again, and a newly locked one is
+/// added. Fails if the path is not a regular file, is not writable, is too large to be changed by the tools, or if
+/// another process locks its directory for seconds.
+Result<CurrentFile> find_current(const FileSpace& space, const std::string& path, Absent absent,
+                                 LockedDirectories* locked = nullptr);
+
+/// A path for messages: one line of bounded length.
+std::string displayed_path(const std::string& path);
 
 }  // namespace dockbridge::agent

@@ -1,3 +1,5 @@
+#include "agent/files/change/edit_set.hpp"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -6,11 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "agent/files/change/file_changer.hpp"
 #include "agent/files/revision.hpp"
 #include "util/text.hpp"
-
-// The part of FileChanger that changes several files, all or none.
 
 namespace dockbridge::agent {
 
@@ -20,17 +19,14 @@ namespace {
 constexpr std::size_t k_max_set_bytes = 64ULL * 1024 * 1024;
 constexpr std::size_t k_max_named_errors = 5;
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
 /// The error with the path in its message.
 Error naming(const Error& error, const std::string& path) {
-  return error.message.find(shown(path)) != std::string::npos ? error : error.within(shown(path));
+  const std::string displayed = displayed_path(path);
+  return error.message.find(displayed) != std::string::npos ? error : error.within(displayed);
 }
 
-/// Several files cannot be edited: what is wrong with each of the first ones.
-Error all_of(const std::vector<Error>& errors, std::size_t files) {
+/// Combines the errors of several files.
+Error combined(const std::vector<Error>& errors, std::size_t files) {
   if (errors.size() == 1 && files == 1) {
     return errors.front();
   }
@@ -47,11 +43,8 @@ Error all_of(const std::vector<Error>& errors, std::size_t files) {
 
 }  // namespace
 
-Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const FileSpace& space,
-                                                                        const wire::FileEditSetRequest& set,
-                                                                        LockedDirectories& locked) {
-  const std::vector<wire::FileEdits>& files = set.files;
-  const EditSetMode mode{set.preview, set.is_replacement};
+Result<std::vector<PreparedEdit>> EditSet::prepare(const FileSpace& space, LockedDirectories& locked) {
+  const std::vector<wire::FileEdits>& files = m_request.files;
   // Every process locks directories in the same order.
   std::vector<std::size_t> order(files.size());
   std::iota(order.begin(), order.end(), 0);
@@ -62,9 +55,10 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
   std::set<std::pair<dev_t, ino_t>> identities;
   for (const std::size_t i : order) {
     const wire::FileEdits& file = files[i];
-    auto prepared = prepare_edit(space, {file.path, set.owner, file.expected_revision, set.match_is_enough}, file.edits,
-                                 mode, &locked);
-    if (!prepared && mode.is_replacement && prepared.error().code == ErrorCode::no_match) {
+    auto prepared = prepare_edit(m_committer.guard(), space,
+                                 {file.path, m_request.owner, file.expected_revision, m_request.match_is_enough},
+                                 file.edits, m_mode, &locked);
+    if (!prepared && m_mode.is_replacement && prepared.error().code == ErrorCode::no_match) {
       continue;
     }
     if (!prepared) {
@@ -73,11 +67,11 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
     }
     const struct stat& info = prepared->current.file->info;
     const bool is_first = identities.emplace(info.st_dev, info.st_ino).second;
-    if (!is_first && mode.is_replacement) {
+    if (!is_first && m_mode.is_replacement) {
       continue;  // it is replaced under its other name
     }
     if (!is_first) {
-      return fail(ErrorCode::same_file, "Two paths name the same file: " + shown(prepared->current.place.path),
+      return fail(ErrorCode::same_file, "Two paths name the same file: " + displayed_path(prepared->current.place.path),
                   "Use one path for all edits of a file");
     }
     bytes += prepared->bytes.size() + prepared->current.content.size;
@@ -88,7 +82,7 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
     found[i] = std::move(*prepared);
   }
   if (!errors.empty()) {
-    return fail(all_of(errors, files.size()));
+    return fail(combined(errors, files.size()));
   }
   std::vector<PreparedEdit> all;
   for (auto& prepared : found) {
@@ -99,15 +93,27 @@ Result<std::vector<FileChanger::PreparedEdit>> FileChanger::prepare_all(const Fi
   return all;
 }
 
-Result<std::vector<FileChange>> FileChanger::keep_all(std::vector<PreparedEdit>& prepared) {
+std::vector<ChangeAnswer> EditSet::preview(std::vector<PreparedEdit>& prepared) {
+  std::vector<ChangeAnswer> answers;
+  for (PreparedEdit& edit : prepared) {
+    m_committer.guard().note_preview(m_request.owner, m_mode, edit.current);
+    edit.answer.path = edit.current.place.path;
+    edit.answer.before = edit.current.content.revision;
+    edit.answer.size = edit.bytes.size();
+    answers.push_back(std::move(edit.answer));
+  }
+  return answers;
+}
+
+Result<std::vector<FileChange>> EditSet::store_contents(std::vector<PreparedEdit>& prepared) {
   std::vector<FileChange> changes;
   for (PreparedEdit& edit : prepared) {
-    FileChange change = keep_before(edit.current, edit.answer);
+    FileChange change = m_committer.keep_before(edit.current, edit.answer);
     change.after = revision_of(edit.bytes);
-    const auto kept = m_writer.store().put(change.after, edit.bytes);
-    if (change.id.empty() || !kept) {
+    const auto stored = m_committer.writer().store().put(change.after, edit.bytes);
+    if (change.id.empty() || !stored) {
       return fail(ErrorCode::no_backup,
-                  "No room to store the contents of " + shown(change.path) + "; no file was changed",
+                  "No room to store the contents of " + displayed_path(change.path) + "; no file was changed",
                   "Free some space in the container, or edit one file at a time");
     }
     changes.push_back(std::move(change));
@@ -115,7 +121,7 @@ Result<std::vector<FileChange>> FileChanger::keep_all(std::vector<PreparedEdit>&
   return changes;
 }
 
-Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::span<const FileChange> changes) {
+Result<void> EditSet::write(std::vector<PreparedEdit>& prepared, std::span<const FileChange> changes) {
   std::vector<SetEntry> entries;
   for (const FileChange& change : changes) {
     entries.push_back({change.path, change.before, change.after});
@@ -126,67 +132,60 @@ Result<void> FileChanger::write_all(std::vector<PreparedEdit>& prepared, std::sp
   }
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     auto& [current, bytes, answer] = prepared[i];
-    const auto notes = m_writer.write(current, NewBytes(bytes), std::nullopt);
-    if (notes) {
-      answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
-      continue;
-    }
-    Error error = naming(notes.error(), current.place.path);
-    // The old files have no name any more, and no blocks either once they are closed.
-    for (PreparedEdit& edit : prepared) {
-      edit.current.file.reset();
-    }
-    m_writer.spare().drop();
-    std::vector<Error> unrestored;
-    for (std::size_t done = i; done-- > 0;) {
-      if (auto back = WriteJournal::put_back(entries[done], m_writer.store()); !back) {
-        unrestored.push_back(naming(back.error(), entries[done].path));
+    const auto notes = m_committer.writer().write(current, NewBytes(bytes), std::nullopt);
+    if (!notes) {
+      Error error = naming(notes.error(), current.place.path);
+      // Closing the replaced files, which have no name any more, frees their blocks.
+      for (PreparedEdit& edit : prepared) {
+        edit.current.file.reset();
       }
+      return fail(roll_back(std::span(entries).first(i), *journal, std::move(error)));
     }
-    if (!unrestored.empty()) {
-      journal->leave();
-      return fail(ErrorCode::half_written,
-                  fmt::format("{}; and {} of {} changed files could not be restored: {}", error.message,
-                              unrestored.size(), i, unrestored.front().message),
-                  "That is retried at once and by the next session. Read all of the files to see what they contain");
-    }
-    journal->done();
-    error.message +=
-        error.code == ErrorCode::half_written ? "; the other files are unchanged" : "; no file was changed";
-    return fail(std::move(error));
+    answer.notes.insert(answer.notes.end(), notes->begin(), notes->end());
   }
   journal->done();
   return {};
 }
 
-Result<std::vector<ChangeAnswer>> FileChanger::edit_all(const FileSpace& space, const wire::FileEditSetRequest& set) {
-  run_deferred_work();
+Error EditSet::roll_back(std::span<const SetEntry> entries, WriteJournal& journal, Error error) {
+  m_committer.writer().spare().drop();
+  std::vector<Error> unrestored;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (auto restored = WriteJournal::restore(*entry, m_committer.writer().store()); !restored) {
+      unrestored.push_back(naming(restored.error(), entry->path));
+    }
+  }
+  if (!unrestored.empty()) {
+    journal.leave();
+    return {ErrorCode::half_written,
+            fmt::format("{}; and {} of {} changed files could not be restored: {}", error.message, unrestored.size(),
+                        entries.size(), unrestored.front().message),
+            "That is retried at once and by the next session. Read all of the files to see what they contain"};
+  }
+  journal.done();
+  error.message += error.code == ErrorCode::half_written ? "; the other files are unchanged" : "; no file was changed";
+  return error;
+}
+
+Result<std::vector<ChangeAnswer>> EditSet::run(const FileSpace& space) {
   LockedDirectories locked;
-  auto prepared = prepare_all(space, set, locked);
+  auto prepared = prepare(space, locked);
   if (!prepared) {
     return fail(prepared.error());
   }
-  std::vector<ChangeAnswer> answers;
-  if (set.preview) {
-    for (PreparedEdit& edit : *prepared) {
-      m_history.note_seen(previewer(set.owner, {set.preview, set.is_replacement}), edit.current.place.path,
-                          edit.current.content.revision);
-      edit.answer.path = edit.current.place.path;
-      edit.answer.before = edit.current.content.revision;
-      edit.answer.size = edit.bytes.size();
-      answers.push_back(std::move(edit.answer));
-    }
-    return answers;
+  if (m_mode.preview) {
+    return preview(*prepared);
   }
-  auto changes = keep_all(*prepared);
-  const auto written = changes ? write_all(*prepared, *changes) : fail(changes.error());
+  auto changes = store_contents(*prepared);
+  const auto written = changes ? write(*prepared, *changes) : fail(changes.error());
   if (!written) {
     return fail(written.error());
   }
+  std::vector<ChangeAnswer> answers;
   for (std::size_t i = 0; i < prepared->size(); ++i) {
     auto& edit = (*prepared)[i];
     edit.answer.size = edit.bytes.size();
-    record({"", set.owner}, std::move((*changes)[i]), edit.answer);
+    m_committer.record(m_request.owner, std::move((*changes)[i]), edit.answer);
     answers.push_back(std::move(edit.answer));
   }
   return answers;

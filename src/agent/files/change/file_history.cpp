@@ -20,15 +20,15 @@ namespace {
 constexpr const char* k_seen = "files_seen";
 constexpr const char* k_changes = "files_changed";
 constexpr char k_separator = '\t';
-/// How much of the end of a log is looked at first, and how much more each time that was not enough.
+/// Size of the part at the end of a log that is searched first, and its growth while nothing is found.
 constexpr std::size_t k_first_window = 4 * 1024;
 constexpr std::size_t k_window_growth = 16;
-constexpr std::size_t k_longest_window = k_first_window * k_window_growth * k_window_growth;
-static_assert(k_longest_window >= FileHistory::k_most_log_bytes * 2);
+constexpr std::size_t k_max_window = k_first_window * k_window_growth * k_window_growth;
+static_assert(k_max_window >= FileHistory::k_max_log_bytes * 2);
 
 constexpr mode_t k_all_permissions = 07777;
 
-/// Fit to stand between separators.
+/// Escapes line ends and separators.
 std::string escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -64,7 +64,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }  // namespace
 
 void FileHistory::note_seen(const std::string& owner, const std::string& path, const std::string& revision) const {
-  // If it cannot be kept (disk full), the file has to be read once more before it is written.
+  // If this fails (disk full), the owner has to read the file again before it can write it.
   (void)append(k_seen, fmt::format("\n{}\t{}\t{}\n", escaped(owner), escaped(path), revision));
 }
 
@@ -107,7 +107,7 @@ std::optional<FileChange> FileHistory::find_change(const std::string& path,
 
 std::string FileHistory::new_change_id() {
   std::uint64_t number = 0;
-  // Not a secret: only different from the others.
+  // Not a secret. It only has to differ from other ids.
   if (::getrandom(&number, sizeof number, 0) != sizeof number) {
     number = static_cast<std::uint64_t>(::getpid());
   }
@@ -130,18 +130,18 @@ Result<void> FileHistory::append(const char* log, const std::string& line) const
     return written;
   }
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) <= k_most_log_bytes ||
+  if (::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) <= k_max_log_bytes ||
       ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     return {};
   }
-  // A line that another process adds at this moment may be lost: then a file has to be read once more.
+  // A line that another process adds at this moment may be lost. Then a file has to be read again.
   const std::string lines = lines_of(log);
   const std::size_t half = lines.find('\n', lines.size() / 2);
-  // One that cannot be read, as it grew too long all the same, begins anew.
+  // A log that exceeds what is read starts again with this line.
   return replace_file_at(m_state_fd, log, half == std::string::npos ? line : lines.substr(half + 1));
 }
 
-/// From the end, as most of what is asked for was noted a moment ago.
+/// Searches from the end, because most queries concern recent lines.
 std::optional<std::string> FileHistory::last_line(const char* log, const std::string& start) const {
   const Fd file = open_regular_at(m_state_fd, log, O_RDONLY);
   struct stat info {};
@@ -150,15 +150,15 @@ std::optional<std::string> FileHistory::last_line(const char* log, const std::st
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   const std::string wanted = "\n" + start;
-  for (std::size_t window = k_first_window; window <= k_longest_window; window *= k_window_growth) {
+  for (std::size_t window = k_first_window; window <= k_max_window; window *= k_window_growth) {
     const std::size_t length = std::min(size, window);
-    std::string lines(1 + length, '\n');  // the very first line has an end of line before it, too
+    std::string lines(1 + length, '\n');  // with a line end before the very first line
     if (::pread(file.get(), lines.data() + 1, length, static_cast<off_t>(size - length)) !=
         static_cast<ssize_t>(length)) {
       return std::nullopt;
     }
     const std::size_t at = lines.rfind(wanted);
-    // What a window begins with may be the rest of a line.
+    // A window may begin within a line.
     if (at != std::string::npos && (at > 0 || length == size)) {
       const std::size_t begin = at + wanted.size();
       return lines.substr(begin, lines.find('\n', begin) - begin);
@@ -171,7 +171,7 @@ std::optional<std::string> FileHistory::last_line(const char* log, const std::st
 }
 
 std::string FileHistory::lines_of(const char* log) const {
-  return read_regular_at(m_state_fd, log, k_most_log_bytes * 2).value_or("");
+  return read_regular_at(m_state_fd, log, k_max_log_bytes * 2).value_or("");
 }
 
 }  // namespace dockbridge::agent

@@ -10,27 +10,27 @@
 
 namespace dockbridge::agent {
 
-/// A change that the tools made to a file.
+/// A change to a file by these tools.
 struct FileChange {
-  std::string id;      ///< how people name it
+  std::string id;
   std::string path;    ///< the real one
-  std::string before;  ///< revision; empty: there was no file
+  std::string before;  ///< revision; empty: the file did not exist
   std::string after;   ///< revision; empty: the file was removed
   mode_t mode = 0;     ///< of the file before
 };
 
-/// Who has seen which content of which file, and what was changed: two files of lines in the state directory, shared by
-/// all sessions, that lose their older half when they grow too long. So what an owner has read counts for the next
-/// server too.
+/// Records which content of which file each owner has seen, and all changes. Two logs in the state directory, shared by
+/// all sessions, that lose their older half when they exceed a limit. So what an owner has read counts for the next
+/// server, too.
 class FileHistory {
  public:
-  static constexpr std::size_t k_most_log_bytes = 512 * 1024;
+  static constexpr std::size_t k_max_log_bytes = 512 * 1024;
 
   explicit FileHistory(int state_fd) : m_state_fd(state_fd) {}
 
-  /// `owner` knows that the file has this content. It costs one short write.
+  /// Records that `owner` has seen this content of the file. Costs one short write.
   void note_seen(const std::string& owner, const std::string& path, const std::string& revision) const;
-  /// What `owner` saw there last.
+  /// The revision that `owner` has seen last.
   [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const;
 
   Result<void> note_change(const FileChange& change) const;
@@ -41,7 +41,7 @@ class FileHistory {
 
  private:
   Result<void> append(const char* log, const std::string& line) const;
-  /// The last line that begins with `start`, without it.
+  /// The rest of the last line that begins with `start`.
   [[nodiscard]] std::optional<std::string> last_line(const char* log, const std::string& start) const;
   [[nodiscard]] std::string lines_of(const char* log) const;
 

@@ -19,15 +19,15 @@ namespace {
 
 constexpr const char* k_mounted = "the file is mounted by itself";
 
-/// Why a file may not be replaced by another: it would not be the same one under all its names.
-std::optional<std::string> reason_to_stay(const CurrentFile& current) {
+/// Reason not to replace a file: its other names would keep the old content.
+std::optional<std::string> reason_against_replacing(const CurrentFile& current) {
   const nlink_t names = current.file ? current.file->info.st_nlink : 1;
   return names > 1 ? std::optional(fmt::format("the file has {} names (hard links), which stay one file", names))
                    : std::nullopt;
 }
 
-/// A content that is what its revision says.
-Result<Fd> open_whole(ContentStore& store, const std::string& revision) {
+/// Opens a stored content and verifies its revision.
+Result<Fd> open_verified(ContentStore& store, const std::string& revision) {
   auto file = store.open_content(revision);
   return file && revision_of_file(file->get()) != revision
              ? fail(ErrorCode::content_damaged, "The stored content is damaged")
@@ -73,18 +73,18 @@ Result<WriteJournal*> FileWriter::journal() {
 
 Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const NewBytes& content,
                                             const std::optional<mode_t>& mode) {
-  if (const auto reason = reason_to_stay(current)) {
+  if (const auto reason = reason_against_replacing(current)) {
     return write_in_place(current, *reason, content, mode);
   }
   const auto journal_of_writes = journal();
   if (!journal_of_writes) {
     return fail(journal_of_writes.error());
   }
-  // A new file gets from its directory what that gives at this moment (group, access list); one that is replaced hands
-  // that down.
+  // A spare file is used only for a replacement. A new file inherits group and access list of its directory, which may
+  // have changed since the spare file was created.
   auto created = TemporaryFile::create(current.place, **journal_of_writes, current.file ? &m_spare : nullptr);
   if (!created) {
-    return current.file && TemporaryFile::has_no_place(created.error())
+    return current.file && TemporaryFile::is_not_permitted(created.error())
                ? write_in_place(current, "no other file can be made in its directory", content, mode)
                : fail(created.error());
   }
@@ -94,7 +94,7 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
   }
   auto published = publish(current, *temporary, mode);
   if (!published && published.error().code == ErrorCode::is_busy) {
-    temporary.reset();  // before the journal speaks of something else
+    temporary.reset();  // before the journal is used for the write in place
     return write_in_place(current, k_mounted, content, mode);
   }
   return published;
@@ -102,7 +102,7 @@ Result<FileWriter::Notes> FileWriter::write(const CurrentFile& current, const Ne
 
 Result<FileWriter::Notes> FileWriter::write_staged(const CurrentFile& current, TemporaryFile& staged,
                                                    const NewBytes& content, const std::optional<mode_t>& mode) {
-  if (const auto reason = reason_to_stay(current)) {
+  if (const auto reason = reason_against_replacing(current)) {
     return write_in_place(current, *reason, content, mode);
   }
   auto published = publish(current, staged, mode);
@@ -113,7 +113,7 @@ Result<FileWriter::Notes> FileWriter::write_staged(const CurrentFile& current, T
 Result<FileWriter::Notes> FileWriter::publish(const CurrentFile& current, TemporaryFile& file,
                                               const std::optional<mode_t>& mode) {
   Notes notes;
-  for (const std::string& lost : file.resemble(current.before(), mode)) {
+  for (const std::string& lost : file.copy_metadata(current.before(), mode)) {
     notes.push_back("could not be kept: " + lost);
   }
   const auto published = file.publish(current.before());
@@ -131,9 +131,9 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   if (!file) {
     return fail(file_error(path, errno));
   }
-  // Both have to be there for whoever comes after a crash.
+  // Recovery after a crash needs both contents.
   const auto kept = content.keep_in(m_store);
-  const auto after = kept ? open_whole(m_store, content.revision()) : fail(kept.error());
+  const auto after = kept ? open_verified(m_store, content.revision()) : fail(kept.error());
   if (!after) {
     return fail(
         ErrorCode::no_backup,
@@ -143,14 +143,14 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
             ? "Write it to another file with file_write, and copy that over this one with a command"
             : "");
   }
-  const auto before = open_whole(m_store, current.content.revision);
+  const auto before = open_verified(m_store, current.content.revision);
   if (!before) {
     return fail(ErrorCode::no_backup,
                 fmt::format("File can only be written in place, and its content could not be stored: {}: {}",
                             printable_line(path, 300), before.error().message),
                 "Free some space in the container, or write the file with a command");
   }
-  // Whoever has written to it meanwhile would lose that.
+  // A write by another process in the meantime would be lost.
   if (auto untouched = expect_untouched(current.place, *current.file); !untouched) {
     return fail(untouched.error());
   }
@@ -158,7 +158,7 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
     return fail(noted.error());
   }
   const auto written = write_over(file.get(), after->get(), path);
-  if (!written && !write_over(file.get(), before->get(), path)) {  // what is there may be neither
+  if (!written && !write_over(file.get(), before->get(), path)) {  // the file may have a mixture of both
     (*journal_of_writes)->leave();
     m_journal.reset();
     return fail(ErrorCode::half_written,

@@ -18,16 +18,16 @@
 
 namespace dockbridge::agent {
 
-/// What a file shall hold: bytes that are in memory, or those of another file, from its start to its end. Borrows them.
+/// New content of a file: bytes in memory, or the content of another file. Borrows them.
 class NewBytes {
  public:
   explicit NewBytes(std::string_view bytes);
-  /// Reads it once, for its revision.
+  /// Reads the file once, for its revision.
   static Result<NewBytes> of_file(int fd);
 
   [[nodiscard]] const std::string& revision() const { return m_revision; }
   [[nodiscard]] std::uint64_t size() const { return m_size; }
-  /// None: they are not in memory.
+  /// nullopt if they are not in memory.
   [[nodiscard]] std::optional<std::string_view> bytes() const {
     return m_fd < 0 ? std::optional(m_bytes) : std::nullopt;
   }
@@ -38,28 +38,28 @@ class NewBytes {
   NewBytes() = default;
 
   std::string_view m_bytes;
-  int m_fd = -1;  // whose bytes they are, if they are not in memory
+  int m_fd = -1;  // of the file with the bytes; -1: they are in memory
   std::uint64_t m_size = 0;
   std::string m_revision;
 };
 
-/// Puts contents into files: in one step wherever that is possible, else in place, in such a way that a crash can be
-/// mended. Owns the store that this takes.
+/// Writes contents to files: atomically where that is possible, otherwise in place so that a crash can be recovered.
+/// Owns the store that this needs.
 class FileWriter {
  public:
-  /// What a person should know of how it went.
+  /// For people: what could not be kept, and whether the file was written in place.
   using Notes = std::vector<std::string>;
 
   FileWriter(int state_fd, ContentStore store) : m_state_fd(state_fd), m_store(std::move(store)) {}
 
   ContentStore& store() { return m_store; }
-  /// For the next file that is replaced.
+  /// Spare file for the next replacement.
   SpareFile& spare() { return m_spare; }
 
-  /// A mode that is given is set; else it stays, as do owner and attributes. What is there is only written in place if
-  /// it is in the store; error `no_backup` otherwise.
+  /// Sets `mode` if it is given. Otherwise mode, owner and attributes are kept. Writes in place only if the current
+  /// content is in the store; error `no_backup` otherwise.
   Result<Notes> write(const CurrentFile& current, const NewBytes& content, const std::optional<mode_t>& mode);
-  /// The same for a content that is in a temporary file at the place of `current`, which has another journal.
+  /// The same for a content in a temporary file beside `current`, which has its own journal.
   Result<Notes> write_staged(const CurrentFile& current, TemporaryFile& staged, const NewBytes& content,
                              const std::optional<mode_t>& mode);
 
@@ -72,7 +72,7 @@ class FileWriter {
   int m_state_fd;
   ContentStore m_store;
   SpareFile m_spare;
-  std::unique_ptr<WriteJournal> m_journal;  // made when it is first needed
+  std::unique_ptr<WriteJournal> m_journal;  // created when it is first needed
 };
 
 }  // namespace dockbridge::agent

@@ -16,12 +16,12 @@ namespace {
 
 constexpr off_t k_piece_bytes = 256 * 1024;
 
-off_t size_of(int fd) {
+off_t length_of(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 ? info.st_size : 0;
 }
 
-/// The bytes from `at` on, fewer than asked for at the end of the file or where it cannot be read.
+/// The bytes from `at` on, fewer than requested at the end of the file or after a read error.
 std::string_view read_piece(int fd, off_t at, std::string& buffer, off_t wanted) {
   buffer.resize(static_cast<std::size_t>(wanted));
   std::size_t filled = 0;
@@ -35,7 +35,7 @@ std::string_view read_piece(int fd, off_t at, std::string& buffer, off_t wanted)
   return std::string_view(buffer).substr(0, filled);
 }
 
-/// How far two files are the same from `at` on.
+/// The offset from `at` on where two files begin to differ.
 off_t same_until(int a, int b, off_t at) {
   std::string piece_of_a;
   std::string piece_of_b;
@@ -50,15 +50,15 @@ off_t same_until(int a, int b, off_t at) {
   }
 }
 
-/// How many bytes they have in common at their end.
+/// The number of equal bytes at the end of two files.
 off_t common_end(int a, int b) {
   std::string piece_of_a;
   std::string piece_of_b;
-  const off_t most = std::min(size_of(a), size_of(b));
+  const off_t most = std::min(length_of(a), length_of(b));
   for (off_t common = 0;;) {
     const off_t length = std::min(most - common, k_piece_bytes);
-    const std::string_view here = read_piece(a, size_of(a) - common - length, piece_of_a, length);
-    const std::string_view there = read_piece(b, size_of(b) - common - length, piece_of_b, length);
+    const std::string_view here = read_piece(a, length_of(a) - common - length, piece_of_a, length);
+    const std::string_view there = read_piece(b, length_of(b) - common - length, piece_of_b, length);
     const auto differ = std::mismatch(here.rbegin(), here.rend(), there.rbegin(), there.rend()).first;
     common += differ - here.rbegin();
     if (here.empty() || differ != here.rend()) {
@@ -68,15 +68,15 @@ off_t common_end(int a, int b) {
 }
 
 bool is_same(int a, int b) {
-  const off_t size = size_of(a);
-  return size == size_of(b) && same_until(a, b, 0) == size;
+  const off_t size = length_of(a);
+  return size == length_of(b) && same_until(a, b, 0) == size;
 }
 
 }  // namespace
 
 Result<void> write_over(int file, int content, const std::string& path) {
-  const off_t size = size_of(content);
-  // Room first: afterwards there is no way back.
+  const off_t size = length_of(content);
+  // Reserve space first, because the old bytes are lost as soon as the write begins.
   if (size > 0 && ::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
     return fail(file_error(path, errno));
   }
@@ -95,7 +95,7 @@ Result<void> write_over(int file, int content, const std::string& path) {
       at += std::max<ssize_t>(written, 0);
     }
   }
-  // What is not on a disk, such as a file of /proc, need not be synced and says so.
+  // A file that is not on a disk, such as one of /proc, reports EINVAL and needs no sync.
   if (::ftruncate(file, size) != 0 || (::fsync(file) != 0 && errno != EINVAL)) {
     return fail(file_error(path, errno));
   }
@@ -103,22 +103,22 @@ Result<void> write_over(int file, int content, const std::string& path) {
 }
 
 bool is_mixture(int file, int before, int after) {
-  const off_t size = size_of(file);
+  const off_t size = length_of(file);
   if (is_same(file, before) || is_same(file, after)) {
     return false;
   }
-  const off_t put_back = same_until(file, before, 0);
-  const off_t written = same_until(file, after, put_back);
-  return size == std::max(size_of(before), written) && written + common_end(file, before) >= size;
+  const off_t restored = same_until(file, before, 0);
+  const off_t written = same_until(file, after, restored);
+  return size == std::max(length_of(before), written) && written + common_end(file, before) >= size;
 }
 
-bool is_to_put_back(int file, int before, int after) {
-  const off_t size = size_of(file);
-  if (is_same(file, before) || size < size_of(after)) {
+bool needs_restore(int file, int before, int after) {
+  const off_t size = length_of(file);
+  if (is_same(file, before) || size < length_of(after)) {
     return false;
   }
-  const off_t put_back = same_until(file, before, 0);
-  return put_back == size || same_until(file, after, put_back) == size;
+  const off_t restored = same_until(file, before, 0);
+  return restored == size || same_until(file, after, restored) == size;
 }
 
 }  // namespace dockbridge::agent

@@ -6,15 +6,15 @@
 
 namespace dockbridge::agent {
 
-/// Makes a file hold what another one holds, where it is, for files that cannot be replaced. It returns when that is on
-/// disk. Whoever looks meanwhile sees a mixture, and so does whoever comes after a crash.
+/// Overwrites a file with the content of another one, for files that cannot be replaced. Returns when it is on disk.
+/// Until then, and after a crash, the file has a mixture of both contents.
 Result<void> write_over(int file, int content, const std::string& path);
 
-/// Whether a file is on its way from one content to another, or back: the start of the old one as far as it was put
-/// back, the new one as far as it was written, and what was there before. Not so if it is one of the two.
+/// Whether a file is between two contents: it begins with restored old bytes, followed by new bytes, followed by old
+/// bytes that were not overwritten. False if it has one of the two contents.
 bool is_mixture(int file, int before, int after);
 
-/// Whether a file has the new content, or is on its way from that back to the old one. Not so if it has the old one.
-bool is_to_put_back(int file, int before, int after);
+/// Whether a file has the new content, or was partly restored from it. False if it has the old content.
+bool needs_restore(int file, int before, int after);
 
 }  // namespace dockbridge::agent

@@ -31,7 +31,7 @@ Fd SpareFile::take(int directory_fd, const std::string& name) {
   if (!is_named) {
     return {};
   }
-  ::futimens(m_file.get(), nullptr);  // it may have been made long ago
+  ::futimens(m_file.get(), nullptr);  // it may have been created long ago
   return std::move(m_file);
 }
 

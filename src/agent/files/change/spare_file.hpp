@@ -8,19 +8,20 @@
 
 namespace dockbridge::agent {
 
-/// An empty file without a name, made before it is needed, in the directory where something was changed last: who
-/// changes one file there often changes another, and making a file can take longer than all the rest of a change.
-/// Nobody sees it, and the kernel removes it if it is never used.
+/// An empty file without a name, created in advance in the directory of the latest change. The next change is often in
+/// the same directory, and creating a file can take longer than the rest of a change. The kernel removes it if it is
+/// never used.
 class SpareFile {
  public:
-  /// Whether nobody in here could unmount a file system, or make it read-only: an open file on it would be in the way.
+  /// Whether no process of the container can unmount a file system or make it read-only. An open file would prevent
+  /// that.
   static bool is_harmless();
 
-  /// Makes one in this directory. There is none where that cannot be done.
+  /// Creates one in this directory, if the file system supports that.
   void prepare(int directory_fd);
-  /// Gives it a name in this directory. None if it was made elsewhere, or cannot be named.
+  /// Gives it a name in this directory. Empty if it was created elsewhere, or cannot be named.
   Fd take(int directory_fd, const std::string& name);
-  /// Lets go of it.
+  /// Closes it.
   void drop() { m_file.reset(); }
 
  private:

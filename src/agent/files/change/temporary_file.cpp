@@ -20,8 +20,8 @@ namespace {
 
 constexpr mode_t k_new_file_mode = 0666;  // less the umask
 constexpr mode_t k_permission_bits = 07777;
-constexpr std::size_t k_most_attribute_bytes = 64 * 1024;
-constexpr std::size_t k_shown_name_bytes = 1000;
+constexpr std::size_t k_max_attribute_bytes = 64 * 1024;
+constexpr std::size_t k_max_names_bytes = 1000;
 
 mode_t umask_now() {
   const mode_t mask = ::umask(022);
@@ -34,14 +34,14 @@ bool is_there(const Fd& directory) {
   return ::fstat(directory.get(), &info) == 0 && info.st_nlink > 0;
 }
 
-/// The names of the extended attributes of a file that could not be given to another.
+/// Copies the extended attributes of a file. Returns the names of those that could not be copied.
 std::string copy_attributes(int from, int to) {
-  ::fremovexattr(to, "system.posix_acl_access");  // what the directory gave it is not the other's
-  std::string names(k_most_attribute_bytes, '\0');
+  ::fremovexattr(to, "system.posix_acl_access");  // inherited from the directory
+  std::string names(k_max_attribute_bytes, '\0');
   const ssize_t length = ::flistxattr(from, names.data(), names.size());
   names.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   std::string lost;
-  std::string value(k_most_attribute_bytes, '\0');
+  std::string value(k_max_attribute_bytes, '\0');
   for (std::size_t at = 0; at < names.size();) {
     const std::string name = names.c_str() + at;
     at += name.size() + 1;
@@ -73,8 +73,8 @@ TemporaryFile::~TemporaryFile() {
 
 Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal& journal, SpareFile* spare) {
   std::string name = new_temporary_name();
-  const std::string folder = place.path.substr(0, place.path.rfind('/') + 1);
-  if (auto noted = journal.begin_temporary(folder + name); !noted) {
+  const std::string directory = place.path.substr(0, place.path.rfind('/') + 1);
+  if (auto noted = journal.begin_temporary(directory + name); !noted) {
     return fail(noted.error());
   }
   Fd file = spare != nullptr ? spare->take(place.directory.get(), name) : Fd();
@@ -84,7 +84,7 @@ Result<TemporaryFile> TemporaryFile::create(const FilePlace& place, WriteJournal
   if (!file) {
     const int number = errno;
     journal.done();
-    // Pseudo file systems say so of every new name.
+    // Pseudo file systems report ENOENT for every new name.
     return fail(file_error(place.path, number == ENOENT && is_there(place.directory) ? EACCES : number));
   }
   lock_temporary(file.get());
@@ -99,35 +99,35 @@ Result<void> TemporaryFile::append(std::string_view bytes) {
     }
     bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
   }
-  // The disk can begin while there is other work; `publish` waits for it.
+  // Starts the transfer to the disk early. `publish` waits for it.
   ::sync_file_range(m_file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   return {};
 }
 
-std::vector<std::string> TemporaryFile::resemble(const ResolvedFile* before, const std::optional<mode_t>& mode) {
+std::vector<std::string> TemporaryFile::copy_metadata(const ResolvedFile* before, const std::optional<mode_t>& mode) {
   std::vector<std::string> lost;
-  mode_t not_for_others = 0;  // what would run as someone else than before
+  mode_t lost_bits = 0;  // would run the file as another user or group than before
   if (before != nullptr) {
     const uid_t owner = before->info.st_uid;
     const gid_t group = before->info.st_gid;
     if (::fchown(m_file.get(), static_cast<uid_t>(-1), group) != 0) {
       lost.push_back(fmt::format("the group ({})", group));
-      not_for_others |= S_ISGID;
+      lost_bits |= S_ISGID;
     }
     if (::fchown(m_file.get(), owner, static_cast<gid_t>(-1)) != 0) {
       lost.push_back(fmt::format("the owner ({})", owner));
-      not_for_others |= S_ISUID;
+      lost_bits |= S_ISUID;
     }
     if (const auto from = before->open_for_reading()) {
       if (const std::string names = copy_attributes(from->get(), m_file.get()); !names.empty()) {
-        lost.push_back("extended attributes (" + printable_line(names, k_shown_name_bytes) + ")");
+        lost.push_back("extended attributes (" + printable_line(names, k_max_names_bytes) + ")");
       }
     }
   }
   mode_t wanted = mode ? *mode : before != nullptr ? before->info.st_mode : k_new_file_mode & ~umask_now();
-  if (!mode && (wanted & not_for_others) != 0) {
+  if (!mode && (wanted & lost_bits) != 0) {
     lost.emplace_back("the set-user-id or set-group-id bit, as it is another's file now");
-    wanted &= ~not_for_others;
+    wanted &= ~lost_bits;
   }
   if (::fchmod(m_file.get(), wanted & k_permission_bits) != 0) {
     lost.push_back(fmt::format("the mode ({:o})", wanted & k_permission_bits));
@@ -148,7 +148,7 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
   const bool moved = before != nullptr
                          ? ::renameat(directory, m_name.c_str(), directory, to) == 0
                          : ::renameat2(directory, m_name.c_str(), directory, to, RENAME_NOREPLACE) == 0 ||
-                               // A file system without that: at least what is there is never overwritten.
+                               // For a file system without RENAME_NOREPLACE. An existing file is never overwritten.
                                (errno == EINVAL && ::linkat(directory, m_name.c_str(), directory, to, 0) == 0 &&
                                 ::unlinkat(directory, m_name.c_str(), 0) == 0);
   if (!moved) {

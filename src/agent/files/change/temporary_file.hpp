@@ -13,29 +13,29 @@
 
 namespace dockbridge::agent {
 
-/// New content on its way to a file: written beside it, then put in its place in one step, so that whoever looks sees
-/// the old content or the new. Gone without a trace if it is not put there. Borrows the journal.
+/// New content of a file, written to a temporary file beside it that replaces it atomically. Readers see the old
+/// content or the new one. The temporary file is removed if it is not published. Borrows the journal.
 class TemporaryFile {
  public:
-  /// In the directory of `place`, which has to outlive it; from the spare one if that is there.
+  /// In the directory of `place`, which is borrowed. Uses the spare file if there is one.
   static Result<TemporaryFile> create(const FilePlace& place, WriteJournal& journal, SpareFile* spare = nullptr);
   ~TemporaryFile();
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
 
-  /// Whether `create` failed because no file can be made in that directory.
-  static bool has_no_place(const Error& error) {
+  /// Whether `create` failed because the directory does not permit a new file.
+  static bool is_not_permitted(const Error& error) {
     return error.code == ErrorCode::no_permission || error.code == ErrorCode::read_only;
   }
 
   Result<void> append(std::string_view bytes);
   [[nodiscard]] int fd() const { return m_file.get(); }
 
-  /// Owner, mode and extended attributes of the file that is to be replaced, as far as this user may; returns what
-  /// could not be kept. A given mode is set instead.
-  std::vector<std::string> resemble(const ResolvedFile* before, const std::optional<mode_t>& mode);
-  /// Puts it in its place and returns when that is on disk. Error `file_changed` if what is there is not `before`
-  /// (none: nothing) any more; `is_busy` if what is there cannot be replaced, only written to.
+  /// Copies owner, mode and extended attributes of the file that is replaced. Returns what could not be copied. A given
+  /// mode is set instead.
+  std::vector<std::string> copy_metadata(const ResolvedFile* before, const std::optional<mode_t>& mode);
+  /// Renames it to the target and returns when that is on disk. `before` is the file that is replaced; null: none.
+  /// Error `file_changed` if the target is another one now; `is_busy` if it can be written but not replaced.
   Result<void> publish(const ResolvedFile* before);
 
  private:

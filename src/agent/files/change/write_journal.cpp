@@ -26,19 +26,19 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr const char* k_what = "the state directory's journal of writes";
+constexpr const char* k_description = "the state directory's journal of writes";
 constexpr std::string_view k_prefix = "writing_";
-constexpr std::size_t k_most_bytes = 4 * 1024 * 1024;
+constexpr std::size_t k_max_bytes = 4 * 1024 * 1024;
 /// Attempts to create and lock a journal before an error is returned.
-constexpr int k_most_attempts = 100;
+constexpr int k_max_attempts = 100;
 constexpr char k_temporary = 'T';
 constexpr char k_in_place = 'P';
 constexpr char k_set = 'S';
 constexpr std::size_t k_size_digits = 16;
 
 /// A killed process keeps its locks until it has left the kernel, which a slow disk can delay.
-constexpr milliseconds k_patience{2000};
-constexpr milliseconds k_look_interval{5};
+constexpr milliseconds k_max_wait{2000};
+constexpr milliseconds k_check_interval{5};
 
 /// Calls `visit` for each journal until it returns false.
 void visit_journals(int state_fd, const std::function<bool(const std::string& name, int fd)>& visit) {
@@ -56,15 +56,15 @@ void visit_journals(int state_fd, const std::function<bool(const std::string& na
   }
 }
 
-/// Calls `visit` for each journal whose process is gone, until it returns false.
+/// Calls `visit` for each journal whose process has ended, until it returns false.
 void visit_leftovers(int state_fd, const std::function<bool(const std::string& name)>& visit) {
   visit_journals(state_fd,
                  [&](const std::string& name, int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) != 0 || visit(name); });
 }
 
-/// Whether there is nothing left to do.
-bool put_back_mixture(const std::string& path, const std::string& revision, const std::string& newer,
-                      ContentStore& store) {
+/// Returns whether the entry is done: the file is restored, or must not be changed.
+bool restore_mixture(const std::string& path, const std::string& revision, const std::string& newer,
+                     ContentStore& store) {
   const auto before = store.open_content(revision);
   const auto after = before ? store.open_content(newer) : fail(before.error());
   const Fd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
@@ -72,12 +72,12 @@ bool put_back_mixture(const std::string& path, const std::string& revision, cons
   const bool is_there = file && ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
   const bool are_whole =
       after && revision_of_file(before->get()) == revision && revision_of_file(after->get()) == newer;
-  // What others have made of it since is theirs.
+  // A file that others have changed since is left alone.
   return !are_whole || !is_there || !is_mixture(file.get(), before->get(), after->get()) ||
          write_over(file.get(), before->get(), path).has_value();
 }
 
-/// The entries of a set; none if the note was not finished, and nothing was changed yet.
+/// The entries of a set. Empty if the note is incomplete: then no file was changed yet.
 std::vector<SetEntry> set_entries(std::string_view note) {
   std::size_t size = 0;
   const auto digits = note.substr(0, k_size_digits);
@@ -113,13 +113,13 @@ WriteJournal::~WriteJournal() {
 
 Result<WriteJournal> WriteJournal::open(int state_fd) {
   static std::atomic<int> count{0};
-  for (int attempt = 0; attempt < k_most_attempts; ++attempt) {
+  for (int attempt = 0; attempt < k_max_attempts; ++attempt) {
     std::string name = fmt::format("{}{}_{}_{}", k_prefix, ::getpid(), unix_milliseconds_now(), ++count);
     Fd file(::openat(state_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};
     const bool is_locked = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
     if (!is_locked && (!file || errno != EWOULDBLOCK)) {
-      return fail(file_error(k_what, errno));
+      return fail(file_error(k_description, errno));
     }
     // Another process may have removed it as a leftover before it was locked. The lock is not waited for, because the
     // other process may be hostile.
@@ -128,38 +128,38 @@ Result<WriteJournal> WriteJournal::open(int state_fd) {
     }
     ::unlinkat(state_fd, name.c_str(), 0);
   }
-  return fail(file_error(k_what, EBUSY));
+  return fail(file_error(k_description, EBUSY));
 }
 
-Result<void> WriteJournal::note(const std::string& line) {
-  const ssize_t written = ::pwrite(m_file.get(), line.data(), line.size(), 0);
-  if (written == static_cast<ssize_t>(line.size())) {
+Result<void> WriteJournal::write(const std::string& entry) {
+  const ssize_t written = ::pwrite(m_file.get(), entry.data(), entry.size(), 0);
+  if (written == static_cast<ssize_t>(entry.size())) {
     return {};
   }
   const int number = written < 0 ? errno : ENOSPC;
   done();
-  return fail(file_error(k_what, number));
+  return fail(file_error(k_description, number));
 }
 
 Result<void> WriteJournal::begin_temporary(const std::string& path) {
-  return note(k_temporary + path);
+  return write(k_temporary + path);
 }
 
 Result<void> WriteJournal::begin_in_place(const std::string& path, const std::string& before,
                                           const std::string& after) {
-  return note(k_in_place + before + after + path);
+  return write(k_in_place + before + after + path);
 }
 
 Result<void> WriteJournal::begin_set(std::span<const SetEntry> entries) {
-  std::string lines;
+  std::string list;
   for (const SetEntry& entry : entries) {
-    lines += entry.before + entry.after + entry.path + '\0';
+    list += entry.before + entry.after + entry.path + '\0';
   }
-  std::string line = k_set + fmt::format("{:016x}", lines.size()) + lines;
-  return line.size() <= k_most_bytes ? note(line) : fail(file_error(k_what, EFBIG));
+  const std::string line = k_set + fmt::format("{:016x}", list.size()) + list;
+  return line.size() <= k_max_bytes ? write(line) : fail(file_error(k_description, EFBIG));
 }
 
-Result<void> WriteJournal::put_back(const SetEntry& entry, ContentStore& store) {
+Result<void> WriteJournal::restore(const SetEntry& entry, ContentStore& store) {
   const Fd file(::open(entry.path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!file && errno != ENOENT && errno != ELOOP) {
@@ -173,8 +173,8 @@ Result<void> WriteJournal::put_back(const SetEntry& entry, ContentStore& store) 
   if (!after || revision_of_file(before->get()) != entry.before || revision_of_file(after->get()) != entry.after) {
     return fail(ErrorCode::no_backup, "The old content is not stored any more");
   }
-  return is_to_put_back(file.get(), before->get(), after->get()) ? write_over(file.get(), before->get(), entry.path)
-                                                                 : Result<void>();
+  return needs_restore(file.get(), before->get(), after->get()) ? write_over(file.get(), before->get(), entry.path)
+                                                                : Result<void>();
 }
 
 void WriteJournal::done() {
@@ -201,23 +201,23 @@ bool WriteJournal::is_change_under_way(int state_fd) {
 }
 
 void WriteJournal::recover(int state_fd, ContentStore& store) {
-  const auto deadline = Deadline::after(k_patience);
+  const auto deadline = Deadline::after(k_max_wait);
   while (is_change_under_way(state_fd) && !deadline.passed()) {
-    std::this_thread::sleep_for(k_look_interval);
+    std::this_thread::sleep_for(k_check_interval);
   }
   visit_leftovers(state_fd, [&](const std::string& name) {
-    const std::string note = read_regular_at(state_fd, name, k_most_bytes).value_or("");
+    const std::string note = read_regular_at(state_fd, name, k_max_bytes).value_or("");
     const std::string rest = note.empty() ? "" : note.substr(1);
     bool done = true;
     if (note.starts_with(k_temporary) && is_temporary_name(rest.substr(rest.rfind('/') + 1))) {
       ::unlink(rest.c_str());
     } else if (note.starts_with(k_in_place) && rest.size() > 2 * k_revision_length) {
-      done = put_back_mixture(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
-                              rest.substr(k_revision_length, k_revision_length), store);
+      done = restore_mixture(rest.substr(2 * k_revision_length), rest.substr(0, k_revision_length),
+                             rest.substr(k_revision_length, k_revision_length), store);
     } else if (note.starts_with(k_set)) {
       for (const SetEntry& entry : set_entries(rest)) {
-        const auto back = put_back(entry, store);
-        done = done && (back || back.error().code == ErrorCode::no_backup);
+        const auto restored = restore(entry, store);
+        done = done && (restored || restored.error().code == ErrorCode::no_backup);
       }
     }
     if (done) {

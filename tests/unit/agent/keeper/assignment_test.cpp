@@ -56,7 +56,7 @@ bool same_file(int a, int b) {
 
 }  // namespace
 
-TEST_CASE("an assignment arrives as it was sent, however long it is") {
+TEST_CASE("assignment: any length is received as it was sent") {
   for (const std::size_t length : {0U, 10U, 100'000U, 3'000'000U}) {
     CAPTURE(length);
     const Link link;
@@ -76,7 +76,7 @@ TEST_CASE("an assignment arrives as it was sent, however long it is") {
   }
 }
 
-TEST_CASE("an identity and an input file travel along") {
+TEST_CASE("assignment: identity and input file are passed") {
   const Link link;
   Assignment sent = assignment("id");
   sent.child.identity = agent::Identity{1000, 100, {100, 27, 4'000'000'000}};
@@ -91,7 +91,7 @@ TEST_CASE("an identity and an input file travel along") {
   CHECK(same_file(got.journal.get(), sent.journal.get()));
 }
 
-TEST_CASE("orders for a process that has ended are dropped") {
+TEST_CASE("assignment: orders for a process that has ended are dropped") {
   const Link link;
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::query), 0));
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::input), 1, "late"));
@@ -103,7 +103,7 @@ TEST_CASE("orders for a process that has ended are dropped") {
   CHECK(receive_assignment(link.keeper.get(), order) == Received::nothing);
 }
 
-TEST_CASE("an assignment that is cut short is an error") {
+TEST_CASE("assignment: a cut message is an error") {
   const Link link;
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::start), 0, "\x05"));
   Result<Assignment> order;
@@ -112,7 +112,7 @@ TEST_CASE("an assignment that is cut short is an error") {
   CHECK(order.error().code == ErrorCode::cannot_start);
 }
 
-TEST_CASE("an assignment whose descriptors got lost on the way is an error") {
+TEST_CASE("assignment: a message without its descriptors is an error") {
   const Link link;
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::start), 3, "x"));
   Result<Assignment> order;
@@ -121,7 +121,7 @@ TEST_CASE("an assignment whose descriptors got lost on the way is an error") {
   CHECK(order.error().message.find("descriptors") != std::string::npos);
 }
 
-TEST_CASE("what was sent before the other side went is heard, also if it had not read everything") {
+TEST_CASE("control: packets sent before the peer closed are received") {
   Link link;
   REQUIRE(agent::send_control(link.keeper.get(), static_cast<std::uint8_t>(agent::Answer::accepted), 0));
   REQUIRE(send_assignment(link.session.get(), assignment("true")));
@@ -131,7 +131,7 @@ TEST_CASE("what was sent before the other side went is heard, also if it had not
   CHECK(receive_assignment(link.keeper.get(), order) == Received::hangup);
 }
 
-TEST_CASE("the end of the session and the end of the keeper are noticed") {
+TEST_CASE("assignment: the end of session and keeper is detected") {
   Link link;
   link.session.reset();
   Result<Assignment> order;

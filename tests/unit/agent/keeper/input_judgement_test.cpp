@@ -47,7 +47,7 @@ TEST_CASE("input judgement: a program with a timer waits if a prompt was printed
   CHECK(waits(after_input("> ", "1\n", "1\n> ")) == WaitsForInput::yes);
 }
 
-TEST_CASE("input judgement: an unfinished line that is no prompt hints at a hidden timer") {
+TEST_CASE("input judgement: an unfinished line without a prompt implies a hidden timer") {
   constexpr InputWait k_node{.waits = WaitsForInput::yes, .may_hide_timer = true, .is_alone = true};
   const auto judged = [&](std::string_view printed) { return judge_input(k_node, output(printed), seconds(1)); };
   CHECK(judged("").waits == WaitsForInput::yes);
@@ -57,16 +57,16 @@ TEST_CASE("input judgement: an unfinished line that is no prompt hints at a hidd
   CHECK_FALSE(judged("Fetching... ").has_answered);
 }
 
-TEST_CASE("input judgement: a hidden reader asks for a password behind an unfinished line") {
+TEST_CASE("input judgement: a hidden reader asks for a password on an unfinished line") {
   CHECK(judge_input(k_secret, output("Password: "), seconds(1)).waits == WaitsForInput::yes);
   CHECK(judge_input(k_secret, output("working\n"), seconds(1)).waits == WaitsForInput::unknown);
   CHECK(judge_input(k_hidden, output("Password: "), seconds(1)).waits == WaitsForInput::unknown);
   const auto early = judge_input(k_secret, output("Password: "), milliseconds(10));
   CHECK(early.waits == WaitsForInput::unknown);
-  CHECK(early.look_again == milliseconds(90));
+  CHECK(early.recheck_after == milliseconds(90));
 }
 
-TEST_CASE("input judgement: an echo or a blank line is no answer to a line") {
+TEST_CASE("input judgement: an echo or a blank line does not answer a line") {
   CHECK_FALSE(
       has_answered(after_input("$ ", "sleep 1; echo late\r", "sleep 1; echo late\r\n\x1b[?2004l\r"), seconds(9)));
   CHECK_FALSE(has_answered(after_input("Password: ", "wrong\r", "\r\n"), seconds(9)));
@@ -76,7 +76,7 @@ TEST_CASE("input judgement: an echo or a blank line is no answer to a line") {
   CHECK(has_answered(after_input("$ ", "x=1\r", "x=1\r\n$ "), milliseconds(300)));
 }
 
-TEST_CASE("input judgement: any change answers a key") {
+TEST_CASE("input judgement: any output answers a key") {
   CHECK(has_answered(after_input("", "j", "\x1b[5;1Hnext line"), milliseconds(300)));
   CHECK(has_answered(after_input("$ ", "ls", "ls"), milliseconds(300)));
   CHECK_FALSE(has_answered(after_input("", "j", ""), seconds(9)));

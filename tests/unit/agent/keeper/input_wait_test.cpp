@@ -26,7 +26,7 @@ using wire::WaitsForInput;
 
 namespace {
 
-/// A command of this test process, with a pipe or a terminal as its input, killed at the end.
+/// A command with a pipe or a terminal as its input, killed at the end.
 class Command {
  public:
   explicit Command(const std::string& script, bool on_terminal = false) {
@@ -69,7 +69,7 @@ class Command {
   void comes_to(WaitsForInput expected) const {
     test::eventually("the verdict", [&] { return waits() == expected; });
   }
-  /// Until it is `unknown` because of a timer, and nothing else.
+  /// Waits until it is `unknown` because of a timer.
   void comes_to_timer() const {
     test::eventually("a timer", [&] { return look().has_timer && waits() == WaitsForInput::unknown; });
   }
@@ -77,7 +77,7 @@ class Command {
   void write(const std::string& text) const {
     REQUIRE(::write(m_write_end.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
-  /// Until the script has come to its `sleep`.
+  /// Waits until the script has reached its `sleep`.
   void sleeps() const {
     test::eventually("a sleeping child", [&] {
       for (const auto& entry : agent::descendants()) {
@@ -99,7 +99,7 @@ class Command {
 /// A program for a 32-bit machine that makes one system call with the arguments 0, a buffer, 1, and ends.
 std::string program_of_32_bits(char system_call) {
   std::string program =
-      // The header, then where to put what into memory: all of this file at 0x08048000, to begin at 0x08048054.
+      // The header, then one segment: the whole file at 0x08048000, with the entry point 0x08048054.
       std::string(
           "\x7f"
           "ELF\1\1\1\0\0\0\0\0\0\0\0\0"
@@ -123,7 +123,7 @@ std::string program_of_32_bits(char system_call) {
 }  // namespace
 
 #ifdef __x86_64__
-TEST_CASE("whether a 32-bit program waits for input is unknown: its system calls have other numbers") {
+TEST_CASE("input wait: unknown for a 32-bit program, whose system calls differ") {
   constexpr char k_read = 3;
   constexpr char k_pause = 29;
   const test::TemporaryDirectory directory;
@@ -143,7 +143,7 @@ TEST_CASE("whether a 32-bit program waits for input is unknown: its system calls
 }
 #endif
 
-TEST_CASE("what reads its input waits for it, however it reads") {
+TEST_CASE("input wait: every way to read the input is detected") {
   for (const std::string script :
        {"cat", "read x", "cat | cat", "exec cat", "(cat)", "exec 5<&0; cat <&5", "head -c 1 | wc",
         "python3 -c 'input()'", "python3 -c 'import select; select.select([0],[],[])'",
@@ -151,7 +151,7 @@ TEST_CASE("what reads its input waits for it, however it reads") {
         "python3 -c 'import select; p=select.poll(); p.register(0,1); p.poll()'",
         "python3 -c 'import select; p=select.epoll(); p.register(0,1); p.poll()'",
         "python3 -c 'import threading; threading.Thread(target=input).start()'",
-        // Its own pipes and socket pairs, with which a program wakes itself up.
+        // Pipes and socket pairs with which a program wakes itself up.
         "python3 -c 'import os,select; r,w=os.pipe(); select.select([0,r],[],[])'",
         "python3 -c 'import socket,select; a,b=socket.socketpair(); select.select([0,a],[],[])'"}) {
     CAPTURE(script);
@@ -159,7 +159,7 @@ TEST_CASE("what reads its input waits for it, however it reads") {
   }
 }
 
-TEST_CASE("what waits for something else does not wait for input") {
+TEST_CASE("input wait: a wait for something else is not a wait for input") {
   for (const std::string script :
        {"sleep 60; true", "sleep 60 | sort", "sleep 60 < /dev/null; true", "cat < <(sleep 60; true)"}) {
     CAPTURE(script);
@@ -169,7 +169,7 @@ TEST_CASE("what waits for something else does not wait for input") {
   }
 }
 
-TEST_CASE("on a terminal, the one it was given counts, also by its other name") {
+TEST_CASE("input wait: the terminal is recognized, also as /dev/tty") {
   for (const std::string script :
        {"cat", "read -s x", "cat < /dev/tty", "python3 -c 'import getpass; getpass.getpass()'"}) {
     CAPTURE(script);
@@ -177,12 +177,12 @@ TEST_CASE("on a terminal, the one it was given counts, also by its other name") 
   }
 }
 
-TEST_CASE("a server that also listens to its input may or may not wait for it") {
+TEST_CASE("input wait: unknown for a server that also reads its input") {
   Command("python3 -c 'import select,socket; s=socket.socket(); s.listen(); select.select([0,s],[],[])'")
       .comes_to(WaitsForInput::unknown);
 }
 
-TEST_CASE("who passes input on to another terminal, or reads it beside its work, may or may not wait for it") {
+TEST_CASE("input wait: unknown for a terminal relay, or a reader beside other work") {
   Command("script -qc 'sleep 60' /dev/null").comes_to(WaitsForInput::unknown);
   Command(
       "python3 -c 'import threading,socket; threading.Thread(target=input).start(); s=socket.socket(); s.listen(); "
@@ -191,7 +191,7 @@ TEST_CASE("who passes input on to another terminal, or reads it beside its work,
   Command("while :; do :; done & cat").comes_to(WaitsForInput::unknown);
 }
 
-TEST_CASE("who has been given input goes on, and waits again") {
+TEST_CASE("input wait: a reader continues after input and waits again") {
   const Command command("while read x; do sleep 0.2; done");
   command.comes_to(WaitsForInput::yes);
   command.write("line\n");
@@ -199,7 +199,7 @@ TEST_CASE("who has been given input goes on, and waits again") {
   command.comes_to(WaitsForInput::yes);
 }
 
-TEST_CASE("what is stopped does not wait") {
+TEST_CASE("input wait: a stopped process does not wait") {
   const Command command("cat; true");
   command.comes_to(WaitsForInput::yes);
   ::kill(-command.pid(), SIGSTOP);
@@ -219,7 +219,7 @@ TEST_CASE("input wait: a reader that also awaits a child, a timer or a clock is 
       .comes_to(WaitsForInput::unknown);
 }
 
-TEST_CASE("input wait: the timer of an event loop is told from other work") {
+TEST_CASE("input wait: the timer of an event loop is distinguished from other work") {
   Command("python3 -c 'import select; p=select.epoll(); p.register(0,1); p.poll(60)'").comes_to_timer();
   const Command both(
       "python3 -c 'import select,socket; s=socket.socket(); s.listen(); p=select.epoll(); p.register(0,1); "
@@ -228,7 +228,7 @@ TEST_CASE("input wait: the timer of an event loop is told from other work") {
   CHECK_FALSE(both.look().has_timer);
 }
 
-TEST_CASE("input wait: tells after which time the reader goes on without input") {
+TEST_CASE("input wait: reports the timeout of the reader") {
   const Command polls("python3 -c 'import select; select.select([0],[],[],60)'");
   polls.comes_to(WaitsForInput::yes);
   CHECK(polls.look().timeout > seconds(50));
@@ -240,7 +240,7 @@ TEST_CASE("input wait: tells after which time the reader goes on without input")
   test::eventually("a read with a timeout", [&] { return raw.look().timeout == seconds(5); });
 }
 
-TEST_CASE("input wait: a reader is alone with its ancestors, and not beside others") {
+TEST_CASE("input wait: a reader is alone only if all others are its ancestors") {
   const Command chain("(cat); true");
   chain.comes_to(WaitsForInput::yes);
   CHECK(chain.look().is_alone);
@@ -249,9 +249,9 @@ TEST_CASE("input wait: a reader is alone with its ancestors, and not beside othe
   CHECK_FALSE(pipeline.look().is_alone);
 }
 
-TEST_CASE("input wait: root sees another user's process wait") {
+TEST_CASE("input wait: root can examine another user's process") {
   if (::geteuid() != 0) {
-    return;  // nobody else can start one
+    return;  // only root can start one
   }
   Command("exec setpriv --reuid=65534 --regid=65534 --clear-groups cat").comes_to(WaitsForInput::yes);
   CHECK(::geteuid() == 0);

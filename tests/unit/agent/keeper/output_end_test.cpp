@@ -26,7 +26,7 @@ TEST_CASE("output end: a prompt is an unfinished line, a message is not") {
   CHECK_FALSE(is_unfinished("done\r\n\x1b[?2004l\x1b]0;title\a\x1b(B\x1b[m\r"));
 }
 
-TEST_CASE("output end: only the end is kept, in whatever pieces it comes") {
+TEST_CASE("output end: only the end is kept, for any pieces") {
   OutputEnd end;
   end.append("prompt> ");
   end.append(std::string(10'000, 'x') + "\n");

@@ -23,7 +23,7 @@ OnceHeader step(char key, std::uint64_t at = 0, char call = 'c') {
 
 }  // namespace
 
-TEST_CASE("what was taken under a key is not to be given again") {
+TEST_CASE("taken inputs: input under a key is not taken twice") {
   TakenInputs inputs;
   CHECK(inputs.find(step('a'), 4).before == Before::no);
   inputs.add(step('a'), 4);
@@ -33,7 +33,7 @@ TEST_CASE("what was taken under a key is not to be given again") {
   CHECK(inputs.find(step('b'), 4).before == Before::no);
 }
 
-TEST_CASE("input that comes in pieces goes on where it was broken off") {
+TEST_CASE("taken inputs: input in pieces continues where it was interrupted") {
   TakenInputs inputs;
   inputs.add(step('a'), 100);
   inputs.add(step('a', 100), 100);
@@ -43,7 +43,7 @@ TEST_CASE("input that comes in pieces goes on where it was broken off") {
   CHECK(inputs.all().size() == 1);
 }
 
-TEST_CASE("of input that found too little room, no more is given than was said") {
+TEST_CASE("taken inputs: a repetition of partly accepted input takes nothing more") {
   TakenInputs inputs;
   inputs.add(step('a'), 30);
   const auto again = inputs.find(step('a'), 100);
@@ -51,14 +51,14 @@ TEST_CASE("of input that found too little room, no more is given than was said")
   CHECK(again.units == 30);
 }
 
-TEST_CASE("input that was not taken at all may come again") {
+TEST_CASE("taken inputs: input that was not taken can be repeated") {
   TakenInputs inputs;
   inputs.add(step('a'), 0);
   CHECK(inputs.find(step('a'), 4).before == Before::no);
   CHECK(inputs.all().empty());
 }
 
-TEST_CASE("who only asks is told how much was taken, and what the sender had seen") {
+TEST_CASE("taken inputs: a query reports the units and what the sender had seen") {
   TakenInputs inputs;
   CHECK(inputs.find(step('a'), 0).before == Before::no);
   inputs.add(step('a'), 5);
@@ -71,7 +71,7 @@ TEST_CASE("who only asks is told how much was taken, and what the sender had see
   CHECK(answer.seen_err == 9);
 }
 
-TEST_CASE("a key that was used for another call says so, and tells nothing of that") {
+TEST_CASE("taken inputs: a key of another call is reported without its details") {
   TakenInputs inputs;
   inputs.add(step('a'), 5);
   CHECK(inputs.find(step('a', 0, 'x'), 5).before == Before::another_call);
@@ -80,12 +80,12 @@ TEST_CASE("a key that was used for another call says so, and tells nothing of th
   CHECK(inputs.answer(step('a', 0, 'x'), Before::another_call).units == 0);
 }
 
-TEST_CASE("only the latest keys are remembered") {
+TEST_CASE("taken inputs: only the latest keys are kept") {
   TakenInputs inputs;
-  for (std::size_t i = 0; i <= TakenInputs::k_most; ++i) {
+  for (std::size_t i = 0; i <= TakenInputs::k_max_keys; ++i) {
     inputs.add(step(static_cast<char>('a' + i)), 1);
   }
-  CHECK(inputs.all().size() == TakenInputs::k_most);
+  CHECK(inputs.all().size() == TakenInputs::k_max_keys);
   CHECK(inputs.find(step('a'), 1).before == Before::no);
   CHECK(inputs.find(step('b'), 1).before == Before::yes);
 }

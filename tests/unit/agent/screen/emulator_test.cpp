@@ -30,7 +30,7 @@ std::string typed_for(Emulator& terminal, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("what is printed stands on the screen, and the cursor behind it") {
+TEST_CASE("emulator: printed text is on the screen with the cursor behind it") {
   Emulator terminal(k_small);
   terminal.show("hello\r\n\r\n\x1b[31mw\xc3\xb6rld\x1b[0m");
   CHECK(text(terminal) == "hello\n\nw\xc3\xb6rld\n");
@@ -38,7 +38,7 @@ TEST_CASE("what is printed stands on the screen, and the cursor behind it") {
         json::parse(R"({"columns":20,"rows":5,"cursor":[2,5],"cursorVisible":true,"alternate":false,"addressed":0})"));
 }
 
-TEST_CASE("the screen scrolls, and shows what was overwritten last") {
+TEST_CASE("emulator: scrolls and shows the latest overwrite") {
   Emulator terminal(k_small);
   for (int line = 1; line <= 9; ++line) {
     terminal.show(std::to_string(line) + "\r\n");
@@ -48,7 +48,7 @@ TEST_CASE("the screen scrolls, and shows what was overwritten last") {
   CHECK(text(terminal) == "6\n7\n8\n9\n55 %\n");
 }
 
-TEST_CASE("a full-screen program takes the screen over and gives it back") {
+TEST_CASE("emulator: the alternate screen is left with the old content restored") {
   Emulator terminal(k_small);
   terminal.show("prompt$ ");
   terminal.show("\x1b[?1049h\x1b[H\x1b[2J\x1b[?25lmenu");
@@ -60,7 +60,7 @@ TEST_CASE("a full-screen program takes the screen over and gives it back") {
   CHECK(about(terminal)["alternate"] == false);
 }
 
-TEST_CASE("keys are typed as the program has asked for them") {
+TEST_CASE("emulator: keys are encoded in the mode of the program") {
   Emulator terminal(k_small);
   CHECK(typed_for(terminal, "up") == "\x1b[A");
   terminal.show("\x1b[?1h");  // as full-screen programs do
@@ -74,14 +74,14 @@ TEST_CASE("keys are typed as the program has asked for them") {
   CHECK(typed_for(terminal, "x") == "x");
 }
 
-TEST_CASE("a program that asks where the cursor is gets an answer") {
+TEST_CASE("emulator: a query for the cursor position gets a reply") {
   Emulator terminal(k_small);
   terminal.show("abc\x1b[6n");
   CHECK(terminal.take_typed() == "\x1b[1;4R");
   CHECK(terminal.take_typed().empty());
 }
 
-TEST_CASE("another size keeps what fits") {
+TEST_CASE("emulator: a resize keeps what fits") {
   Emulator terminal({33, 7});
   terminal.show("kept");
   terminal.resize({10, 3});
@@ -89,7 +89,7 @@ TEST_CASE("another size keeps what fits") {
   CHECK(about(terminal)["columns"] == 10);
 }
 
-TEST_CASE("emulator: reports up to where the program has addressed the screen") {
+TEST_CASE("emulator: reports where the program last addressed the screen") {
   Emulator terminal(k_small, 100);
   terminal.show("\x1b[31m$ \x1b[m 10%\r 20%\x1b[K");
   CHECK(about(terminal)["addressed"] == 0);
@@ -102,7 +102,7 @@ TEST_CASE("emulator: reports up to where the program has addressed the screen") 
   CHECK(about(terminal)["addressed"] == shown + 1);
 }
 
-TEST_CASE("emulator: a paste is marked if the program has asked for that") {
+TEST_CASE("emulator: a paste is marked if the program has enabled that") {
   Emulator terminal(k_small);
   terminal.mark_paste(true);
   terminal.mark_paste(false);

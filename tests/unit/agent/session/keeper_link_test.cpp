@@ -158,6 +158,6 @@ TEST_CASE("keeper link: a longer state packet is accepted, a short one is reject
   ControlPacket packet;
   packet.payload = bytes.substr(sizeof packet.header);
   CHECK(agent::state_in(packet)->pid == 42);
-  packet.payload.resize(agent::k_least_state_bytes - sizeof packet.header - 1);
+  packet.payload.resize(agent::k_min_state_bytes - sizeof packet.header - 1);
   CHECK_FALSE(agent::state_in(packet));
 }

@@ -36,7 +36,7 @@ inline NewContent binary(std::string_view bytes) {
   return {bytes, false, std::nullopt, std::nullopt};
 }
 
-/// Files, and one who changes them as `owner`.
+/// Files, and a FileChanger that changes them for `owner`.
 class ChangingWorld {
  public:
   void put(const std::string& name, const std::string& content) const {
@@ -79,11 +79,11 @@ class ChangingWorld {
   }
   FileChanger& changer() { return *m_changer; }
   const FileSpace& space() { return *m_space; }
-  /// As the next server would.
-  void start_anew(bool may_prepare = false) {
+  /// Replaces the FileChanger, like the next server does.
+  void restart(bool may_prepare = false) {
     m_changer.emplace(std::move(*FileChanger::open(m_state.fd(), may_prepare)));
   }
-  /// Nothing is there but the files that should be.
+  /// Whether no temporary file is left.
   [[nodiscard]] bool is_tidy() const {
     return std::none_of(fs::recursive_directory_iterator(m_work.path()), fs::recursive_directory_iterator(),
                         [](const auto& entry) { return entry.path().filename().string().starts_with(".dockbridge-"); });

@@ -44,7 +44,7 @@ bool has(ContentPack& pack, const std::string& content) {
   return pack.get(revision_of(content)) == content;
 }
 
-/// Different ones, of the same size.
+/// Different contents of the same size.
 std::string numbered(int number, std::size_t size = 1000) {
   std::string content = std::to_string(number);
   content.resize(size, 'x');
@@ -53,7 +53,7 @@ std::string numbered(int number, std::size_t size = 1000) {
 
 }  // namespace
 
-TEST_CASE("what was put into a pack comes back, also to another process that was there before") {
+TEST_CASE("content pack: a content is found, also by a process that opened it before") {
   const World world;
   ContentPack other = world.open();
   CHECK(!other.get(revision_of("a")));
@@ -69,7 +69,7 @@ TEST_CASE("what was put into a pack comes back, also to another process that was
   }
 }
 
-TEST_CASE("the same content is there once, whoever puts it") {
+TEST_CASE("content pack: the same content is stored once by all processes") {
   const World world;
   ContentPack pack = world.open();
   ContentPack other = world.open();
@@ -80,7 +80,7 @@ TEST_CASE("the same content is there once, whoever puts it") {
   CHECK(world.bytes() == bytes);
 }
 
-TEST_CASE("a full pack makes room by giving up the older half, never what was used lately") {
+TEST_CASE("content pack: a full pack drops the older half, not recent contents") {
   const World world;
   constexpr std::uint64_t k_bytes = 20'000;
   ContentPack pack = world.open({.bytes = k_bytes, .count = 1000});
@@ -96,7 +96,7 @@ TEST_CASE("a full pack makes room by giving up the older half, never what was us
   CHECK(!has(pack, numbered(0)));
 }
 
-TEST_CASE("the number of contents is bounded, too") {
+TEST_CASE("content pack: the number of contents is bounded") {
   const World world;
   ContentPack pack = world.open({.bytes = 1024 * 1024, .count = 10});
   for (int i = 0; i < 100; ++i) {
@@ -110,7 +110,7 @@ TEST_CASE("the number of contents is bounded, too") {
   CHECK(there >= 5);
 }
 
-TEST_CASE("a process goes on when another one has turned the pack over") {
+TEST_CASE("content pack: a process continues after another one rotated the files") {
   const World world;
   constexpr ContentPack::Limits k_small{.bytes = 10'000, .count = 1000};
   ContentPack first = world.open(k_small);
@@ -124,17 +124,17 @@ TEST_CASE("a process goes on when another one has turned the pack over") {
   }
 }
 
-TEST_CASE("what is too large for a pack is refused and costs nothing") {
+TEST_CASE("content pack: a content over the limit is rejected and removes nothing") {
   const World world;
   ContentPack pack = world.open();
   ContentPack small = world.open({.bytes = 1000, .count = 10});
   REQUIRE(put(pack, "a"));
-  CHECK(!put(pack, std::string(ContentPack::k_most_content_bytes + 1, 'x')));
+  CHECK(!put(pack, std::string(ContentPack::k_max_content_bytes + 1, 'x')));
   CHECK(!put(small, std::string(500, 'x')));
   CHECK(has(pack, "a"));
 }
 
-TEST_CASE("while another process is adding, nobody waits") {
+TEST_CASE("content pack: put fails at once while another process adds") {
   const World world;
   ContentPack pack = world.open();
   REQUIRE(put(pack, "a"));
@@ -147,8 +147,7 @@ TEST_CASE("while another process is adding, nobody waits") {
   CHECK(put(pack, "b"));
 }
 
-TEST_CASE(
-    "what a killed process has added in part is not taken for a content, wherever it was cut, and is overwritten") {
+TEST_CASE("content pack: an incomplete content is ignored and overwritten") {
   const World world;
   {
     ContentPack pack = world.open();
@@ -169,7 +168,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what a full pack gives up takes no more room, even while another process has it open") {
+TEST_CASE("content pack: a removed file frees its space even while it is open") {
   const World world;
   constexpr ContentPack::Limits k_small{.bytes = 10'000, .count = 1000};
   ContentPack pack = world.open(k_small);
@@ -188,7 +187,7 @@ TEST_CASE("what a full pack gives up takes no more room, even while another proc
   CHECK(has(idle, numbered(19)));
 }
 
-TEST_CASE("a pack that somebody has cut off is gone on with, for all processes") {
+TEST_CASE("content pack: all processes continue with a truncated file") {
   const World world;
   ContentPack first = world.open();
   ContentPack second = world.open();
@@ -206,7 +205,7 @@ TEST_CASE("a pack that somebody has cut off is gone on with, for all processes")
   }
 }
 
-TEST_CASE("a pack that was cut off and has grown again is added to at its end") {
+TEST_CASE("content pack: a truncated file that has grown again is extended at its end") {
   const World world;
   ContentPack first = world.open();
   ContentPack second = world.open();
@@ -224,7 +223,7 @@ TEST_CASE("a pack that was cut off and has grown again is added to at its end") 
   CHECK(has(later, numbered(5)));
 }
 
-TEST_CASE("of a pack with more in it than we would put there only so much is read") {
+TEST_CASE("content pack: a file over the limits is read only up to them") {
   const World world;
   {
     ContentPack large = world.open({.bytes = 4 * 1024 * 1024, .count = 10'000});
@@ -239,7 +238,7 @@ TEST_CASE("of a pack with more in it than we would put there only so much is rea
   CHECK(has(pack, "new"));
 }
 
-TEST_CASE("a content is not there if its size is another") {
+TEST_CASE("content pack: a content of another size is not found") {
   const World world;
   std::ofstream(world.recent, std::ios::binary) << revision_of("content") << std::string(8, '\0');
   ContentPack pack = world.open();
@@ -247,12 +246,12 @@ TEST_CASE("a content is not there if its size is another") {
   CHECK(has(pack, "content"));
 }
 
-TEST_CASE("what is left of a content that was added in part is never taken for another one") {
+TEST_CASE("content pack: the rest of an incomplete content is never read") {
   const World world;
   const std::string inner = "never put";
   ContentPack pack = world.open();
   {
-    // Behind what is put next there would stand just this.
+    // This would follow directly behind the next content.
     std::string torn = "next" + revision_of(inner);
     torn += static_cast<char>(inner.size()) + std::string(7, '\0') + inner + "and more";
     REQUIRE(put(pack, torn));
@@ -265,7 +264,7 @@ TEST_CASE("what is left of a content that was added in part is never taken for a
   CHECK(!later.get(revision_of(inner)));
 }
 
-TEST_CASE("a pack that is not one is begun anew; what is no file is left alone") {
+TEST_CASE("content pack: a damaged file is overwritten, another file type is left alone") {
   const World world;
   SUBCASE("zeros, as after a power failure") {
     std::ofstream(world.recent) << std::string(5000, '\0');
@@ -274,7 +273,7 @@ TEST_CASE("a pack that is not one is begun anew; what is no file is left alone")
     CHECK(put(pack, "a"));
     CHECK(has(pack, "a"));
   }
-  SUBCASE("a head that promises more than there can be") {
+  SUBCASE("a head with a size over the limit") {
     std::ofstream(world.recent) << revision_of("a") << std::string(8, '\x7F') << std::string(100, 'x');
     ContentPack pack = world.open();
     CHECK(!pack.get(revision_of("a")));
@@ -302,7 +301,7 @@ TEST_CASE("a pack that is not one is begun anew; what is no file is left alone")
   }
 }
 
-TEST_CASE("many that add at once lose nothing that they were told is kept") {
+TEST_CASE("content pack: concurrent processes lose no content that was accepted") {
   const World world;
   constexpr int k_threads = 4;
   constexpr int k_each = 2000;

@@ -26,7 +26,7 @@ struct World {
   test::TemporaryDirectory state;
 
   [[nodiscard]] ContentStore open() const { return open(ContentStore::Limits{}); }
-  /// Every content is a file of its own.
+  /// Every content is a separate file.
   [[nodiscard]] ContentStore open_without_pack() const { return open({.pack = k_no_pack}); }
   [[nodiscard]] ContentStore open(ContentStore::Limits limits) const {
     auto store = ContentStore::open(state.fd(), limits);
@@ -54,7 +54,7 @@ Result<std::string> get(ContentStore& store, const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("what was put into the store comes back by its revision, also to a later process") {
+TEST_CASE("content store: a content is found by its revision, also by a later process") {
   const World world;
   const std::string content("any\0bytes\xFF", 10);
   {
@@ -67,10 +67,10 @@ TEST_CASE("what was put into the store comes back by its revision, also to a lat
   CHECK(get(store, "") == "");
 }
 
-TEST_CASE("small contents make no file of their own, large ones do") {
+TEST_CASE("content store: only large contents are separate files") {
   const World world;
   ContentStore store = world.open();
-  const std::string large(ContentStore::k_most_remembered_bytes + 1, 'x');
+  const std::string large(ContentStore::k_max_remembered_bytes + 1, 'x');
   REQUIRE(put(store, "small"));
   CHECK(world.count() == 0);
   REQUIRE(put(store, large));
@@ -78,7 +78,7 @@ TEST_CASE("small contents make no file of their own, large ones do") {
   CHECK(get(store, large) == large);
 }
 
-TEST_CASE("a content can be read as a file, wherever it is kept") {
+TEST_CASE("content store: a content can be read as a file, from pack and file") {
   const World world;
   ContentStore store = world.open();
   for (const std::string& content : {std::string("small"), std::string(2'000'000, 'x')}) {
@@ -92,7 +92,7 @@ TEST_CASE("a content can be read as a file, wherever it is kept") {
   }
 }
 
-TEST_CASE("while another process adds to the pack a content becomes a file, and is found there") {
+TEST_CASE("content store: a content becomes a file while the pack is locked") {
   const World world;
   ContentStore store = world.open();
   REQUIRE(put(store, "first"));
@@ -106,7 +106,7 @@ TEST_CASE("while another process adds to the pack a content becomes a file, and 
   CHECK(get(store, "second") == "second");
 }
 
-TEST_CASE("a damaged content in the pack does not hide the good one in a file") {
+TEST_CASE("content store: a damaged content in the pack does not hide an intact file") {
   const World world;
   {
     ContentStore store = world.open_without_pack();
@@ -123,7 +123,7 @@ TEST_CASE("a damaged content in the pack does not hide the good one in a file") 
   CHECK(agent::revision_of_file(store.open_content(revision_of("content"))->get()) == revision_of("content"));
 }
 
-TEST_CASE("what an earlier version kept as a file is still there") {
+TEST_CASE("content store: a file of an earlier version is found") {
   const World world;
   {
     ContentStore store = world.open_without_pack();
@@ -133,7 +133,7 @@ TEST_CASE("what an earlier version kept as a file is still there") {
   CHECK(get(store, "kept by an earlier one") == "kept by an earlier one");
 }
 
-TEST_CASE("the content of a file is kept as if it had been given") {
+TEST_CASE("content store: put_file stores the content of a file") {
   const World world;
   ContentStore store = world.open();
   const std::string content(300'000, 'x');
@@ -143,7 +143,7 @@ TEST_CASE("the content of a file is kept as if it had been given") {
   CHECK(get(store, content) == content);
 }
 
-TEST_CASE("what is not there has expired; what is larger than asked for is refused") {
+TEST_CASE("content store: a missing content has expired, one over the limit is rejected") {
   const World world;
   ContentStore store = world.open();
   CHECK(get(store, "never put").error().code == ErrorCode::content_expired);
@@ -151,7 +151,7 @@ TEST_CASE("what is not there has expired; what is larger than asked for is refus
   CHECK(store.get(revision_of("12345"), 4).error().code == ErrorCode::too_large);
 }
 
-TEST_CASE("a revision is never taken for a path") {
+TEST_CASE("content store: a revision is never used as a path") {
   const World world;
   ContentStore store = world.open();
   std::ofstream(world.state / "secret") << "x";
@@ -165,7 +165,7 @@ TEST_CASE("a revision is never taken for a path") {
   }
 }
 
-TEST_CASE("a content that was damaged on disk is not believed, and is replaced by the next put") {
+TEST_CASE("content store: a damaged content is rejected and replaced by the next put") {
   bool packed = false;
   SUBCASE("in the pack") {
     packed = true;
@@ -186,7 +186,7 @@ TEST_CASE("a content that was damaged on disk is not believed, and is replaced b
   CHECK(get(store, "good content") == "good content");
 }
 
-TEST_CASE("what has not been used for longest goes first, and the bounds hold") {
+TEST_CASE("content store: the least recently used content is removed at the limit") {
   const World world;
   constexpr std::uint64_t k_bytes = 64 * 1024;
   ContentStore store = world.open({.bytes = k_bytes, .count = 5000, .pack = k_no_pack});
@@ -194,7 +194,7 @@ TEST_CASE("what has not been used for longest goes first, and the bounds hold") 
   REQUIRE(put(store, kept));
   for (int i = 0; i < 500; ++i) {
     REQUIRE(put(store, std::to_string(i) + std::string(1000, 'x')));
-    REQUIRE(put(store, kept));  // used again
+    REQUIRE(put(store, kept));  // a second use
     REQUIRE(world.bytes() <= k_bytes);
   }
   CHECK(get(store, kept) == kept);
@@ -202,7 +202,7 @@ TEST_CASE("what has not been used for longest goes first, and the bounds hold") 
   CHECK(!get(store, "0" + std::string(1000, 'x')));
 }
 
-TEST_CASE("many small contents are bounded by their number") {
+TEST_CASE("content store: the number of small contents is bounded") {
   const World world;
   ContentStore store = world.open({.bytes = 1024 * 1024, .count = 64, .pack = k_no_pack});
   for (int i = 0; i < 500; ++i) {
@@ -211,7 +211,7 @@ TEST_CASE("many small contents are bounded by their number") {
   }
 }
 
-TEST_CASE("a content that would fill the store is refused, and costs nothing of what is there") {
+TEST_CASE("content store: a content over half the limit is rejected, removing nothing") {
   const World world;
   ContentStore store = world.open({.bytes = 10'000, .count = 100, .pack = k_no_pack});
   REQUIRE(put(store, "small"));
@@ -219,7 +219,7 @@ TEST_CASE("a content that would fill the store is refused, and costs nothing of 
   CHECK(get(store, "small") == "small");
 }
 
-TEST_CASE("a later process keeps to the bounds for what an earlier one left") {
+TEST_CASE("content store: limits include contents of earlier processes") {
   const World world;
   for (int process = 0; process < 20; ++process) {
     ContentStore store = world.open({.bytes = 20'000, .count = 100, .pack = k_no_pack});
@@ -228,7 +228,7 @@ TEST_CASE("a later process keeps to the bounds for what an earlier one left") {
   }
 }
 
-TEST_CASE("several that put the same content at once all succeed, and it is whole at any moment") {
+TEST_CASE("content store: concurrent puts of one content succeed, it is never partial") {
   bool packed = false;
   SUBCASE("in the pack") {
     packed = true;
@@ -252,7 +252,7 @@ TEST_CASE("several that put the same content at once all succeed, and it is whol
   }
 }
 
-TEST_CASE("what a killed process had half put is not taken for a content, and goes") {
+TEST_CASE("content store: an incomplete file of a killed process is removed") {
   const World world;
   (void)world.open();
   const fs::path partial = world.state / "contents" / (revision_of("x") + ".1.new");

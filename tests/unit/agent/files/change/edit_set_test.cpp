@@ -57,7 +57,7 @@ TEST_CASE("edit set: all files are changed, and count as read afterwards") {
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("edit set: one impossible edit leaves all files as they are") {
+TEST_CASE("edit set: one impossible edit leaves all files unchanged") {
   Set world;
   world.put_and_read("a", "one\n");
   world.put_and_read("b", "two\n");
@@ -109,7 +109,7 @@ TEST_CASE("edit set: an explicit revision is a condition for its file") {
   CHECK(code_of(world.edit_all({{"a", {{"1", "2"}}}})) == "file_changed");
 }
 
-TEST_CASE("edit set: files together may not exceed the memory for them") {
+TEST_CASE("edit set: the total size of the files is limited") {
   Set world;
   Edits edits;
   for (int i = 0; i < 3; ++i) {
@@ -128,7 +128,7 @@ const std::string k_new_a = "new a\n" + std::string(30'000, 'a');
 const std::string k_old_b = "old b\n" + std::string(40'000, 'b');
 const std::string k_new_b = "new " + std::string(10'000, 'n') + "b\n" + std::string(40'000, 'b');
 
-/// `a` can be replaced; `b` has two names, so it is written in place, which begins with reserving room for its size.
+/// `a` can be replaced. `b` has two names, so it is written in place, which begins with reserving space for it.
 struct Failing : Set {
   Failing() {
     put_and_read("a", k_old_a);
@@ -147,7 +147,7 @@ FailingCall no_room_for(std::size_t least, std::size_t most) {
 
 }  // namespace
 
-TEST_CASE("edit set: a failed write gives all files their old content back") {
+TEST_CASE("edit set: a failed write restores the old content of all files") {
   Failing world;
   CHECK(while_failing(no_room_for(k_new_b.size(), k_new_b.size()), [&] {
     const auto edited = world.edit_both();
@@ -156,32 +156,32 @@ TEST_CASE("edit set: a failed write gives all files their old content back") {
   CHECK((world.content("a") == k_old_a));
   CHECK((world.content("b") == k_old_b));
   CHECK(world.is_tidy());
-  // Nothing has to be read again.
+  // No file has to be read again.
   CHECK(world.edit_both());
   CHECK((world.content("a") == k_new_a));
   CHECK((world.content("b") == k_new_b));
 }
 
-TEST_CASE("edit set: what cannot be restored at once is restored by the next process") {
+TEST_CASE("edit set: the next process restores what could not be restored at once") {
   Failing world;
   CHECK(while_failing(no_room_for(k_old_a.size(), k_new_b.size()),
                       [&] { return code_of(world.edit_both()) == "half_written"; }));
   CHECK((world.content("a") == k_new_a));
-  world.start_anew();
+  world.restart();
   CHECK((world.content("a") == k_old_a));
   CHECK((world.content("b") == k_old_b));
 }
 
-TEST_CASE("edit set: recovery leaves alone what others have written") {
+TEST_CASE("edit set: recovery does not touch files that others have changed") {
   Failing world;
   CHECK(while_failing(no_room_for(k_old_a.size(), k_new_b.size()),
                       [&] { return code_of(world.edit_both()) == "half_written"; }));
   world.put("a", "by others\n");
-  world.start_anew();
+  world.restart();
   CHECK(world.content("a") == "by others\n");
 }
 
-TEST_CASE("replacement: a preview changes nothing, and counts as read for the replacement only") {
+TEST_CASE("replacement: a preview changes nothing and counts as read only for itself") {
   Set world;
   world.mode.is_replacement = true;
   world.put("a", "old old\n");
@@ -215,7 +215,7 @@ TEST_CASE("replacement: a preview changes nothing, and counts as read for the re
   CHECK(world.content("b") == "none\n");
 }
 
-TEST_CASE("edit set: a preview counts as read for the edits, and not for a write or a replacement") {
+TEST_CASE("edit set: a preview counts as read for edits, not for a write or replacement") {
   Set world;
   world.put("a", "one\n");
   world.put("b", "two\n");
@@ -232,12 +232,12 @@ TEST_CASE("edit set: a preview counts as read for the edits, and not for a write
   CHECK(code_of(changed) == "file_changed");
   CHECK(says(changed.error(), "File has changed since the preview: " + world.at("b")));
   CHECK(world.content("a") == "one\n");
-  // One of them alone is a call of the same kind.
+  // A call with one of the files is of the same kind.
   CHECK(world.edit("a", {{"one", "1"}}));
   CHECK(world.content("a") == "1\n");
 }
 
-TEST_CASE("guard: an exact and unique match stands for reading, if that is wanted") {
+TEST_CASE("guard: an exact and unique match replaces reading, if that is requested") {
   Set world;
   world.put("a", "one two two\n");
   CHECK(code_of(world.edit_all({{"a", {{"one", "1"}}}})) == "not_read");

@@ -9,7 +9,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a file that exists has to be read before it is written, by the same owner") {
+TEST_CASE("guard: an existing file must be read by the same owner before a write") {
   ChangingWorld world;
   world.put("file", "theirs");
   CHECK(code_of(world.write("file", "mine")) == "not_read");
@@ -23,15 +23,15 @@ TEST_CASE("a file that exists has to be read before it is written, by the same o
   CHECK(world.content("file") == "mine");
 }
 
-TEST_CASE("what was read counts for the next server too") {
+TEST_CASE("guard: a read counts for the next server, too") {
   ChangingWorld world;
   world.put("file", "old");
   world.read("file");
-  world.start_anew();
+  world.restart();
   CHECK(world.write("file", "new"));
 }
 
-TEST_CASE("a file the tools wrote counts as read; one that was removed and made again by others does not") {
+TEST_CASE("guard: a written file counts as read until others recreate it") {
   ChangingWorld world;
   REQUIRE(world.write("file", "one"));
   REQUIRE(world.write("file", "two"));
@@ -41,7 +41,7 @@ TEST_CASE("a file the tools wrote counts as read; one that was removed and made 
   CHECK(code_of(world.write("file", "four")) == "file_changed");
 }
 
-TEST_CASE("a file that has changed since is not overwritten, and the difference is shown") {
+TEST_CASE("guard: a file that has changed is not overwritten, and the diff is shown") {
   ChangingWorld world;
   world.put("file", "one\ntwo\nthree\n");
   world.read("file");
@@ -54,14 +54,14 @@ TEST_CASE("a file that has changed since is not overwritten, and the difference 
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("what was written is remembered once the change is settled; without it a conflict is noticed all the same") {
+TEST_CASE("guard: a conflict shows a diff only after deferred work has stored the content") {
   ChangingWorld world;
   const auto overwrite_after_others = [&](bool settled) {
     REQUIRE(world.write("a", "mine\n"));
     if (settled) {
       world.changer().run_deferred_work();
     }
-    world.start_anew();
+    world.restart();
     world.put("a", "theirs\n");
     return world.write("a", "mine again\n");
   };
@@ -74,7 +74,7 @@ TEST_CASE("what was written is remembered once the change is settled; without it
   CHECK(says(refused.error(), "-mine\n+theirs"));
 }
 
-TEST_CASE("it is the content that counts, not the time of a change") {
+TEST_CASE("guard: compares content, not time stamps") {
   ChangingWorld world;
   world.put("file", "same");
   world.read("file");
@@ -82,7 +82,7 @@ TEST_CASE("it is the content that counts, not the time of a change") {
   world.put("file", "same");
   CHECK(world.write("file", "new"));
 
-  // A change that leaves size and times as they were is a change.
+  // The content has changed, although size and times are the same.
   world.put("other", "aaaa");
   world.read("other");
   const struct stat before = status_of(world.at("other"));
@@ -92,7 +92,7 @@ TEST_CASE("it is the content that counts, not the time of a change") {
   CHECK(code_of(world.write("other", "new")) == "file_changed");
 }
 
-TEST_CASE("an expected revision stands for a read, and has to be right") {
+TEST_CASE("guard: a correct expected revision replaces a read") {
   ChangingWorld world;
   world.put("file", "old");
   world.expected = revision_of("older");
@@ -106,7 +106,7 @@ TEST_CASE("an expected revision stands for a read, and has to be right") {
   CHECK(!fs::exists(world.at("gone")));
 }
 
-TEST_CASE("an expected revision that is no revision is never opened") {
+TEST_CASE("guard: a malformed expected revision is never opened as a file") {
   ChangingWorld world;
   world.put("file", "old");
   const std::string pipe = world.at("pipe");
@@ -119,7 +119,7 @@ TEST_CASE("an expected revision that is no revision is never opened") {
   }
 }
 
-TEST_CASE("file_edit: a stale expected revision rejects the edit and shows the diff") {
+TEST_CASE("edit: a stale expected revision rejects the edit and shows the diff") {
   ChangingWorld world;
   world.put("file", "one\ntwo\n");
   world.read("file");
@@ -135,7 +135,7 @@ TEST_CASE("file_edit: a stale expected revision rejects the edit and shows the d
   CHECK(world.content("file") == "1\nTWO\n");
 }
 
-TEST_CASE("an edit that still matches is applied to a file that others have changed, and that is said") {
+TEST_CASE("edit: a matching edit of a changed file is applied and reported as stale") {
   ChangingWorld world;
   world.put("file", "one\ntwo\nthree\n");
   world.read("file");
@@ -150,7 +150,7 @@ TEST_CASE("an edit that still matches is applied to a file that others have chan
   CHECK(!world.edit("file", {{"two", "2"}})->since);
 }
 
-TEST_CASE("an edit that does not match any more says what others have changed") {
+TEST_CASE("edit: an edit that no longer matches shows what others have changed") {
   ChangingWorld world;
   world.put("file", "one\ntwo\n");
   world.read("file");
@@ -161,7 +161,7 @@ TEST_CASE("an edit that does not match any more says what others have changed") 
   CHECK(world.content("file") == "one\nzwei\n");
 }
 
-TEST_CASE("in a file that others have changed nothing is replaced that the owner may not have seen") {
+TEST_CASE("edit: replaceAll is rejected if others have changed the file") {
   ChangingWorld world;
   world.put("file", "a\nb\n");
   world.read("file");
@@ -173,7 +173,7 @@ TEST_CASE("in a file that others have changed nothing is replaced that the owner
   CHECK(world.edit("file", {{"b", "c", true}}));
 }
 
-TEST_CASE("several edits are made all or none") {
+TEST_CASE("edit: several edits are applied all or none") {
   ChangingWorld world;
   REQUIRE(world.write("file", "one\ntwo\n"));
   const auto refused = world.edit("file", {{"one", "1"}, {"three", "3"}});
@@ -188,7 +188,7 @@ TEST_CASE("several edits are made all or none") {
   CHECK(code_of(world.edit("none", {{"1", "2"}})) == "no_such_file");
 }
 
-TEST_CASE("an edit keeps line ends, byte order mark and encoding to the byte") {
+TEST_CASE("edit: line ends, byte order mark and encoding are preserved") {
   ChangingWorld world;
   for (const auto& [before, edit, after] :
        {std::tuple(std::string("a\r\nb\r\n"), TextEdit{"a\nb", "c\nd"}, std::string("c\r\nd\r\n")),
@@ -212,7 +212,7 @@ TEST_CASE("an edit keeps line ends, byte order mark and encoding to the byte") {
   }
 }
 
-TEST_CASE("a binary file can be written as a whole, not edited") {
+TEST_CASE("edit: a binary file can be written, not edited") {
   ChangingWorld world;
   world.put("file", std::string("\0\1\2", 3));
   world.read("file");
@@ -220,7 +220,7 @@ TEST_CASE("a binary file can be written as a whole, not edited") {
   CHECK(world.write("file", binary(std::string_view("\0\1", 2))));
 }
 
-TEST_CASE("a directory that another has locked is waited for, and then given up on") {
+TEST_CASE("change: waits for a locked directory up to a limit") {
   ChangingWorld world;
   world.put("file", "old");
   world.read("file");
@@ -232,7 +232,7 @@ TEST_CASE("a directory that another has locked is waited for, and then given up 
   CHECK(world.write("file", "new"));
 }
 
-TEST_CASE("of many who change one file at the same time nobody overwrites the other unseen") {
+TEST_CASE("change: concurrent processes never overwrite unread changes") {
   ChangingWorld world;
   world.put("file", "0");
   constexpr int k_writers = 4;
@@ -244,7 +244,7 @@ TEST_CASE("of many who change one file at the same time nobody overwrites the ot
       auto changer = std::move(*FileChanger::open(state.get()));
       const auto space = std::move(*FileSpace::open(""));
       for (int done = 0; done < k_rounds;) {
-        // Counts up; who was too late reads again.
+        // Increments a counter. After a conflict, the file is read again.
         const std::string seen = world.content("file");
         const std::string next = std::to_string(std::stoi(seen) + 1);
         const auto written =
@@ -260,7 +260,7 @@ TEST_CASE("of many who change one file at the same time nobody overwrites the ot
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("with a root, nothing outside it is changed or told of") {
+TEST_CASE("change: with a root, nothing outside it is changed or revealed") {
   ChangingWorld world;
   fs::create_directory(world.at("root"));
   world.put("secret", "secret");

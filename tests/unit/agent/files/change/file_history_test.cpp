@@ -25,7 +25,7 @@ std::string id(int number) {
 
 }  // namespace
 
-TEST_CASE("what an owner saw last is known, to a later process too, and to nobody else") {
+TEST_CASE("history: the last seen revision is kept for its owner and later processes") {
   const test::TemporaryDirectory state;
   FileHistory(state.fd()).note_seen("ann", "/a", k_one);
   FileHistory(state.fd()).note_seen("ann", "/a", k_two);
@@ -39,7 +39,7 @@ TEST_CASE("what an owner saw last is known, to a later process too, and to nobod
   CHECK(!history.last_seen("", "/a"));
 }
 
-TEST_CASE("names with separators, line ends and backslashes are not mixed up") {
+TEST_CASE("history: names with separators, line ends and backslashes are distinct") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
   const std::vector<std::pair<std::string, std::string>> keys = {
@@ -55,7 +55,7 @@ TEST_CASE("names with separators, line ends and backslashes are not mixed up") {
   CHECK(!history.last_seen("a", "/other"));
 }
 
-TEST_CASE("the newest change of a file is found, or the one that is named") {
+TEST_CASE("history: finds the newest change of a file, or the one with an id") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
   REQUIRE(history.note_change({id(1), "/a", "", k_one, 0}));
@@ -92,7 +92,7 @@ TEST_CASE("history: a change is found by 8 of its digits") {
   }
 }
 
-TEST_CASE("logs stay bounded, and what is newest stays known") {
+TEST_CASE("history: logs are bounded and keep the newest lines") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
   const std::string path = "/" + std::string(4000, 'x');
@@ -103,13 +103,12 @@ TEST_CASE("logs stay bounded, and what is newest stays known") {
     REQUIRE(history.find_change(path, std::nullopt)->id == id(i));
   }
   for (const char* log : {"files_seen", "files_changed"}) {
-    CHECK(std::filesystem::file_size(state / log) <= FileHistory::k_most_log_bytes + 10'000);
+    CHECK(std::filesystem::file_size(state / log) <= FileHistory::k_max_log_bytes + 10'000);
   }
   CHECK(!history.last_seen("ann", path + "0"));
 }
 
-TEST_CASE(
-    "what was seen long ago is known, wherever it lies in the log, and the rest of a line is not taken for a line") {
+TEST_CASE("history: finds an old line at any position, and no partial line") {
   for (std::size_t since = 4000; since < 4200; ++since) {
     CAPTURE(since);
     const test::TemporaryDirectory state;
@@ -120,7 +119,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a line that a full disk cut short, or that is damaged, does not hide the next one") {
+TEST_CASE("history: a cut or damaged line does not hide the next one") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
   for (const char* log : {"files_seen", "files_changed"}) {
@@ -132,16 +131,16 @@ TEST_CASE("a line that a full disk cut short, or that is damaged, does not hide 
   CHECK(history.find_change("/a", std::nullopt)->id == id(1));
 }
 
-TEST_CASE("a log that grew beyond all bounds is not the end of the history") {
+TEST_CASE("history: a log over the limit is replaced") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
-  std::ofstream(state / "files_seen") << std::string(3 * FileHistory::k_most_log_bytes, '\n');
+  std::ofstream(state / "files_seen") << std::string(3 * FileHistory::k_max_log_bytes, '\n');
   history.note_seen("ann", "/a", k_one);
   history.note_seen("ann", "/a", k_two);
   CHECK(history.last_seen("ann", "/a") == k_two);
 }
 
-TEST_CASE("change ids differ") {
+TEST_CASE("history: change ids are unique") {
   std::set<std::string> ids;
   for (int i = 0; i < 1000; ++i) {
     ids.insert(FileHistory::new_change_id());

@@ -5,7 +5,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a mode that is given is set, on a new file and on an old one, and an undo brings the earlier one back") {
+TEST_CASE("undo: restores the mode that a write has set") {
   ChangingWorld world;
   REQUIRE(world.write("script", text("#!/bin/sh\n", 0750)));
   CHECK((status_of(world.at("script")).st_mode & 07777) == 0750);
@@ -19,7 +19,7 @@ TEST_CASE("a mode that is given is set, on a new file and on an old one, and an 
   CHECK((status_of(world.at("plain")).st_mode & 07777) == 0644);
 }
 
-TEST_CASE("a change is undone, and an undo too") {
+TEST_CASE("undo: a change and an undo can be undone") {
   ChangingWorld world;
   REQUIRE(world.write("file", "one\n"));
   REQUIRE(world.write("file", "two\n"));
@@ -33,7 +33,7 @@ TEST_CASE("a change is undone, and an undo too") {
   CHECK(world.write("file", "three\n"));
 }
 
-TEST_CASE("the making of a file is undone by removing it, and that too can be undone") {
+TEST_CASE("undo: removes a file that the change created, and can be undone") {
   ChangingWorld world;
   const auto made = world.write("dir/file", "content");
   REQUIRE(made);
@@ -46,7 +46,7 @@ TEST_CASE("the making of a file is undone by removing it, and that too can be un
   CHECK(world.write("dir/file", "more"));
 }
 
-TEST_CASE("a change that others have built on is not undone, and the difference is shown") {
+TEST_CASE("undo: a change with later changes by others is rejected with a diff") {
   ChangingWorld world;
   REQUIRE(world.write("file", "one\n"));
   const auto second = world.write("file", "two\n");
@@ -64,13 +64,13 @@ TEST_CASE("a change that others have built on is not undone, and the difference 
   CHECK(code_of(world.undo("file", "change_none")) == "no_such_change");
 }
 
-TEST_CASE("a change can be undone by the next server") {
+TEST_CASE("undo: works for the next server") {
   ChangingWorld world;
   world.put("file", "old");
   world.read("file");
   const auto changed = world.write("file", "new");
   REQUIRE(changed);
-  world.start_anew();
+  world.restart();
   REQUIRE(world.undo("file", changed->change));
   CHECK(world.content("file") == "old");
 }

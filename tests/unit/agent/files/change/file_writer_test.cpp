@@ -14,9 +14,9 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Where a file is made ahead for the next change.
+/// A world in which spare files are prepared.
 struct PreparedWorld : ChangingWorld {
-  PreparedWorld() { start_anew(true); }
+  PreparedWorld() { restart(true); }
   void prepare() {
     put("first", "x");
     read("first");
@@ -25,7 +25,7 @@ struct PreparedWorld : ChangingWorld {
     REQUIRE(spare_fds().size() == 1);
     REQUIRE(is_tidy());
   }
-  /// Files in the directory that are open and have no name.
+  /// Number of open files without a name in the directory.
   [[nodiscard]] std::vector<int> spare_fds() const {
     std::vector<int> found;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -40,7 +40,7 @@ struct PreparedWorld : ChangingWorld {
   [[nodiscard]] int spare_fd() const { return spare_fds().at(0); }
 };
 
-/// Nothing can be kept any more.
+/// Makes every put into the store fail.
 void break_store(const ChangingWorld& world) {
   fs::remove_all(world.state() / "contents");
   fs::create_directory(world.state() / "recent.contents");
@@ -48,7 +48,7 @@ void break_store(const ChangingWorld& world) {
 
 }  // namespace
 
-TEST_CASE("a new file is made with its directories, exactly as given") {
+TEST_CASE("write: creates a new file and its directories with the exact content") {
   ChangingWorld world;
   for (const std::string& content :
        {std::string(), std::string("x"), std::string("no newline at the end"), std::string("any\0bytes\xFF\r\n", 13)}) {
@@ -64,7 +64,7 @@ TEST_CASE("a new file is made with its directories, exactly as given") {
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("names with line ends, quotes, spaces, dashes and invalid UTF-8 are only names") {
+TEST_CASE("write: names with line ends, quotes, dashes and invalid UTF-8 work") {
   ChangingWorld world;
   for (const std::string& name :
        {std::string("a\nb"), std::string("\"'`$(x)"), std::string(" "), std::string("-rf"), std::string("\xFF\xFE"),
@@ -77,7 +77,7 @@ TEST_CASE("names with line ends, quotes, spaces, dashes and invalid UTF-8 are on
   }
 }
 
-TEST_CASE("text is written in the encoding that the file has, unless another is asked for") {
+TEST_CASE("write: text keeps the encoding of the file unless another is requested") {
   ChangingWorld world;
   world.put("file", "caf\xE9\n");
   world.read("file");
@@ -93,7 +93,7 @@ TEST_CASE("text is written in the encoding that the file has, unless another is 
   CHECK(world.content("new") == std::string("\0x", 2));
 }
 
-TEST_CASE("a byte order mark that the text brings along is not stored twice") {
+TEST_CASE("write: a byte order mark in the text is not stored twice") {
   ChangingWorld world;
   const std::string mark = "\xEF\xBB\xBF";
   REQUIRE(world.write("new", mark + "x"));
@@ -106,8 +106,7 @@ TEST_CASE("a byte order mark that the text brings along is not stored twice") {
   CHECK(world.content("wide") == std::string("\xFF\xFEx\0", 4));
 }
 
-TEST_CASE(
-    "what begins like UTF-16 and is none, or is too large to be shown, is written and brought back like any bytes") {
+TEST_CASE("write: invalid UTF-16 and text too large for a diff are written and undone") {
   ChangingWorld world;
   for (const std::string& bytes : {std::string("\xFF\xFE\x41"), std::string("\xFE\xFF\xD8\0", 4),
                                    "\xFF\xFE" + std::string(17UL * 1024 * 1024, 'x')}) {
@@ -120,7 +119,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a directory, a pipe, a socket or a device is not written, and not waited for") {
+TEST_CASE("write: a directory, FIFO, socket or device is rejected without blocking") {
   ChangingWorld world;
   REQUIRE(::mkfifo(world.at("pipe").c_str(), 0600) == 0);
   CHECK(code_of(world.write("", "x")) == "is_a_directory");
@@ -132,7 +131,7 @@ TEST_CASE("a directory, a pipe, a socket or a device is not written, and not wai
   CHECK(code_of(world.write("null", "x")) == "not_a_file");
 }
 
-TEST_CASE("a symbolic link stays one, and what it leads to is written") {
+TEST_CASE("write: follows a symbolic link and keeps it") {
   ChangingWorld world;
   fs::create_directory(world.at("dir"));
   world.put("dir/target", "old");
@@ -143,10 +142,10 @@ TEST_CASE("a symbolic link stays one, and what it leads to is written") {
   CHECK(answer->path == world.at("dir/target"));
   CHECK(fs::is_symlink(world.at("link")));
   CHECK(world.content("dir/target") == "new");
-  CHECK(world.write("dir/target", "newer"));  // read by the one name, written by the other
+  CHECK(world.write("dir/target", "newer"));  // read under one name, written under the other
 }
 
-TEST_CASE("mode and extended attributes are kept") {
+TEST_CASE("write: keeps mode and extended attributes") {
   ChangingWorld world;
   world.put("file", "old");
   const std::string path = world.at("file");
@@ -163,7 +162,7 @@ TEST_CASE("mode and extended attributes are kept") {
   CHECK(value.substr(0, 5) == "hello");
 }
 
-TEST_CASE("a file that was prepared for the next change becomes like the one that it replaces") {
+TEST_CASE("write: a spare file gets the metadata of the file that it replaces") {
   PreparedWorld world;
   world.put("file", "old");
   world.read("file");
@@ -184,7 +183,7 @@ TEST_CASE("a file that was prepared for the next change becomes like the one tha
   CHECK(::getxattr(path.c_str(), "user.note", value.data(), value.size()) == 5);
 }
 
-TEST_CASE("a file that becomes empty by way of one that was prepared is as new as it should be") {
+TEST_CASE("write: an empty file from a spare file has the time of the write") {
   PreparedWorld world;
   world.put("file", "old");
   world.read("file");
@@ -196,7 +195,7 @@ TEST_CASE("a file that becomes empty by way of one that was prepared is as new a
   CHECK(status_of(world.at("file")).st_mtim.tv_sec > 1'700'000'000);
 }
 
-TEST_CASE("a file that has no access list gets none from its directory") {
+TEST_CASE("write: a file without an access list gets none from its directory") {
   PreparedWorld world;
   world.put("file", "old");
   world.read("file");
@@ -215,7 +214,7 @@ TEST_CASE("a file that has no access list gets none from its directory") {
   CHECK(!has_list("file"));
 }
 
-TEST_CASE("a file with several names is written in place, and that is said") {
+TEST_CASE("in place: a file with several names is written in place, with a note") {
   ChangingWorld world;
   world.put("file", "the old content");
   fs::create_hard_link(world.at("file"), world.at("other"));
@@ -240,14 +239,14 @@ TEST_CASE("in place: a change by another process during the call is not overwrit
   REQUIRE(store->put(revision_of("old\n"), "old\n"));
   agent::FileWriter writer(state.fd(), std::move(*store));
   const auto space = FileSpace::open("");
-  const auto current = agent::look_up(*space, world.at("file"), agent::Absent::is_an_error);
+  const auto current = agent::find_current(*space, world.at("file"), agent::Absent::is_an_error);
   REQUIRE(current);
   world.put("other", "by another\n");
   CHECK(code_of(writer.write(*current, agent::NewBytes("new\n"), std::nullopt)) == "file_changed");
   CHECK(world.content("file") == "by another\n");
 }
 
-TEST_CASE("a file with several names is not written in place when its old content cannot be kept") {
+TEST_CASE("in place: refuses to write if the old content cannot be stored") {
   ChangingWorld world;
   world.put("file", "old");
   fs::create_hard_link(world.at("file"), world.at("other"));
@@ -258,7 +257,7 @@ TEST_CASE("a file with several names is not written in place when its old conten
   CHECK(world.content("file") == "old");
 }
 
-TEST_CASE("a file is not written in place from a copy that is damaged") {
+TEST_CASE("in place: refuses to write from a damaged copy") {
   ChangingWorld world;
   const std::string old(2'000'000, 'o');
   const std::string damaged(1'500'000, 'd');
@@ -270,13 +269,13 @@ TEST_CASE("a file is not written in place from a copy that is damaged") {
   CHECK(world.content("other") == old);
 }
 
-TEST_CASE("a file that can be neither written in place nor put back is put back by the next session") {
+TEST_CASE("in place: the next session restores a file that could not be restored") {
   ChangingWorld world;
   const std::string old(300'000, 'o');
   world.put("file", old);
   fs::create_hard_link(world.at("file"), world.at("other"));
   world.read("file");
-  // It is written in pieces of 256 KiB. What fails is the last of them, of the new content and then of the old one.
+  // It is written in pieces of 256 KiB. The last piece fails, first of the new content and then of the old one.
   REQUIRE(while_failing({SYS_pwrite64, EIO, 2, 10'000, 256 * 1024 - 1}, [&] {
     const auto answer = world.write("file", std::string(600'000, 'n'));
     const bool goes_on = world.write("another", "content").has_value();
@@ -292,7 +291,7 @@ TEST_CASE("a file that can be neither written in place nor put back is put back 
   CHECK_FALSE(agent::WriteJournal::has_leftovers(state.get()));
 }
 
-TEST_CASE("a file that could not be written in place is as it was, and nothing is left to do") {
+TEST_CASE("in place: a failed write restores the file and leaves no journal entry") {
   ChangingWorld world;
   const std::string old(1000, 'o');
   world.put("file", old);
@@ -301,7 +300,7 @@ TEST_CASE("a file that could not be written in place is as it was, and nothing i
   REQUIRE(while_failing({SYS_pwrite64, EIO, 2, 10'000, 256 * 1024 - 1},
                         [&] { return code_of(world.write("file", std::string(300'000, 'n'))) == "io_error"; }));
   CHECK(world.content("other") == old);
-  // Others may make of it what looks like a mixture.
+  // Others may give it a content that looks like a mixture.
   const std::string theirs(2000, 'n');
   world.put("file", theirs);
   const Fd state(::open(world.state().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -311,7 +310,7 @@ TEST_CASE("a file that could not be written in place is as it was, and nothing i
   CHECK(world.content("other") == theirs);
 }
 
-TEST_CASE("a content that is too large to be kept is not written in place, and it is said how to go on") {
+TEST_CASE("in place: a content too large to store is rejected with a next step") {
   ChangingWorld world;
   world.put("file", "old");
   fs::create_hard_link(world.at("file"), world.at("other"));
@@ -327,7 +326,7 @@ TEST_CASE("a content that is too large to be kept is not written in place, and i
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("a file of the kernel, which cannot be replaced nor synced, is written in place") {
+TEST_CASE("in place: a file of the kernel is written without replacing or syncing it") {
   ChangingWorld world;
   fs::create_symlink("/proc/self/oom_score_adj", world.at("score"));
   const std::string before = world.content("score");
@@ -340,14 +339,14 @@ TEST_CASE("a file of the kernel, which cannot be replaced nor synced, is written
   CHECK(world.content("score") == before);
 }
 
-TEST_CASE("a new file whose name is refused as busy is not made, and leaves nothing behind") {
+TEST_CASE("write: EBUSY for a new file leaves nothing behind") {
   ChangingWorld world;
   REQUIRE(while_failing({SYS_renameat2, EBUSY}, [&] { return code_of(world.write("file", "new")) == "io_error"; }));
   CHECK(!fs::exists(world.at("file")));
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("a content that comes in pieces is seen as a whole or not at all") {
+TEST_CASE("staged: the content appears as a whole or not at all") {
   ChangingWorld world;
   REQUIRE(world.changer().stage(world.space(), world.at("dir/file"), "one ", true));
   REQUIRE(world.changer().stage(world.space(), world.at("dir/file"), "two", false));
@@ -367,7 +366,7 @@ TEST_CASE("a content that comes in pieces is seen as a whole or not at all") {
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("a content that comes in pieces is written in place where the file has several names") {
+TEST_CASE("staged: a file with several names is written in place") {
   ChangingWorld world;
   world.put("file", "the old content");
   fs::create_hard_link(world.at("file"), world.at("other"));
@@ -384,7 +383,7 @@ TEST_CASE("a content that comes in pieces is written in place where the file has
   CHECK(world.content("other") == "the old content");
 }
 
-TEST_CASE("a content in pieces whose old one cannot be kept is not written in place") {
+TEST_CASE("staged: refuses to write in place if the old content cannot be stored") {
   ChangingWorld world;
   world.put("file", "old");
   fs::create_hard_link(world.at("file"), world.at("other"));
@@ -395,7 +394,7 @@ TEST_CASE("a content in pieces whose old one cannot be kept is not written in pl
   CHECK(world.is_tidy());
 }
 
-TEST_CASE("a large file and brought back without being held in memory") {
+TEST_CASE("staged: a large file is replaced and restored without loading it") {
   ChangingWorld world;
   const std::string large(17 * 1024 * 1024, 'x');
   REQUIRE(world.write_in_pieces("file", {large, "end\n"}));
@@ -407,7 +406,7 @@ TEST_CASE("a large file and brought back without being held in memory") {
   CHECK(code_of(world.edit("file", {{"end", "END"}})) == "too_large");
 }
 
-TEST_CASE("a staged text is not stored as UTF-8 where the file, or whoever asks, wants something else") {
+TEST_CASE("staged: a text for another encoding than UTF-8 is rejected") {
   ChangingWorld world;
   world.put("file", std::string("\xFF\xFEo\0l\0d\0", 8));
   const std::string revision = agent::revision_of(world.content("file"));

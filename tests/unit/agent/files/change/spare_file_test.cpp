@@ -21,7 +21,7 @@ Fd open_directory(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a spare file is seen by nobody until it has a name, and then it is an ordinary one") {
+TEST_CASE("spare file: is invisible until it has a name, then an ordinary file") {
   const test::TemporaryDirectory directory;
   SpareFile spare;
   spare.prepare(directory.fd());
@@ -36,7 +36,7 @@ TEST_CASE("a spare file is seen by nobody until it has a name, and then it is an
   CHECK(info.st_nlink == 1);
 }
 
-TEST_CASE("a spare file is used once") {
+TEST_CASE("spare file: is used once") {
   const test::TemporaryDirectory directory;
   SpareFile spare;
   CHECK(!spare.take(directory.fd(), "never prepared"));
@@ -46,7 +46,7 @@ TEST_CASE("a spare file is used once") {
   CHECK(!fs::exists(directory / "second"));
 }
 
-TEST_CASE("a spare file is for its own directory only, by whichever way that is opened") {
+TEST_CASE("spare file: is used only in its directory, however that is opened") {
   const test::TemporaryDirectory directory;
   fs::create_directory(directory / "other");
   SpareFile spare;
@@ -55,7 +55,7 @@ TEST_CASE("a spare file is for its own directory only, by whichever way that is 
   CHECK(spare.take(open_directory(directory / "other" / "..").get(), "name"));
 }
 
-TEST_CASE("a name that is taken is not touched") {
+TEST_CASE("spare file: an existing name is not overwritten") {
   const test::TemporaryDirectory directory;
   REQUIRE(replace_file_at(directory.fd(), "taken", "content"));
   SpareFile spare;
@@ -64,7 +64,7 @@ TEST_CASE("a name that is taken is not touched") {
   CHECK(read_file_at(directory.fd(), "taken", 100) == "content");
 }
 
-TEST_CASE("where no spare file can be made there is none") {
+TEST_CASE("spare file: none where the file system does not support it") {
   SpareFile spare;
   const Fd pseudo = open_directory("/proc/self");
   spare.prepare(pseudo.get());
@@ -73,7 +73,7 @@ TEST_CASE("where no spare file can be made there is none") {
   CHECK(!spare.take(-1, "name"));
 }
 
-TEST_CASE("a directory can be removed while there is a spare file in it") {
+TEST_CASE("spare file: does not prevent removing its directory") {
   const test::TemporaryDirectory directory;
   fs::create_directory(directory / "short-lived");
   SpareFile spare;

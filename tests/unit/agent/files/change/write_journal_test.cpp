@@ -45,7 +45,7 @@ struct World {
     REQUIRE(opened);
     return std::move(*opened);
   }
-  /// As the next process does.
+  /// Recovers like the next process.
   void recover() const {
     ContentStore opened = store();
     WriteJournal::recover(state.fd(), opened);
@@ -57,7 +57,7 @@ struct World {
     }
     return count;
   }
-  /// In a process that is killed right after it.
+  /// Runs it in a process that is killed right after it.
   void do_and_die(const std::function<void(WriteJournal& journal)>& act) const {
     const pid_t pid = ::fork();
     REQUIRE(pid >= 0);
@@ -76,7 +76,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a temporary file of a killed process is removed") {
+TEST_CASE("journal: a temporary file of a killed process is removed") {
   const World world;
   world.put(k_temporary, "half");
   world.put("file", "whole");
@@ -89,7 +89,7 @@ TEST_CASE("a temporary file of a killed process is removed") {
   CHECK(world.journals() == 0);
 }
 
-TEST_CASE("a process that lives is left alone") {
+TEST_CASE("journal: an entry of a live process is left alone") {
   const World world;
   world.put(k_temporary, "half");
   auto journal = WriteJournal::open(world.state.fd());
@@ -101,7 +101,7 @@ TEST_CASE("a process that lives is left alone") {
   CHECK(world.journals() == 1);
 }
 
-TEST_CASE("journal: recovery waits for a process that still holds its lock while it dies") {
+TEST_CASE("journal: recovery waits for a dying process that still holds its lock") {
   const World world;
   {
     ContentStore store = world.store();
@@ -130,7 +130,7 @@ TEST_CASE("journal: recovery waits for a process that still holds its lock while
   REQUIRE(::waitpid(pid, nullptr, 0) == pid);
 }
 
-TEST_CASE("what was finished is left alone, and a journal goes with its owner") {
+TEST_CASE("journal: a finished entry changes nothing, and the file ends with its owner") {
   const World world;
   world.put(k_temporary, "somebody else's");
   {
@@ -149,7 +149,7 @@ TEST_CASE("what was finished is left alone, and a journal goes with its owner") 
   CHECK(world.journals() == 0);
 }
 
-TEST_CASE("nothing is removed that is not named like a temporary file") {
+TEST_CASE("journal: only names of temporary files are removed") {
   const World world;
   world.put("precious", "x");
   world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at("precious")); });
@@ -157,7 +157,7 @@ TEST_CASE("nothing is removed that is not named like a temporary file") {
   CHECK(fs::exists(world.work / "precious"));
 }
 
-TEST_CASE("a file that was half written in place gets its old content back") {
+TEST_CASE("journal: a file partly written in place is restored") {
   const World world;
   const std::string before = "the old content, which is longer";
   const std::string after = "THE NEW";
@@ -175,7 +175,7 @@ TEST_CASE("a file that was half written in place gets its old content back") {
   }
 }
 
-TEST_CASE("a file whose way back was broken off, too, gets its old content back") {
+TEST_CASE("journal: a partly restored file is restored") {
   const World world;
   const std::string before = "the old content";
   const std::string after = "THE NEW CONTENT, WHICH IS LONGER";
@@ -195,7 +195,7 @@ TEST_CASE("a file whose way back was broken off, too, gets its old content back"
   }
 }
 
-TEST_CASE("what cannot be put back now is put back by the next") {
+TEST_CASE("journal: the next process restores what cannot be restored now") {
   const World world;
   const std::string before(10'000, 'o');
   const std::string after(20'000, 'n');
@@ -218,7 +218,7 @@ TEST_CASE("what cannot be put back now is put back by the next") {
   CHECK(world.journals() == 0);
 }
 
-TEST_CASE("a file that others have written since is not touched") {
+TEST_CASE("journal: a file that others have changed is not touched") {
   const World world;
   const std::string before = "the old content";
   const std::string after = "the new content";
@@ -235,7 +235,7 @@ TEST_CASE("a file that others have written since is not touched") {
   }
 }
 
-TEST_CASE("a file that is not there any more, or became something else, is not waited for") {
+TEST_CASE("journal: a missing file, or one of another type, does not block recovery") {
   const World world;
   ContentStore store = world.store();
   REQUIRE(store.put(revision_of("old"), "old"));
@@ -253,7 +253,7 @@ TEST_CASE("a file that is not there any more, or became something else, is not w
   CHECK(world.content("target") == "target");
 }
 
-TEST_CASE("a journal that is no journal is removed, whatever it holds") {
+TEST_CASE("journal: a malformed journal is removed") {
   const World world;
   const std::string revision(32, 'a');
   int number = 0;
@@ -265,11 +265,11 @@ TEST_CASE("a journal that is no journal is removed, whatever it holds") {
   fs::create_directory(world.state / "writing_directory");
   fs::create_symlink("/etc/passwd", world.state / "writing_link");
   world.recover();
-  CHECK(world.journals() == 2);  // those that are no files stay, and do no harm
+  CHECK(world.journals() == 2);  // other file types stay and do no harm
   CHECK(fs::exists(world.work.path()));
 }
 
-TEST_CASE("names with line ends are noted as they are") {
+TEST_CASE("journal: names with line ends work") {
   const World world;
   const std::string directory = "a\nb \"c\"";
   fs::create_directory(world.work / directory);
@@ -280,7 +280,7 @@ TEST_CASE("names with line ends are noted as they are") {
   CHECK(fs::is_empty(world.work / directory));
 }
 
-TEST_CASE("journal: a set that was not finished gives every file its old content back") {
+TEST_CASE("journal: all files of an unfinished set are restored") {
   const World world;
   const std::string old_a = "old a";
   const std::string new_a = "the new a";
@@ -304,19 +304,19 @@ TEST_CASE("journal: a set that was not finished gives every file its old content
   CHECK(left(old_a, old_b) == old_a + "|" + old_b);
   CHECK(left(new_a, old_b) == old_a + "|" + old_b);
   CHECK(left(new_a, new_b) == old_a + "|" + old_b);
-  // A recovery that was killed: some of the old content, then the rest of the new one.
+  // After a killed recovery: the begin of the old content, then the rest of the new one.
   for (std::size_t i = 0; i <= old_a.size(); ++i) {
     CHECK(left(old_a.substr(0, i) + new_a.substr(i), new_b) == old_a + "|" + old_b);
   }
   for (std::size_t i = 0; i <= old_b.size(); ++i) {
     CHECK(left(new_a, old_b.substr(0, i) + (i < new_b.size() ? new_b.substr(i) : "")) == old_a + "|" + old_b);
   }
-  // What others have made of a file is theirs.
+  // A change by others is left alone.
   CHECK(left("others", new_b) == "others|" + old_b);
   CHECK(left(new_a, "") == old_a + "|");
 }
 
-TEST_CASE("journal: a set whose note was cut short, and one that is done, change nothing") {
+TEST_CASE("journal: an incomplete entry of a set, or a finished one, changes nothing") {
   const World world;
   ContentStore store = world.store();
   REQUIRE(store.put(revision_of("old"), "old"));

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "agent/control/packets.hpp"
+#include "agent/keeper/command_input.hpp"
+#include "agent/keeper/taken_inputs.hpp"
+
+namespace dockbridge::agent {
+
+/// Executes orders that give the command something (input, keys, a signal) and sends the reply `accepted`. An order
+/// with an idempotency key is executed once.
+class InputOrders {
+ public:
+  explicit InputOrders(CommandInput& input) : m_input(input) {}
+
+  /// The order `input` or `keys`.
+  void execute(int socket, const ControlPacket& packet);
+  /// The order `once`. False for a peer that violates the protocol. A command that has ended receives nothing.
+  bool execute_once(int socket, const ControlPacket& packet, bool is_running);
+  [[nodiscard]] const std::vector<TakenInput>& taken() const { return m_taken.all(); }
+
+ private:
+  Accepted execute(Order order, std::uint32_t value, std::string_view payload);
+
+  CommandInput& m_input;
+  TakenInputs m_taken;
+};
+
+}  // namespace dockbridge::agent
