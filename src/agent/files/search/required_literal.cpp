@@ -28,7 +28,7 @@ class Alternatives {
     }
     found.push_back(end_alternative());
     const bool some_have_none = std::any_of(found.begin(), found.end(), [](const auto& one) { return one.empty(); });
-    return some_have_none || found.size() > k_most_required_literals ? std::vector<std::string>{} : found;
+    return some_have_none || found.size() > k_max_required_literals ? std::vector<std::string>{} : found;
   }
 
  private:

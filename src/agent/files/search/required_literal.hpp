@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-constexpr std::size_t k_most_required_literals = 4;
+constexpr std::size_t k_max_required_literals = 4;
 
 /// Texts of which every match of `regex` contains at least one, so that only lines with one of them have to be held
 /// against it. `regex` is RE2 syntax and has been compiled; with `ignore_case` it is matched with that flag, and the

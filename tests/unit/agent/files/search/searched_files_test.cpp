@@ -146,7 +146,7 @@ TEST_CASE("searched files: matches are found across block boundaries") {
 }
 
 TEST_CASE("searched files: an oversized line is searched in pieces, and reported") {
-  constexpr std::size_t k_bound = agent::TextReader::k_longest_line;
+  constexpr std::size_t k_bound = agent::TextReader::k_max_line_bytes;
   const std::string longest(k_bound - 3, 'a');  // the match crosses the end of the first piece
   const Tree tree;
   tree.put("f", "first\n" + longest + "needle" + std::string(3 * k_bound, 'b') + "\nlast needle\n");
