@@ -491,7 +491,7 @@ TEST_CASE("commands: calls run in parallel and answer in any order") {
   });
 }
 
-TEST_CASE("a cancelled call ends its tree and is never answered") {
+TEST_CASE("commands: a cancelled call ends its tree and gets no reply") {
   on_both_channels([](Server& server, const Container& container) {
     const int id = server.start_call("execute_command", {{"command", "sleep 7654 & setsid sleep 7654 & sleep 7654"}});
     eventually("the tree runs", [&] { return container.pids_of("sleep 7654").size() >= 3; });

@@ -149,7 +149,7 @@ TEST_CASE("outcome: an edit that fails with container_paused names the old revis
   CHECK(field(fields_of(c.tools.read("/app/a.txt")), "revision") == revision);
 }
 
-TEST_CASE("outcome: input to a process in a paused container is refused, not sent") {
+TEST_CASE("outcome: input to a process in a paused container is rejected, not sent") {
   Connected c;
   const std::string process = start_in_background(c.server, "while read x; do echo \"got $x\"; done");
   {

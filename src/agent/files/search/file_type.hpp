@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-/// Type of a directory entry. A link is a link, whatever its target is.
+/// Type of a directory entry, without following a link.
 enum class FileType : std::uint8_t {
   regular,
   directory,

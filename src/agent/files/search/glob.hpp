@@ -17,7 +17,7 @@ namespace dockbridge::agent {
 /// need not be UTF-8. Immutable after compile. Matching is never exponential in time.
 class Wildcard {
  public:
-  /// Error `bad_glob` that says what is wrong.
+  /// Error `bad_glob` with the reason.
   static Result<Wildcard> compile(std::string_view pattern);
 
   [[nodiscard]] bool matches(std::string_view text) const;
@@ -46,7 +46,7 @@ class Wildcard {
 /// compile, so any thread may use it.
 class Glob {
  public:
-  /// Error `bad_glob` that says what is wrong.
+  /// Error `bad_glob` with the reason.
   static Result<Glob> compile(std::string_view pattern);
   static Result<std::vector<Glob>> compile_all(const std::vector<std::string>& patterns);
 

@@ -31,7 +31,7 @@ struct WalkEntry {
 
 struct WalkTotals {
   std::uint64_t directories = 0;  ///< directories that were read, with the start
-  std::uint64_t hidden = 0;       ///< entries that were left out; a directory counts once, whatever it contains
+  std::uint64_t hidden = 0;       ///< entries that were left out; a directory counts once
   std::uint64_t ignored = 0;
   std::uint64_t excluded = 0;
   std::uint64_t unreadable = 0;               ///< directories that could not be read; a search adds files

@@ -25,7 +25,7 @@ struct Token {
   char folded = 0;  // the same for characters that look alike
 };
 
-/// Special values in the table of what each byte is folded to.
+/// Special values in the table of folded bytes.
 constexpr char k_blank = 0;
 constexpr char k_look_closer = 1;
 

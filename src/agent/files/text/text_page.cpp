@@ -91,7 +91,7 @@ class PageBuilder {
     ++m_page.lines;
   }
   [[nodiscard]] bool is_full() const { return m_full; }
-  /// Number of the next lines that are not on the page, whatever they contain.
+  /// Number of the next lines that are not on the page.
   [[nodiscard]] std::uint64_t to_skip() const { return m_skip - std::min(m_skip, m_seen); }
   void skip_one() { ++m_seen; }
   TextPage take() {

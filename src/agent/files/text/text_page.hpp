@@ -26,7 +26,7 @@ struct PageRequest {
 
 /// Some lines of a file, in UTF-8, and facts about the whole file.
 struct TextPage {
-  std::string text;  ///< every line ends with "\n", whatever its end in the file is
+  std::string text;  ///< every line ends with "\n", not with its line end in the file
   std::size_t lines = 0;
   std::int64_t first_line =
       1;  ///< counted from 1; negative if counted from the end of a file that was not read as a whole

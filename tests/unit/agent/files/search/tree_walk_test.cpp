@@ -45,7 +45,8 @@ std::set<std::string> paths(int start_fd, const WalkOptions& options = {}) {
 
 using Paths = std::set<std::string>;
 
-/// A chain of directories, each with `siblings` siblings. On a tmpfs: ext4 takes many seconds to remove it.
+/// A chain of directories, with `siblings` more directories on each level. On a tmpfs, because ext4 takes many seconds
+/// to remove it.
 class DeepTree {
  public:
   DeepTree(int levels, int siblings) {
