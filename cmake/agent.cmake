@@ -116,11 +116,9 @@ dockbridge_objects(agent_core
   src/agent/screen/emulator.cpp
   src/agent/screen/service.cpp
   src/agent/files/search/find_files.cpp
-  src/agent/files/search/found_path.cpp
   src/agent/files/search/glob.cpp
   src/agent/files/search/ignore_rules.cpp
   src/agent/files/search/line_collector.cpp
-  src/agent/files/search/listing.cpp
   src/agent/files/search/literal_scan.cpp
   src/agent/files/search/matcher.cpp
   src/agent/files/search/open_beneath.cpp

@@ -1,4 +1,4 @@
-// Processes that a call leaves running: early ends, ports, and what later replies say of them.
+// Processes that a call leaves running: early ends, ports, and notices in later replies.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -28,12 +28,12 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 /// Waits for the end of a process without a call that would report it.
 void await_end(const Container& container, const std::string& command) {
-  eventually("it ends", [&] { return container.pids_of(command).empty(); });
+  eventually("the process ends", [&] { return container.pids_of(command).empty(); });
 }
 
 }  // namespace
 
-TEST_CASE("background: a command that ends at once is reported with its exit code and output") {
+TEST_CASE("background: an immediate end is reported with exit code and output") {
   Connected c;
   const json failed = c.server.execute("echo cannot start >&2; exit 3", {{"background", true}});
   CAPTURE(failed.dump());
@@ -77,14 +77,14 @@ TEST_CASE("background: a port that another process holds is reported with its na
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK(has(second, "http.server"));
   }
-  SUBCASE("the command goes on") {
+  SUBCASE("the command continues") {
     const json second = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
     CAPTURE(second.dump());
     CHECK(field(fields_of(second), "status") == "running");
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK_FALSE(has(second, "is open"));
   }
-  SUBCASE("the command goes on and prints, and the client follows its progress") {
+  SUBCASE("the command continues to print, and the client follows its progress") {
     const auto began = Clock::now();
     const int call = c.server.start_call(
         "execute_command",
@@ -98,7 +98,8 @@ TEST_CASE("background: a port that another process holds is reported with its na
   SUBCASE("it is none of ours") {
     control(c.server, "p1", "kill");
     run_ok({"docker", "exec", "-d", c.container.name(), "sh", "-c", k_server});
-    eventually("it listens", [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
+    eventually("the server listens",
+               [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
     const json second = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
     CAPTURE(second.dump());
     CHECK(has(second, "Port 8123 is held by pid "));
@@ -119,13 +120,14 @@ TEST_CASE("background: a listener that cannot be determined is reported as such"
   // Without privileges, the agent cannot look into the processes of root.
   Connected c({"--init", "--user", "1000:1000"});
   run_ok({"docker", "exec", "-d", "--user", "0", c.container.name(), "sh", "-c", k_server});
-  eventually("it listens", [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
+  eventually("the server listens",
+             [&] { return c.container.sh("cat /proc/net/tcp").find(":1FBB") != std::string::npos; });
   const json result = c.server.execute("sleep 600", {{"background", true}, {"waitFor", {{"port", 8123}}}});
   CAPTURE(result.dump());
   CHECK(has(result, "Port 8123 is open, but its listener cannot be determined"));
 }
 
-TEST_CASE("background: the end of a process is mentioned once, in the next reply of any tool") {
+TEST_CASE("background: an end is mentioned once, in the next reply of any tool") {
   Connected c;
   REQUIRE(has(c.server.execute("sleep 1.2; exit 7", {{"background", true}}), "p1"));
   await_end(c.container, "sleep 1.2");
@@ -150,7 +152,7 @@ TEST_CASE("background: an end that a reply has shown is not mentioned again") {
   CHECK_FALSE(has(c.server.execute("true"), "p5"));
 }
 
-TEST_CASE("background: an error reply mentions an end too, also after the connection was lost") {
+TEST_CASE("background: an error reply mentions an end, also after a lost connection") {
   Connected c;
   c.server.execute("sleep 1.3; exit 9", {{"background", true}});
   for (const int pid : c.container.pids_of(k_session)) {
@@ -159,14 +161,14 @@ TEST_CASE("background: an error reply mentions an end too, also after the connec
   CHECK_FALSE(has(c.server.execute("true"), "p1"));
   await_end(c.container, "sleep 1.3");
   std::string told;
-  eventually("it is mentioned", [&] {
+  eventually("the end is mentioned", [&] {
     told = text_of(check(c.server, "p77"));
     return told.find("ended") != std::string::npos;
   });
   CHECK(count(told, "p1 `sleep 1.3; exit 9` ended, exit code 9") == 1);
 }
 
-TEST_CASE("background: the end of a process is mentioned to the client that started it only") {
+TEST_CASE("background: only the client that started a process is notified of its end") {
   const Served served;
   (void)served.call(k_alice, "execute_command", {{"command", "sleep 1.4"}, {"background", true}});
   await_end(served.container, "sleep 1.4");
@@ -174,20 +176,20 @@ TEST_CASE("background: the end of a process is mentioned to the client that star
   CHECK(has(served.call(k_alice, "execute_command", {{"command", "echo hi"}}), "p1 `sleep 1.4` ended, exit code 0"));
 }
 
-TEST_CASE("background: a notice in a reply that was never delivered comes with the next one") {
+TEST_CASE("background: a notice in an undelivered reply is repeated in the next") {
   const Served served;
   const std::string session = served.initialize(k_alice);
   (void)served.call_in(session, k_alice, "execute_command", {{"command", "sleep 1.5; exit 6"}, {"background", true}});
   {
     HttpConnection leaving(served.port());
     served.begin_call_in(session, k_alice, leaving, "execute_command", {{"command", "sleep 2.5"}});
-    eventually("it runs", [&] { return !served.container.pids_of("sleep 2.5").empty(); });
+    eventually("the command runs", [&] { return !served.container.pids_of("sleep 2.5").empty(); });
     leaving.close();
   }
   await_end(served.container, "sleep 2.5");
   const std::string note = "p1 `sleep 1.5; exit 6` ended, exit code 6";
   std::size_t told = 0;
-  eventually("it is mentioned", [&] {
+  eventually("the end is mentioned", [&] {
     told += count(text_of(served.call_in(session, k_alice, "execute_command", {{"command", "true"}})), note);
     return told > 0;
   });

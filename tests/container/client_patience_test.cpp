@@ -9,7 +9,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A server and a client of this name.
+/// A server whose client has this name.
 struct NamedClient {
   NamedClient(const std::string& name, const std::vector<std::string>& options) : server(options) {
     const json answer = server.request("initialize", {{"protocolVersion", "2025-11-25"},
@@ -25,7 +25,7 @@ void cancel(Server& server, int id, const std::string& reason) {
       {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}, {"reason", reason}}}});
 }
 
-/// Longer than the grace with which a cancelled command is ended.
+/// Longer than the grace time of a cancelled command.
 bool stops_within(seconds time, const std::function<bool()>& is_gone) {
   for (const auto deadline = Deadline::after(time); !deadline.passed();) {
     if (is_gone()) {
@@ -48,7 +48,7 @@ TEST_CASE("client patience: a call returns with the process id before the client
   CHECK(text_of(result).find(" is still running after 1 s. check_process waits for it.") != std::string::npos);
 }
 
-TEST_CASE("client patience: check_process states the time that it waited, and only if it waited in vain") {
+TEST_CASE("client patience: check_process states its wait only if it timed out") {
   const Container container("dockbridge-test:slim", {"--init"});
   NamedClient client("impatient", {"-c", container.name(), "--client-wait", "impatient=1"});
   const std::string id = start_in_background(client.server, "sleep 7663");
@@ -67,9 +67,9 @@ TEST_CASE("client patience: the client's own timeout leaves the command running"
     const int id = client.server.start_call("execute_command", {{"command", "sleep 7660"}});
     eventually("the command runs", [&] { return !container.pids_of("sleep 7660").empty(); });
     cancel(client.server, id, reason);
-    // opencode cancels a second time, with another reason.
+    // opencode sends a second cancellation, with another reason.
     cancel(client.server, id, "AbortError: The operation was aborted.");
-    // The note is made at the end of the cancelled call, so an end of the command would have been ordered before.
+    // The note is written at the end of the cancelled call. An order to end the command would have been sent before.
     eventually("the call is over", [&] {
       return text_of(client.server.execute("true")).find("was left running when its call timed out") !=
              std::string::npos;
@@ -95,7 +95,7 @@ TEST_CASE("client patience: a later reply names the command that was left runnin
   cancel(client.server, id, "SdkError: Request timed out");
   const std::string note = "Note: p1 `sleep 7662` was left running when its call timed out.";
   int notes = 0;
-  eventually("a reply names it", [&] {
+  eventually("a reply names the command", [&] {
     notes += text_of(client.server.execute("true")).find(note) != std::string::npos ? 1 : 0;
     return notes > 0;
   });

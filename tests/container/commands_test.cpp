@@ -14,7 +14,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Everything here holds over the Engine API and over the docker command alike.
+/// Every test here runs over the Engine API and over the docker command.
 void on_both_channels(const std::function<void(Server& server, const Container& container)>& body,
                       const std::string& image = "dockbridge-test:slim") {
   const Container container(image, {"--init"});
@@ -28,7 +28,7 @@ void on_both_channels(const std::function<void(Server& server, const Container& 
 
 }  // namespace
 
-TEST_CASE("a command's output and exit code come back in the shapes people know") {
+TEST_CASE("commands: output and exit code have the documented form") {
   on_both_channels([](Server& server, const Container&) {
     const json both = server.execute("echo out; echo err >&2; exit 3");
     CHECK(text_of(both) == "out\n[stderr]\nerr\n\nExit code: 3");
@@ -42,7 +42,7 @@ TEST_CASE("a command's output and exit code come back in the shapes people know"
   });
 }
 
-TEST_CASE("every exit code and every signal is exact") {
+TEST_CASE("commands: every exit code and every signal is exact") {
   on_both_channels([](Server& server, const Container&) {
     for (int code = 0; code <= 255; code += 15) {
       CHECK(field(fields_of(server.execute(fmt::format("exit {}", code))), "exitCode") == code);
@@ -56,7 +56,7 @@ TEST_CASE("every exit code and every signal is exact") {
   });
 }
 
-TEST_CASE("quotes, heredocs, comments, backslashes and several lines behave as in a script") {
+TEST_CASE("commands: quotes, heredocs and backslashes behave as in a script") {
   on_both_channels([](Server& server, const Container&) {
     const auto out = [&](const std::string& command) { return field(fields_of(server.execute(command)), "stdout"); };
     CHECK(out(R"sh(printf '%s\n' "it's" 'a "quoted" $HOME' \\ "$((1+1))")sh") == "it's\na \"quoted\" $HOME\n\\\n2\n");
@@ -72,7 +72,7 @@ TEST_CASE("quotes, heredocs, comments, backslashes and several lines behave as i
   });
 }
 
-TEST_CASE("cwd, env and stdin reach the command") {
+TEST_CASE("commands: cwd, env and stdin are passed on") {
   on_both_channels([](Server& server, const Container&) {
     CHECK(field(fields_of(server.execute("pwd")), "stdout") == "/app\n");
     CHECK(field(fields_of(server.execute("pwd", {{"cwd", "/usr/lib"}})), "stdout") == "/usr/lib\n");
@@ -89,7 +89,7 @@ TEST_CASE("cwd, env and stdin reach the command") {
   });
 }
 
-TEST_CASE("a command can run as another user of the container") {
+TEST_CASE("commands: can run as another user of the container") {
   on_both_channels([](Server& server, const Container&) {
     const auto out = [&](const char* user) {
       return field(fields_of(server.execute("id -u; id -g; echo $HOME $USER", {{"user", user}, {"cwd", "/"}})),
@@ -107,7 +107,7 @@ TEST_CASE("a command can run as another user of the container") {
   });
 }
 
-TEST_CASE("a directory that does not exist is an error that says so") {
+TEST_CASE("commands: a missing working directory is reported") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("true", {{"cwd", "/no/such/place"}});
     CHECK(field(result, "isError") == true);
@@ -117,7 +117,7 @@ TEST_CASE("a directory that does not exist is an error that says so") {
   });
 }
 
-TEST_CASE("a command of a megabyte runs") {
+TEST_CASE("commands: a command of 1 MB runs") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = "echo start; : '" + std::string(1'000'000, 'x') + "'; echo end; exit 7";
     const json result = server.execute(command);
@@ -126,7 +126,7 @@ TEST_CASE("a command of a megabyte runs") {
   });
 }
 
-TEST_CASE("an environment that is too large is a clear error") {
+TEST_CASE("commands: an oversized environment is a clear error") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("true", {{"env", {{"BIG", std::string(200'000, 'x')}}}});
     CHECK(field(result, "isError") == true);
@@ -135,7 +135,7 @@ TEST_CASE("an environment that is too large is a clear error") {
   });
 }
 
-TEST_CASE("what exits fast loses no output, on either stream") {
+TEST_CASE("commands: a fast exit loses no output of either stream") {
   on_both_channels([](Server& server, const Container&) {
     for (int i = 0; i < 30; ++i) {
       const json result = server.execute("printf %05000d 7; printf %04000d 8 >&2; exit 1");
@@ -145,7 +145,7 @@ TEST_CASE("what exits fast loses no output, on either stream") {
   });
 }
 
-TEST_CASE("long output is cut in the middle with exact counts, and the rest can be read") {
+TEST_CASE("commands: long output is cut in the middle, and the rest is readable") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("seq 1 100000", {{"maxOutput", 2000}});
     const std::string out = field(fields_of(result), "stdout");
@@ -170,7 +170,7 @@ TEST_CASE("long output is cut in the middle with exact counts, and the rest can 
       REQUIRE_FALSE(piece.empty());
       whole += piece;
       cursor = field(fields_of(part), "cursor");
-      // The note about what is left may follow a line that was cut: the cursor is what counts.
+      // The note on the rest may follow a line that was cut. Only the cursor matters.
       whole.resize(std::stoul(cursor));
     }
     std::string expected;
@@ -181,7 +181,7 @@ TEST_CASE("long output is cut in the middle with exact counts, and the rest can 
   });
 }
 
-TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
+TEST_CASE("commands: colours and progress bars are removed unless raw is set") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = R"(printf '\033[31mred\033[0m\n10%%\r50%%\r100%%\nab\bc\n')";
     CHECK(field(fields_of(server.execute(command)), "stdout") == "red\n100%\nac\n");
@@ -190,7 +190,7 @@ TEST_CASE("colours and progress bars are cleaned up unless raw is asked for") {
   });
 }
 
-TEST_CASE("repeated lines are folded and counted unless raw is asked for") {
+TEST_CASE("commands: repeated lines are folded and counted unless raw is set") {
   on_both_channels([](Server& server, const Container&) {
     const std::string command = "echo begin; for i in $(seq 1000); do echo again; done; echo end";
     const json folded = server.execute(command);
@@ -200,7 +200,7 @@ TEST_CASE("repeated lines are folded and counted unless raw is asked for") {
   });
 }
 
-TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are never cut in two") {
+TEST_CASE("commands: invalid UTF-8 is replaced and counted, characters stay whole") {
   on_both_channels([](Server& server, const Container&) {
     const json binary = server.execute(R"(printf 'a\377\376b\000c')");
     CHECK(field(fields_of(binary), "stdout") == std::string("a\xEF\xBF\xBD\xEF\xBF\xBD"
@@ -212,7 +212,7 @@ TEST_CASE("bytes that are no UTF-8 are replaced and counted, characters are neve
   });
 }
 
-TEST_CASE("a silent command goes on in the background and can be followed to its end") {
+TEST_CASE("commands: a silent command continues in the background") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("echo first; sleep 4; echo second; exit 5", {{"maxWaitTime", 1}});
     CHECK(field(fields_of(result), "status") == "running");
@@ -231,7 +231,7 @@ TEST_CASE("a silent command goes on in the background and can be followed to its
   });
 }
 
-TEST_CASE("a command that keeps talking is waited for beyond the inactivity time") {
+TEST_CASE("commands: a command with steady output is not ended by inactivity") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("for i in 1 2 3 4; do echo $i; sleep 0.7; done", {{"maxWaitTime", 1}});
     CHECK(field(fields_of(result), "status") == "completed");
@@ -239,7 +239,7 @@ TEST_CASE("a command that keeps talking is waited for beyond the inactivity time
   });
 }
 
-TEST_CASE("a client without progress gets its answer before it gives up, one with progress hears a heartbeat") {
+TEST_CASE("commands: a client gets progress or a reply before its timeout") {
   const Container container("dockbridge-test:slim", {"--init"});
   Server server({"-c", container.name(), "--client-timeout", "2"});
   server.initialize();
@@ -263,18 +263,18 @@ TEST_CASE("a client without progress gets its answer before it gives up, one wit
   CHECK(heartbeats >= 2);
 }
 
-TEST_CASE("output is told as it comes to who asks for progress") {
+TEST_CASE("commands: progress reports output as it arrives") {
   Connected c;
-  c.server.execute("mkfifo /tmp/heard1 /tmp/heard2");
-  // The command goes on only when its last word was heard. Not twice by one pipe: whoever wrote to it may still have it
-  // open when it is opened again.
-  const std::string talk = "echo one; read x </tmp/heard1; echo two >&2; read x </tmp/heard2; echo three";
+  c.server.execute("mkfifo /tmp/seen1 /tmp/seen2");
+  // The command continues only after its last output was reported. It uses a new pipe for each step: the writer may
+  // still have the old one open when it is opened again.
+  const std::string talk = "echo one; read x </tmp/seen1; echo two >&2; read x </tmp/seen2; echo three";
   double last = 0;
   const auto go_on = [&](const std::string& pipe) {
     run_ok({"docker", "exec", c.container.name(), "sh", "-c", "echo x >/tmp/" + pipe});
   };
-  const auto hear = [&](const std::string& token, const std::string& word) {
-    eventually("to hear " + word, [&] {
+  const auto expect_output = [&](const std::string& token, const std::string& word) {
+    eventually("output " + word, [&] {
       const json params = c.server.receive().value("params", json::object());
       CHECK(field(params, "progressToken") == token);
       CHECK(field(params, "progress").get<double>() > last);
@@ -283,10 +283,10 @@ TEST_CASE("output is told as it comes to who asks for progress") {
     });
   };
   const int running = c.server.start_call("execute_command", {{"command", talk}}, {{"progressToken", "run"}});
-  hear("run", "one");
-  go_on("heard1");
-  hear("run", "[stderr]\ntwo");
-  go_on("heard2");
+  expect_output("run", "one");
+  go_on("seen1");
+  expect_output("run", "[stderr]\ntwo");
+  go_on("seen2");
   CHECK(field(fields_of(c.server.receive_answer(running)["result"]), "stdout") == "one\nthree\n");
 
   const std::string id = start_in_background(c.server, talk);
@@ -296,13 +296,13 @@ TEST_CASE("output is told as it comes to who asks for progress") {
       c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"exit", true}}}, {"timeout", 30}},
                           {{"progressToken", "wait"}});
   last = 0;
-  go_on("heard1");
-  hear("wait", "[stderr]\ntwo");  // and not what was there before
-  go_on("heard2");
+  go_on("seen1");
+  expect_output("wait", "[stderr]\ntwo");  // without the earlier output
+  go_on("seen2");
   CHECK(field(fields_of(c.server.receive_answer(waiting)["result"]), "happened") == "exit");
 }
 
-TEST_CASE("send_input answers a prompt, and eof ends the input") {
+TEST_CASE("send_input: answers a prompt, and eof ends the input") {
   on_both_channels([](Server& server, const Container&) {
     const std::string id = start_in_background(server, "read -p 'name? ' n; echo \"hello $n\"; cat; echo bye");
     const json first = server.call("send_input", {{"processId", id}, {"input", "wörld"}});
@@ -319,7 +319,7 @@ TEST_CASE("send_input answers a prompt, and eof ends the input") {
   });
 }
 
-TEST_CASE("a process that does not read its input takes a bounded amount of it, and the reply says how much") {
+TEST_CASE("send_input: a process that does not read accepts a bounded amount") {
   on_both_channels([](Server& server, const Container&) {
     const std::string id = start_in_background(server, "sleep 60");
     const json result = server.call("send_input", {{"processId", id}, {"input", std::string(3'000'000, 'x')}});
@@ -330,7 +330,7 @@ TEST_CASE("a process that does not read its input takes a bounded amount of it, 
   });
 }
 
-TEST_CASE("processes of unknown, foreign and malformed ids do not exist") {
+TEST_CASE("commands: unknown, foreign and malformed ids are not found") {
   on_both_channels([](Server& server, const Container&) {
     const json malformed = check(server, "../../etc/passwd");
     CHECK(field(malformed, "isError") == true);
@@ -344,7 +344,7 @@ TEST_CASE("processes of unknown, foreign and malformed ids do not exist") {
   });
 }
 
-TEST_CASE("the list shows what runs, then what has ended, newest first") {
+TEST_CASE("list: shows running processes, then finished ones, newest first") {
   on_both_channels([](Server& server, const Container&) {
     const std::string running = start_in_background(server, "sleep 30 # listed");
     const std::string ended = field(fields_of(server.execute("exit 4")), "processId");
@@ -360,7 +360,7 @@ TEST_CASE("the list shows what runs, then what has ended, newest first") {
   });
 }
 
-TEST_CASE("something left running in the background does not hold up the reply and is mentioned") {
+TEST_CASE("commands: a background child does not delay the reply and is reported") {
   on_both_channels([](Server& server, const Container&) {
     const json result = server.execute("(sleep 1; echo later) & echo now");
     CHECK(field(fields_of(result), "stdout") == "now\n");
@@ -388,7 +388,7 @@ TEST_CASE("commands: names that other clients' tools use are accepted") {
   });
 }
 
-TEST_CASE("commands: timeout moves a command that prints to the background, in seconds or milliseconds") {
+TEST_CASE("commands: timeout moves a command to the background, in s or ms") {
   on_both_channels([](Server& server, const Container&) {
     const std::string talks = "while :; do echo tick; sleep 0.1; done";
     const json in_seconds = server.execute(talks, {{"timeout", 1}});
@@ -465,7 +465,7 @@ TEST_CASE("commands: replies of a server with few tools name no other") {
   CHECK(server.request("tools/call", {{"name", "check_process"}})["error"]["code"] == -32602);
 }
 
-TEST_CASE("a maximum run time ends the whole tree") {
+TEST_CASE("commands: a maximum run time ends the whole tree") {
   on_both_channels([](Server& server, const Container& container) {
     const json result = server.execute("setsid sleep 4321 & trap '' TERM; while :; do sleep 0.1; done",
                                        {{"maxRuntime", 0.5}, {"maxWaitTime", 30}});
@@ -475,7 +475,7 @@ TEST_CASE("a maximum run time ends the whole tree") {
   });
 }
 
-TEST_CASE("calls run side by side and answer in any order") {
+TEST_CASE("commands: calls run in parallel and answer in any order") {
   on_both_channels([](Server& server, const Container&) {
     const int slow = server.start_call("execute_command", {{"command", "sleep 1; echo slow"}});
     std::set<int> quick;
@@ -491,7 +491,7 @@ TEST_CASE("calls run side by side and answer in any order") {
   });
 }
 
-TEST_CASE("a cancelled call ends its tree and is never answered") {
+TEST_CASE("commands: a cancelled call ends its tree and gets no reply") {
   on_both_channels([](Server& server, const Container& container) {
     const int id = server.start_call("execute_command", {{"command", "sleep 7654 & setsid sleep 7654 & sleep 7654"}});
     eventually("the tree runs", [&] { return container.pids_of("sleep 7654").size() >= 3; });

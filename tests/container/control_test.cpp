@@ -11,23 +11,23 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// How many processes of the container run a `sleep` of so long.
+/// Number of processes in the container that run a `sleep` of this length.
 int sleepers(const Container& container, const std::string& span) {
   return std::stoi(container.sh(fmt::format("pgrep -cfx 'sleep {}' || true", span)));
 }
 
 void until_sleepers(const Container& container, const std::string& span, int count) {
-  eventually("sleepers", [&] { return sleepers(container, span) == count; });
+  eventually("the expected number of sleeps runs", [&] { return sleepers(container, span) == count; });
 }
 
-/// A tree that does what it can in order not to be found: its own session, a double fork, signals ignored.
+/// A tree that tries to avoid detection: its own session, a double fork, signals ignored.
 constexpr const char* k_hiding_tree =
     "trap '' TERM INT HUP; sleep 321 & setsid sleep 321 & (setsid nohup sleep 321 >/dev/null 2>&1 &) ; "
     "bash -c '(trap \"\" TERM; sleep 321; sleep 321) & disown'; wait; sleep 321";
 
 }  // namespace
 
-TEST_CASE("a process is paused and resumed, with everything it started") {
+TEST_CASE("control: pause and resume apply to the whole tree") {
   Connected c;
   const std::string id = start_in_background(c.server, "while :; do echo tick; sleep 0.05; done");
   CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"pattern", "tick"}}}})), "happened") == "pattern");
@@ -45,7 +45,7 @@ TEST_CASE("a process is paused and resumed, with everything it started") {
   CHECK(field(fields_of(grown), "happened") == "pattern");
 }
 
-TEST_CASE("time in which a process is paused is not counted as silence") {
+TEST_CASE("control: paused time does not count as silence") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 100");
   const int call = c.server.start_call(
@@ -57,7 +57,7 @@ TEST_CASE("time in which a process is paused is not counted as silence") {
   CHECK(field(fields_of(field(answer, "result")), "happened") == "idle");
 }
 
-TEST_CASE("terminate asks first and kills after the grace time") {
+TEST_CASE("control: terminate sends SIGTERM, and SIGKILL after the grace time") {
   Connected c;
   const std::string polite = start_in_background(c.server, "trap 'echo bye; exit 7' TERM; while :; do sleep 0.1; done");
   check(c.server, polite, {{"waitFor", {{"idle", 0.3}}}});
@@ -70,7 +70,7 @@ TEST_CASE("terminate asks first and kills after the grace time") {
   CHECK(field(fields_of(control(c.server, stubborn, "terminate", {{"grace", 0.5}})), "signal") == "SIGKILL");
 }
 
-TEST_CASE("interrupt and any signal reach the process") {
+TEST_CASE("control: interrupt and any signal are delivered") {
   Connected c;
   const std::string id = start_in_background(
       c.server,
@@ -84,7 +84,7 @@ TEST_CASE("interrupt and any signal reach the process") {
   CHECK(field(fields_of(check(c.server, id, {{"timeout", 20}})), "exitCode") == 0);
 }
 
-TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with init and with sleep as PID 1") {
+TEST_CASE("control: every way to end a process ends all its descendants") {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--init"}, std::vector<std::string>{}}) {
     Connected c(options);
     const std::string bystander = start_in_background(c.server, "sleep 654");
@@ -105,7 +105,7 @@ TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with
       const int call = c.server.start_call("execute_command", {{"command", k_hiding_tree}});
       until_sleepers(c.container, "321", 4);
       c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", call}}}});
-      eventually("the reason is told", [&] {
+      eventually("the reason is reported", [&] {
         const json list = field(fields_of(c.server.call("check_process", json::object())), "processes");
         return std::any_of(list.begin(), list.end(),
                            [](const json& it) { return it.value("cause", "") == "cancelled"; });
@@ -118,7 +118,7 @@ TEST_CASE("terminate, kill, a time limit and a cancel end every descendant, with
   }
 }
 
-TEST_CASE("what has ended, is not there, or makes no sense is refused with the reason") {
+TEST_CASE("control: ended, unknown and invalid targets are rejected") {
   Connected c;
   const std::string ended = field(fields_of(c.server.execute("true")), "processId");
   CHECK(field(error_of(control(c.server, ended, "kill")), "code") == "process_ended");

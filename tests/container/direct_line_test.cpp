@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A directory of the host, and a container whose /app it is.
+/// A directory of the host, and a container that has it at /app.
 struct Sharing {
   TemporaryDirectory workspace;
 
@@ -37,7 +37,7 @@ bool is_direct(Server& server) {
   return direct;
 }
 
-/// What runs a program as a user who may use the engine, and nothing else.
+/// Command prefix that runs a program as a user whose only privilege is access to the engine.
 std::vector<std::string> as_nobody() {
   struct stat socket {};
   REQUIRE(::stat("/var/run/docker.sock", &socket) == 0);
@@ -50,7 +50,7 @@ std::string printed_by(Server& server, const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("where /app is a directory of the host calls go by a socket in it, which nobody sees afterwards") {
+TEST_CASE("direct line: uses an unlinked socket in a bind-mounted /app") {
   std::vector<std::string> options;
   std::string via = "engine";
   SUBCASE("by the Engine API") {}
@@ -76,7 +76,7 @@ TEST_CASE("where /app is a directory of the host calls go by a socket in it, whi
   CHECK(std::filesystem::is_empty(sharing.workspace.path()));
 }
 
-TEST_CASE("doctor tells which way calls go") {
+TEST_CASE("doctor: reports whether calls use the direct line") {
   const Sharing sharing;
   const auto told = [&](const std::vector<std::string>& more) {
     std::vector<std::string> command = {program_path(), "-c", sharing.container.name(), "doctor"};
@@ -87,14 +87,14 @@ TEST_CASE("doctor tells which way calls go") {
   CHECK(told({"--no-direct-line"}).find("pass through the engine") != std::string::npos);
 }
 
-TEST_CASE("a workspace that the container may not change does for a line as well") {
+TEST_CASE("direct line: works in a read-only workspace") {
   const TemporaryDirectory workspace;
   Connected c({"--init", "--volume", workspace.path().string() + ":/app:ro"});
   CHECK(printed_by(c.server, "touch /app/x || echo refused") == "refused\n");
   CHECK(is_direct(c.server) == has_direct_lines());
 }
 
-TEST_CASE("where there is no line calls go through the engine, and the log says why") {
+TEST_CASE("direct line: without it, the log states why calls use the engine") {
   const auto check = [](const Container& container, const std::vector<std::string>& more, const std::string& reason) {
     std::vector<std::string> arguments = {"-c", container.name()};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -111,7 +111,7 @@ TEST_CASE("where there is no line calls go through the engine, and the log says 
   }
 }
 
-TEST_CASE("a directory in which the server's user may not make a socket is no obstacle") {
+TEST_CASE("direct line: a directory that the server cannot write to is no obstacle") {
   const Sharing sharing;
   std::filesystem::permissions(sharing.workspace.path(), std::filesystem::perms::owner_all);
   Server server({"-c", sharing.container.name()}, {}, as_nobody());
@@ -120,7 +120,7 @@ TEST_CASE("a directory in which the server's user may not make a socket is no ob
   CHECK(server.log().find(has_direct_lines() ? "Permission denied" : "Linux 6.16") != std::string::npos);
 }
 
-TEST_CASE("a server whose user is not the container's gets a line in a directory of its own") {
+TEST_CASE("direct line: a server of another user has its own directory") {
   const Sharing sharing;
   run_ok({"chown", "65534", sharing.workspace.path().string()});
   std::filesystem::permissions(sharing.workspace.path(), std::filesystem::perms::owner_all);
@@ -129,7 +129,7 @@ TEST_CASE("a server whose user is not the container's gets a line in a directory
   CHECK(is_direct(server) == has_direct_lines());
 }
 
-TEST_CASE("the engine's stream is not needed once there is a line") {
+TEST_CASE("direct line: does not need the engine's stream any more") {
   const Sharing sharing;
   Server server({"-c", sharing.container.name(), "--via", "exec"});
   CHECK(printed_by(server, "echo before") == "before\n");
@@ -140,7 +140,7 @@ TEST_CASE("the engine's stream is not needed once there is a line") {
   CHECK((server.log().find("reconnected") == std::string::npos) == has_direct_lines());
 }
 
-TEST_CASE("a session ends with its server, and a server finds another session, over a line too") {
+TEST_CASE("direct line: a session ends with its server and can be replaced") {
   const Sharing sharing;
   const Container& container = sharing.container;
   Server server({"-c", container.name()});
@@ -156,7 +156,7 @@ TEST_CASE("a session ends with its server, and a server finds another session, o
   eventually("the session has ended", [&] { return container.pids_of(k_session).empty(); });
 }
 
-TEST_CASE("somebody who puts sockets of their own in place of the server's learns nothing") {
+TEST_CASE("direct line: a planted socket receives no data") {
   const Sharing sharing;
   const Container sibling("dockbridge-test:slim", {"--init", "--volume", sharing.workspace.path().string() + ":/app"});
   bool from_within = true;
@@ -165,15 +165,15 @@ TEST_CASE("somebody who puts sockets of their own in place of the server's learn
     from_within = false;
   }
   const Container& container = from_within ? sharing.container : sibling;
-  // As root, as fast as it can: takes away what appears, and listens in its place. What it hears is stored.
+  // As root, in a loop: moves each new socket away, listens in its place, and stores all data that it receives.
   run_ok({"docker", "exec", "--detach", container.name(), "python3", "-c", R"(
 import os, socket, threading
-def hear(listener):
+def receive(listener):
     while True:
         peer, _ = listener.accept()
         words = peer.recv(1000)
         if words:
-            open('/heard', 'ab').write(words)
+            open('/received', 'ab').write(words)
 open('/ready', 'w').close()
 while True:
     for name in os.listdir('/app'):
@@ -184,12 +184,12 @@ while True:
                 listener.bind('/app/' + name)
                 os.chmod('/app/' + name, 0o666)
                 listener.listen(8)
-                threading.Thread(target=hear, args=[listener], daemon=True).start()
+                threading.Thread(target=receive, args=[listener], daemon=True).start()
                 open('/replaced', 'a').write('x')
             except OSError:
                 pass
 )"});
-  eventually("the other is at work", [&] { return container.sh("ls /").find("ready") != std::string::npos; });
+  eventually("the attacker is running", [&] { return container.sh("ls /").find("ready") != std::string::npos; });
   int servers = 0;
   while (container.sh("cat /replaced 2>/dev/null || true").size() < 3 && servers < 60) {
     Server server({"-c", sharing.container.name()});
@@ -197,5 +197,5 @@ while True:
     ++servers;
   }
   CHECK(container.sh("cat /replaced").size() >= 3);
-  CHECK(container.sh("cat /heard 2>/dev/null || true").empty());
+  CHECK(container.sh("cat /received 2>/dev/null || true").empty());
 }

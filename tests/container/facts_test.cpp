@@ -7,7 +7,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a process's time, memory, disk, tree and reason are told, while it runs and after it") {
+TEST_CASE("facts: time, memory, disk, tree and reason are reported for a process") {
   Connected c;
   const std::string id = start_in_background(
       c.server,
@@ -34,7 +34,7 @@ TEST_CASE("a process's time, memory, disk, tree and reason are told, while it ru
   CHECK(field(fields_of(check(other, id)), "peakMemoryBytes") == field(ended, "peakMemoryBytes"));
 }
 
-TEST_CASE("a command that prints more than its limit is ended, and what it printed until then is there") {
+TEST_CASE("facts: a command over its output limit is ended, its output is kept") {
   Connected c;
   const json result = c.server.execute("trap '' TERM PIPE; while :; do echo line; done", {{"outputLimit", 100000}});
   CHECK(field(fields_of(result), "cause") == "output");
@@ -43,14 +43,14 @@ TEST_CASE("a command that prints more than its limit is ended, and what it print
   CHECK(field(fields_of(c.server.execute("seq 100", {{"outputLimit", 100000}})), "exitCode") == 0);
 }
 
-TEST_CASE("a command can be told to give way") {
+TEST_CASE("facts: a command can run with low priority") {
   Connected c;
   CHECK(field(fields_of(c.server.execute("nice", {{"nice", 7}})), "stdout") == "7\n");
   CHECK(field(fields_of(c.server.execute("nice")), "stdout") == "0\n");
   CHECK(field(error_of(c.server.execute("nice", {{"nice", 20}})), "code") == "bad_arguments");
 }
 
-TEST_CASE("when the container runs out of memory the hog goes, the reason is told, and the server works on") {
+TEST_CASE("facts: out of memory kills the largest process and is reported") {
   Connected c({"--init", "--memory", "128m", "--memory-swap", "128m"});
   const std::string bystander = start_in_background(c.server, "sleep 60");
   const json shell = c.server.execute("python3 -c 'x = bytearray(500_000_000)'; exit $?");
@@ -65,7 +65,7 @@ TEST_CASE("when the container runs out of memory the hog goes, the reason is tol
   CHECK(field(fields_of(check(c.server, bystander)), "status") == "running");
 }
 
-TEST_CASE("what a stopped container took with it says so") {
+TEST_CASE("facts: processes of a stopped container are reported as such") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 600");
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
@@ -76,27 +76,27 @@ TEST_CASE("what a stopped container took with it says so") {
   CHECK_FALSE(fields_of(gone).contains("exitCode"));
 }
 
-TEST_CASE("finished processes expire by number, and then say so") {
+TEST_CASE("retention: finished processes expire by number and are reported so") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "3"});
   const std::string first = field(fields_of(c.server.execute("echo first")), "processId");
   for (int i = 0; i < 4; ++i) {
     c.server.execute("true");
   }
-  // A new session tidies up when it starts.
+  // A new session deletes expired processes when it starts.
   Server other({"-c", c.container.name(), "--retention-count", "3"});
   other.initialize();
   other.execute("true");
-  eventually("it expires", [&] {
+  eventually("the process expires", [&] {
     const json result = check(other, first);
     return field(result, "isError") == true && field(error_of(result), "code") == "process_expired";
   });
 }
 
-TEST_CASE("finished processes expire by age, and then say so, whatever is asked of them") {
+TEST_CASE("retention: finished processes expire by age, every tool reports it") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-age", "1"});
   const std::string id = field(fields_of(c.server.execute("echo old")), "processId");
-  eventually("it expires", [&] {
-    Server later(c.with_name({"--retention-age", "1"}));  // a new session tidies up when it starts
+  eventually("the process expires", [&] {
+    Server later(c.with_name({"--retention-age", "1"}));  // a new session deletes expired processes when it starts
     later.initialize();
     later.execute("true");
     return check(later, id)["isError"] == true;
@@ -109,7 +109,7 @@ TEST_CASE("finished processes expire by age, and then say so, whatever is asked 
   CHECK(field(error_of(c.server.call("send_input", {{"processId", id}, {"input", "x"}})), "code") == "process_expired");
 }
 
-TEST_CASE("output lies in a file in the container, whose path is told") {
+TEST_CASE("facts: the path of the stored output is reported") {
   Connected c;
   const json result = fields_of(c.server.execute("seq 1 20000; echo oops >&2"));
   const std::string read =

@@ -16,23 +16,23 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A client in a process of its own, with a server of its own, that makes many calls with long answers and is then
-/// stopped before it has read one of them.
+/// A client in a separate process, with its own server, that makes many calls with long replies and is then stopped
+/// before it reads any of them.
 class StoppedClient {
  public:
   explicit StoppedClient(const std::string& container) {
     std::array<int, 2> ends{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    const Fd has_called(ends[0]);
-    Fd tells(ends[1]);
+    const Fd ready_read(ends[0]);
+    Fd ready_write(ends[1]);
     m_pid = ::fork();
     REQUIRE(m_pid >= 0);
     if (m_pid == 0) {
-      live(container, tells.get());
+      live(container, ready_write.get());
     }
-    tells.reset();
+    ready_write.reset();
     char byte = 0;
-    REQUIRE(::read(has_called.get(), &byte, 1) == 1);
+    REQUIRE(::read(ready_read.get(), &byte, 1) == 1);
     int status = 0;
     REQUIRE(::kill(m_pid, SIGSTOP) == 0);
     REQUIRE(::waitpid(m_pid, &status, WUNTRACED) == m_pid);
@@ -45,7 +45,7 @@ class StoppedClient {
   StoppedClient(const StoppedClient&) = delete;
   StoppedClient& operator=(const StoppedClient&) = delete;
 
-  [[nodiscard]] bool goes_on_and_gets_everything() const {
+  [[nodiscard]] bool continues_and_receives_all() const {
     ::kill(m_pid, SIGCONT);
     int status = -1;
     eventually(
@@ -54,7 +54,7 @@ class StoppedClient {
   }
 
  private:
-  [[noreturn]] static void live(const std::string& container, int has_called) {
+  [[noreturn]] static void live(const std::string& container, int ready) {
     bool good = true;
     try {
       Server server({"-c", container});
@@ -64,7 +64,7 @@ class StoppedClient {
         calls.push_back(server.start_call(
             "execute_command", {{"command", "head -c 60000 /dev/zero | tr '\\0' x"}, {"maxOutput", 100000}}));
       }
-      good = ::write(has_called, "!", 1) == 1;
+      good = ::write(ready, "!", 1) == 1;
       for (const int call : calls) {
         good = good && field(fields_of(server.receive_answer(call)["result"]), "stdoutBytes") == 60000;
       }
@@ -79,7 +79,7 @@ class StoppedClient {
 
 }  // namespace
 
-TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is told exactly") {
+TEST_CASE("faults: any cursor returns the kept bytes and exact gaps") {
   constexpr std::uint64_t k_kept_at_either_end = 16 * 1024 * 1024;
   constexpr std::uint64_t k_page = 10'000;
   Connected c;
@@ -112,7 +112,7 @@ TEST_CASE("from any cursor, what is kept comes byte for byte, and what is not is
   }
 }
 
-TEST_CASE("when the disk for output is full, the command goes on, and what was not kept is counted exactly") {
+TEST_CASE("faults: on a full disk the command continues, lost bytes are counted") {
   Connected c({"--init", "--tmpfs", "/var/lib/dockbridge/state:size=2m,mode=755"});
   const json result =
       c.server.execute("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo the end", {{"maxOutput", 1000}});
@@ -125,7 +125,7 @@ TEST_CASE("when the disk for output is full, the command goes on, and what was n
   CHECK(field(fields_of(c.server.execute("echo still works")), "exitCode") == 0);
 }
 
-TEST_CASE("a client that is stopped by a signal slows no other, and gets all its answers when it goes on") {
+TEST_CASE("faults: a stopped client delays no other and gets all its replies") {
   const Container container("dockbridge-test:slim", {"--init"});
   const StoppedClient client(container.name());
   Server other({"-c", container.name()});
@@ -133,10 +133,10 @@ TEST_CASE("a client that is stopped by a signal slows no other, and gets all its
   for (int i = 0; i < 50; ++i) {
     CHECK(field(fields_of(other.execute(fmt::format("echo {}", i))), "stdout") == fmt::format("{}\n", i));
   }
-  CHECK(client.goes_on_and_gets_everything());
+  CHECK(client.continues_and_receives_all());
 }
 
-TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do no harm") {
+TEST_CASE("faults: a line of 100 MB and 1 MB of noise are counted exactly") {
   Connected c;
   const json line = c.server.execute("head -c 100000000 /dev/zero | tr '\\0' x", {{"maxOutput", 2000}});
   CHECK(field(fields_of(line), "stdoutBytes") == 100000000);
@@ -147,25 +147,26 @@ TEST_CASE("a line of 100 MB and a megabyte of noise are counted exactly, and do 
   CHECK(field(fields_of(c.server.execute("echo well")), "stdout") == "well\n");
 }
 
-TEST_CASE("what is left of a killed keeper's tree is found and reported") {
+TEST_CASE("faults: the remaining tree of a killed keeper is reported") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 777 & env -i sleep 777 & wait");
-  eventually("sleepers", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "2"; });
+  eventually("the expected number of sleeps runs",
+             [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "2"; });
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
   }
-  eventually("it is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
+  eventually("the process is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
   const json lost = check(c.server, id);
   CAPTURE(lost.dump());
   CHECK_FALSE(fields_of(lost).contains("exitCode"));
   CHECK(field(fields_of(lost), "processCount") == 3);
   CHECK(text_of(lost).find("still run") != std::string::npos);
   control(c.server, id, "kill");
-  eventually("it is gone", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "0"; });
+  eventually("the tree is gone", [&] { return c.container.sh("pgrep -cfx 'sleep 777' || true") == "0"; });
   CHECK(field(error_of(control(c.server, id, "kill")), "code") == "process_ended");
 }
 
-TEST_CASE("what many processes that run have stored is bounded, the finished go first, and what is dropped is told") {
+TEST_CASE("faults: stored output is bounded, finished first, drops are reported") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-size", "20"});
   const std::string finished =
       field(fields_of(c.server.execute("head -c 3000000 /dev/zero | tr '\\0' x")), "processId");

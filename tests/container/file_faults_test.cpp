@@ -11,7 +11,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a path that cannot be one is refused by every tool, and the server goes on") {
+TEST_CASE("files: every tool rejects an invalid path, and the server keeps serving") {
   Files files;
   const std::string long_path(5000, 'x');
   const std::string longest_path(200'000, 'x');
@@ -37,7 +37,7 @@ TEST_CASE("a path that cannot be one is refused by every tool, and the server go
   CHECK(files.container.pids_of(k_session).size() == 1);
 }
 
-TEST_CASE("strange names are only names") {
+TEST_CASE("files: names may contain any characters") {
   Files files;
   for (const std::string& name : {std::string("two\nlines"), std::string("\"quoted\" 'twice' `and` $(more)"),
                                   std::string(" "), std::string("-rf"), std::string("--help"), std::string("tab\there"),
@@ -52,7 +52,7 @@ TEST_CASE("strange names are only names") {
   CHECK(files.sh("cat -- '/app/-rf'") == "needle");
 }
 
-TEST_CASE("a name that is not UTF-8 is listed and searched, and reached through a link") {
+TEST_CASE("files: a name that is not UTF-8 is listed and searched") {
   Files files;
   (void)files.sh(
       "cd /app && printf 'needle\\n' > \"$(printf 'bad\\377')\" && ln -s \"$(printf 'bad\\377')\" good && "
@@ -67,24 +67,24 @@ TEST_CASE("a name that is not UTF-8 is listed and searched, and reached through 
   CHECK(field(picture, "content").size() == 2);
 }
 
-TEST_CASE("a file is prepared for the next change, but not where it would keep somebody from unmounting") {
+TEST_CASE("spare file: not kept where it would block an unmount") {
   const auto held_open = [](const Files& files) {
     return files.sh("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '/mnt/.*(deleted)' || true");
   };
   const auto change = [](const Files& files) {
     return done(files.tools.write("/mnt/file", "one\n")) && done(files.tools.edit("/mnt/file", "one", "two"));
   };
-  SUBCASE("nobody can") {
+  SUBCASE("no process can unmount") {
     Files files;
     REQUIRE(change(files));
-    // It is made when the answer is out.
+    // The file is created after the reply.
     (void)files.tools.read("/mnt/file");
     CHECK(held_open(files) == "1");
     REQUIRE(done(files.tools.edit("/mnt/file", "two", "three")));
     CHECK(files.sh("ls -A /mnt; cat /mnt/file") == "file\nthree");
-    eventually("it is let go when nothing more comes", [&] { return held_open(files) == "0"; });
+    eventually("the file is closed when the worker is idle", [&] { return held_open(files) == "0"; });
   }
-  SUBCASE("somebody can") {
+  SUBCASE("a process can unmount") {
     Files files({"--init", "--cap-add", "SYS_ADMIN", "--security-opt", "apparmor=unconfined"});
     (void)files.sh("mount -t tmpfs none /mnt");
     REQUIRE(change(files));
@@ -94,7 +94,7 @@ TEST_CASE("a file is prepared for the next change, but not where it would keep s
   }
 }
 
-TEST_CASE("links that lead in a circle or nowhere, directories and parts that are files are told apart") {
+TEST_CASE("files: link loops, dangling links and directories have distinct errors") {
   Files files;
   (void)files.sh("cd /app && ln -s b a && ln -s a b && ln -s none dangling && mkdir dir && echo x > file");
   CHECK(error_code(files.tools.read("a")) == "symlink_loop");
@@ -111,7 +111,7 @@ TEST_CASE("links that lead in a circle or nowhere, directories and parts that ar
   CHECK(error_code(files.tools.ls("none")) == "no_such_file");
 }
 
-TEST_CASE("pipes, sockets, devices and pseudo files never hang a tool") {
+TEST_CASE("files: pipes, sockets, devices and pseudo files never block a tool") {
   Files files;
   (void)files.sh(
       "cd /app && mkfifo pipe && python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/app/socket')\" && "
@@ -126,7 +126,7 @@ TEST_CASE("pipes, sockets, devices and pseudo files never hang a tool") {
   CHECK(field(fields_of(files.tools.grep("needle", "/app")), "total") == 1);
   CHECK(field(fields_of(files.tools.read("/proc/1/status")), "content").get<std::string>().find("Name:") == 0);
   for (const char* path : {"/proc/kmsg", "/proc/1/mem", "/proc/kcore", "/proc/self/pagemap", "/proc/sysrq-trigger"}) {
-    (void)files.tools.read(path);  // whatever it says, it says it
+    (void)files.tools.read(path);  // any reply is fine
   }
   CHECK(files.tools.write("/proc/sys/kernel/hostname", "x")["isError"] == true);
   CHECK(files.tools.write("/proc/none", "x")["isError"] == true);
@@ -134,7 +134,7 @@ TEST_CASE("pipes, sockets, devices and pseudo files never hang a tool") {
   CHECK(error_code(files.tools.write("file", "x", {{"expectedRevision", "/app/pipe"}})) == "bad_arguments");
 }
 
-TEST_CASE("an agent that is not root keeps what it may, names what it may not, and leaves alone what is not its own") {
+TEST_CASE("files: an agent without root respects owners and permissions") {
   Files files({"--init", "--user", "1000:1000"});
   const auto as_root = [&](const std::string& script) {
     return run_ok({"docker", "exec", "--user", "0", files.container.name(), "sh", "-c", script});
@@ -170,7 +170,7 @@ TEST_CASE("an agent that is not root keeps what it may, names what it may not, a
   CHECK(as_root("find /app -name '.dockbridge-*'").empty());
 }
 
-TEST_CASE("many files that cannot be read, deep down, are told of in a message that fits") {
+TEST_CASE("search: many unreadable deep files are reported in a bounded message") {
   Files files({"--init", "--user", "1000:1000"});
   run_ok({"docker", "exec", "--user", "0", files.container.name(), "python3", "-c",
           "import os\n"
@@ -186,7 +186,7 @@ TEST_CASE("many files that cannot be read, deep down, are told of in a message t
   CHECK(done(files.tools.ls(".", {{"depth", 30}})));
 }
 
-TEST_CASE("owner, mode and extended attributes of a file survive every change") {
+TEST_CASE("files: a change preserves owner, mode and extended attributes") {
   Files files;
   (void)files.sh(
       "cd /app && echo old > file && chown 1234:2345 file && chmod 4751 file && "
@@ -207,7 +207,7 @@ TEST_CASE("owner, mode and extended attributes of a file survive every change") 
   CHECK(files.sh("stat -c '%u:%g %a' /app/file") == "1234:2345 600");
 }
 
-TEST_CASE("hard links and files that are mounted by themselves are written in place, and that is said") {
+TEST_CASE("files: hard links and bind-mounted files are written in place") {
   const TemporaryDirectory host;
   std::ofstream(host / "mounted") << "old and longer\n";
   Files files({"--init", "--volume", (host / "mounted").string() + ":/app/mounted"});
@@ -226,7 +226,7 @@ TEST_CASE("hard links and files that are mounted by themselves are written in pl
   CHECK(files.is_tidy());
 }
 
-TEST_CASE("a full disk leaves every file as it was") {
+TEST_CASE("files: a full disk leaves every file unchanged") {
   Files files({"--init", "--tmpfs", "/small:size=1m"});
   const std::string large(900'000, 'x');
   (void)files.sh("echo old > /small/file && echo 'hard one' > /small/hard && ln /small/hard /small/link");
@@ -245,7 +245,7 @@ TEST_CASE("a full disk leaves every file as it was") {
   CHECK(done(files.tools.edit("/small/file", "old", "new")));
 }
 
-TEST_CASE("when the state directory is full, a change says so and is not made") {
+TEST_CASE("files: a change is rejected if the state directory is full") {
   Files files({"--init", "--tmpfs", "/var/lib/dockbridge/state:size=256k"});
   (void)files.sh("echo old > /app/file && echo old > /app/hard && ln /app/hard /app/link");
   REQUIRE(done(files.tools.read("file")));
@@ -261,7 +261,7 @@ TEST_CASE("when the state directory is full, a change says so and is not made") 
                                {{"expectedRevision", field(fields_of(files.tools.read("hard")), "revision")}})));
 }
 
-TEST_CASE("a read-only file system is said, and its files can be read") {
+TEST_CASE("files: a read-only file system is reported, and its files are readable") {
   const TemporaryDirectory host;
   std::ofstream(host / "file") << "old\n";
   Files files({"--init", "--volume", host.path().string() + ":/fixed:ro"});
@@ -273,7 +273,7 @@ TEST_CASE("a read-only file system is said, and its files can be read") {
   CHECK(run_ok({"ls", "-A", host.path().string()}) == "file");
 }
 
-TEST_CASE("a file that grows, shrinks and goes away while it is read is read as it is at some moment") {
+TEST_CASE("file_read: a file that changes meanwhile is read as of one moment") {
   Files files;
   (void)files.sh(
       "cd /app && (while [ ! -e stop ]; do seq 1 100000 > busy; seq 1 200 >> busy; : > busy; rm busy; done) > "
@@ -289,7 +289,7 @@ TEST_CASE("a file that grows, shrinks and goes away while it is read is read as 
   (void)files.sh("touch /app/stop");
 }
 
-TEST_CASE("patterns that are wrong or cruel end soon, with a reason or a result") {
+TEST_CASE("search: invalid and expensive patterns end soon, with error or result") {
   Files files;
   (void)files.sh("head -c 300000 /dev/zero | tr '\\0' a > /app/file; echo >> /app/file; echo b >> /app/file");
   for (const std::string pattern : {"(", "[", "a{2000}{2000}", "(?<=a)b", "\\1", "*"}) {
@@ -304,7 +304,7 @@ TEST_CASE("patterns that are wrong or cruel end soon, with a reason or a result"
   CHECK(error_code(files.tools.grep("", "/app")) == "bad_arguments");
 }
 
-TEST_CASE("a swap of a directory for a link during the call never leads out of the root") {
+TEST_CASE("files: a directory swapped for a link never leads out of the root") {
   Files files({"--init"}, "dockbridge-test:slim", {"--root", "/app/sub"});
   (void)files.sh(
       "mkdir -p /app/sub/dir /app/out && echo secret > /app/out/key && echo harmless > /app/sub/dir/key && ln -s "
@@ -346,7 +346,7 @@ TEST_CASE("a swap of a directory for a link during the call never leads out of t
   CHECK(files.sh("ls -A /app/out; cat /app/out/key") == "key\nsecret");
 }
 
-TEST_CASE("what a killed agent left half done is tidied up when the next one starts") {
+TEST_CASE("files: the next agent cleans up after a killed one") {
   Files files;
   (void)files.tools.write("file", "x");
   const std::string state = "/var/lib/dockbridge/state/0";
@@ -361,7 +361,7 @@ TEST_CASE("what a killed agent left half done is tidied up when the next one sta
              [&] { return files.sh("ls " + state + " | grep -c writing_1_1_1 || true") == "0"; });
 }
 
-TEST_CASE("a file worker that is killed costs one call, and nothing else") {
+TEST_CASE("file worker: a killed worker fails one call only") {
   Files files;
   (void)files.sh("echo old > /app/file");
   (void)files.tools.read("file");
@@ -373,7 +373,7 @@ TEST_CASE("a file worker that is killed costs one call, and nothing else") {
   CHECK(files.container.zombies() == 0);
 }
 
-TEST_CASE("file tools work where the kernel does not know openat2") {
+TEST_CASE("files: the tools work without openat2") {
   const TemporaryDirectory host;
   std::ofstream(host / "profile.json")
       << R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["openat2"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}]})";
@@ -388,7 +388,7 @@ TEST_CASE("file tools work where the kernel does not know openat2") {
   CHECK(done(files.tools.ls(".", {{"depth", 3}, {"details", true}})));
 }
 
-TEST_CASE("when the process that works on a file dies, the call says so and the next one works") {
+TEST_CASE("file worker: a call reports its crash, and the next call works") {
   Connected c;
   c.server.execute("echo hello > /app/file");
   const json arguments = {{"filePath", "/app/file"}};

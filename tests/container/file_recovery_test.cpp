@@ -24,9 +24,10 @@ void make_set(const Files& files) {
   }
 }
 
-/// Edits all files of the set, and sends a signal to the workers as soon as the first file is new. Returns the call.
+/// Edits all files of the set, and sends a signal to the workers as soon as the first file is changed. Returns the
+/// call.
 int edit_until_signalled(Files& files, int value, const char* signal) {
-  // A look from outside the container would take longer than the edits.
+  // A check from outside the container would take longer than the edits.
   const std::string script = fmt::format(
       "workers=$(grep -l '^{}' /proc/[0-9]*/comm | cut -d/ -f3); touch /tmp/ready; "
       "until read -r line < /app/set/1 && [ \"$line\" = 'value {}' ]; do :; done; kill -{} $workers; rm /tmp/ready",
@@ -54,7 +55,7 @@ TEST_CASE("edit: a worker that is killed during a set leaves all files old or al
   for (int round = 0; round < 40; ++round) {
     const int call = edit_until_signalled(files, value, "KILL");
     const json answer = files.server.receive_answer(call)["result"];
-    // An idle worker that was killed too may cost a call.
+    // If an idle worker was killed too, the next call may fail.
     eventually("a file can be read", [&] { return !files.tools.read("set/1").value("isError", false); });
     const std::string contents = files.sh("cat /app/set/* | sort -u");
     const std::string before = fmt::format("value {}", value);
@@ -68,7 +69,7 @@ TEST_CASE("edit: a worker that is killed during a set leaves all files old or al
   CHECK(files.sh("find /app -name '.dockbridge-*'").empty());
 }
 
-TEST_CASE("edit: a set whose worker dies long after its session is rolled back by the next session") {
+TEST_CASE("edit: a set of a worker that dies after its session is rolled back") {
   Files files;
   make_set(files);
   std::string stopped;
@@ -77,7 +78,7 @@ TEST_CASE("edit: a set whose worker dies long after its session is rolled back b
     (void)files.sh("for i in $(seq 1 60); do echo 'value 0' > /app/set/$i; done");
     call = edit_until_signalled(files, 0, "STOP");
     stopped = files.sh("cat /app/set/* | sort -u");
-    if (stopped != "value 0\nvalue 1") {  // it was faster
+    if (stopped != "value 0\nvalue 1") {  // the worker was faster
       for (const int pid : files.container.pids_of(k_file_worker)) {
         ::kill(pid, SIGCONT);
       }
@@ -107,7 +108,7 @@ TEST_CASE("edit: a set that does not fit on the disk leaves every file as it was
   REQUIRE(done(files.tools.read("/small/a")));
   REQUIRE(done(files.tools.read("/small/b")));
   const std::string before = files.sh("md5sum /small/a /small/b");
-  // Behind the first edit there is room for neither the second nor both contents of the first.
+  // After the first edit, there is no space for the second, nor for both contents of the first.
   const json edits = {{{"filePath", "/small/a"}, {"oldString", std::string(1'200'000, 'A')}, {"newString", "x"}},
                       {{"filePath", "/small/b"}, {"oldString", "b"}, {"newString", std::string(1'000'000, 'B')}}};
   const json failed = files.server.call("file_edit", {{"edits", edits}}, seconds(60));

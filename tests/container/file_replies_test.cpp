@@ -11,7 +11,7 @@
 #include "support/png.hpp"
 #include "util/encoding.hpp"
 
-// Replies of the file tools as a model reads them: the text alone.
+// Replies of the file tools as a model reads them: only the text.
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -29,7 +29,7 @@ std::vector<std::string> lines_of(const json& result) {
   return lines;
 }
 
-/// The first number after `name` in a reply; -1 if there is none.
+/// First number after `name` in a reply; -1 if there is none.
 int number_after(const json& result, const std::string& name) {
   const std::string text = text_of(result);
   const std::size_t at = text.find(name);
@@ -42,7 +42,7 @@ json edit_of(const std::string& path, const std::string& from, const std::string
 
 }  // namespace
 
-TEST_CASE("paths: what a reply names can be read as it stands, whatever the path was") {
+TEST_CASE("paths: a path in a reply can be read as it stands") {
   Files files;
   (void)files.sh(
       "cd /app && mkdir -p src/deep 'with space' && echo needle > src/one.ts && echo needle > src/deep/two.ts && "
@@ -92,7 +92,7 @@ TEST_CASE("paths: what a reply names can be read as it stands, whatever the path
   CHECK(text_of(files.tools.ls("empty")) == "No entries in empty");
 }
 
-TEST_CASE("sizes: a long file is read in pages that say at their start how to read on") {
+TEST_CASE("sizes: a page of a long file starts with how to read the next one") {
   Files files;
   (void)files.sh(
       "cd /app && seq -f 'row %g of a file that is much longer than a reply' 1 900 > rows && yes '' | head -n 4000 > "
@@ -119,7 +119,7 @@ TEST_CASE("sizes: a long file is read in pages that say at their start how to re
   }
   CHECK(pages > 3);
   CHECK(read == files.sh("cat /app/rows") + "\n");
-  // 1,500 lines, if they are short.
+  // 1,500 lines fit if they are short.
   const json many = files.tools.read("short");
   CHECK(text_of(many).size() <= k_most_bytes);
   CHECK(number_after(many, "offset: ") == 1500);
@@ -231,7 +231,7 @@ TEST_CASE("guard: what a client wrote counts as read") {
   CHECK(error_code(files.tools.edit("other", "unread", "read")) == "not_read");
 }
 
-TEST_CASE("guard: with --edit-guard match a unique text stands for a prior read") {
+TEST_CASE("guard: with --edit-guard match, a unique text replaces a prior read") {
   Files files({"--init"}, "dockbridge-test:slim", {"--edit-guard", "match"});
   (void)files.sh("printf 'one two two\\n' > /app/file");
   CHECK(error_code(files.tools.write("file", "all\n")) == "not_read");
@@ -241,7 +241,7 @@ TEST_CASE("guard: with --edit-guard match a unique text stands for a prior read"
   CHECK(files.bytes("/app/file") == "1 two two\n");
 }
 
-TEST_CASE("edit: several files are changed, all or none") {
+TEST_CASE("edit: several files change all or none") {
   Files files;
   (void)files.sh("mkdir -p /app/a /app/b && cd /app && echo one > a/x && echo two > b/y && echo three > z");
   for (const char* path : {"a/x", "b/y", "z"}) {
@@ -255,7 +255,7 @@ TEST_CASE("edit: several files are changed, all or none") {
   CHECK(says(edited, "\n-one\n+11"));
   CHECK(field(fields_of(edited), "files").size() == 2);
   CHECK(files.sh("cat /app/a/x /app/b/y") == "11\n2");
-  // The path of the call is that of edits without one.
+  // Edits without a path use the path of the call.
   REQUIRE(done(files.server.call(
       "file_edit",
       {{"filePath", "z"}, {"edits", {{{"oldString", "three"}, {"newString", "3"}}, edit_of("b/y", "2", "22")}}})));
@@ -308,13 +308,13 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   CHECK(files.bytes("/app/src/deep/b.ts") == "one\r\nnew\r\n");
   CHECK(files.bytes("/app/src/d.js") == "old\n");
   CHECK(error_code(files.server.call("file_edit", preview_arguments)) == "no_match");
-  // Lines of a file with CR LF, given with LF; absolute, below the workdir.
+  // Lines with LF for a file with CR LF. The glob is absolute, below the workdir.
   const json lines = {{"glob", "/app/src/**"}, {"oldString", "one\nnew"}, {"newString", "1\n2"}};
   json lines_preview = lines;
   lines_preview["preview"] = true;
   REQUIRE(done(files.server.call("file_edit", lines_preview)));
   (void)files.sh("echo more >> /app/src/deep/b.ts");
-  REQUIRE(done(files.server.call("file_edit", lines)));  // its own edit counts as read, and one place is safe
+  REQUIRE(done(files.server.call("file_edit", lines)));  // its own edit counts as read, and a single place is safe
   CHECK(files.bytes("/app/src/deep/b.ts") == "1\r\n2\r\nmore\n");
   for (const json& more : std::vector<json>{{{"filePath", "src/a.ts"}},
                                             {{"edits", {edit_of("a", "b", "c")}}},
@@ -333,7 +333,7 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
         "bad_glob");
 }
 
-TEST_CASE("edit: a replacement in too many files, and a preview of very many, are bounded") {
+TEST_CASE("edit: a replacement in too many files and its preview are bounded") {
   Files files;
   (void)files.sh("mkdir /app/m && cd /app/m && for i in $(seq 1 400); do echo \"old text $i\" > file-$i.txt; done");
   json arguments = {{"glob", "m/*.txt"}, {"oldString", "old"}, {"newString", "new"}, {"preview", true}};
@@ -368,7 +368,7 @@ TEST_CASE("images: large ones are scaled down, with the sizes in the reply") {
   const json original = files.tools.read("large.png", {{"scale", false}});
   CHECK(field(original, "content", 1, "data") == large);
   CHECK(!says(original, "scaled"));
-  // The largest that is shown as it is.
+  // The largest image that is not scaled.
   const std::string fits = to_base64(plain_png(1568, 2));
   REQUIRE(done(files.tools.write("fits.png", fits, {{"encoding", "base64"}})));
   CHECK(files.tools.read("fits.png")["content"][1]["data"] == fits);
@@ -389,7 +389,7 @@ TEST_CASE("images: large files of few pixels are shown smaller, and a long heade
   REQUIRE(field(shown, "content").size() == 2);
   const auto jpeg = from_base64(field(shown, "content", 1, "data").get<std::string>());
   REQUIRE(jpeg);
-  // A comment before the size, and 17 MB behind the image.
+  // A comment before the size, and 17 MB after the image.
   const std::string comment = "\xFF\xFE" + big_endian(60'002, 2) + std::string(60'000, 'c');
   REQUIRE(done(files.tools.write("photo.jpg", to_base64(jpeg->substr(0, 2) + comment + jpeg->substr(2)),
                                  {{"encoding", "base64"}})));
@@ -405,7 +405,7 @@ TEST_CASE("images: large files of few pixels are shown smaller, and a long heade
   CHECK(field(wide, "content", 1, "data") == to_base64(gif));
 }
 
-TEST_CASE("images: bombs and damaged files cost nothing but their own reply") {
+TEST_CASE("images: bombs and damaged files fail only their own call") {
   Files files;
   const std::string bomb = png_start(30'000, 30'000) + png_chunk("IDAT", zlib_stored("x")) + png_chunk("IEND", "");
   const std::string damaged = plain_png(2000, 50).substr(0, 5000);

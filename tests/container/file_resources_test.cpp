@@ -12,7 +12,7 @@ json read_resource(Server& server, const std::string& uri) {
   return server.request("resources/read", {{"uri", uri}});
 }
 
-bool was_told_of(Server& server, const std::string& uri) {
+bool was_notified_of(Server& server, const std::string& uri) {
   for (const json& message : server.seen) {
     if (message.value("method", "") == "notifications/resources/updated" && field(message, "params", "uri") == uri) {
       return true;
@@ -23,7 +23,7 @@ bool was_told_of(Server& server, const std::string& uri) {
 
 }  // namespace
 
-TEST_CASE("a file is a resource: text as text, anything else as bytes, and what is not there is said so") {
+TEST_CASE("resources: a file is text or bytes; a missing one is an error") {
   Connected c;
   c.server.execute("printf 'one\\ntwo\\n' > '/app/a b.txt'; printf '\\000\\001\\002' > /app/bin");
   const json text = read_resource(c.server, "dockbridge://file/%2Fapp%2Fa%20b.txt")["result"]["contents"][0];
@@ -35,7 +35,7 @@ TEST_CASE("a file is a resource: text as text, anything else as bytes, and what 
   CHECK(read_resource(c.server, "dockbridge://file/%2").contains("error"));
 }
 
-TEST_CASE("who subscribes to a file is told when it is written, replaced, removed and made again") {
+TEST_CASE("resources: a subscriber is notified of every change of a file") {
   Connected c;
   c.server.execute("echo one > /app/watched");
   const std::string uri = "dockbridge://file/%2Fapp%2Fwatched";
@@ -45,14 +45,14 @@ TEST_CASE("who subscribes to a file is told when it is written, replaced, remove
     CAPTURE(change);
     c.server.seen.clear();
     c.server.execute(change);
-    eventually("the change is told", [&] {
+    eventually("the change is reported", [&] {
       c.server.request("ping");
-      return was_told_of(c.server, uri);
+      return was_notified_of(c.server, uri);
     });
   }
 }
 
-TEST_CASE("paths are completed from what is in the container") {
+TEST_CASE("completion: paths are completed from the container's files") {
   Connected c;
   c.server.execute("mkdir -p /app/source; touch /app/some /app/other");
   const json answer =

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A server that may copy from and to one directory of the host, beside which there is another.
+/// A server that may copy from and to one directory of the host, and a forbidden directory beside it.
 struct Transfers {
   TemporaryDirectory host;
   fs::path allowed = host / "allowed";
@@ -51,7 +51,7 @@ struct Transfers {
     return files.tools.server.call("file_download", {{"filePath", from}, {"hostPath", to}, {"overwrite", overwrite}},
                                    seconds(60));
   }
-  /// Nothing is there but the files that should be.
+  /// Checks that the directory contains only the expected files.
   [[nodiscard]] std::size_t entries_outside() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(outside), fs::directory_iterator()));
   }
@@ -63,7 +63,7 @@ struct Transfers {
 
 }  // namespace
 
-TEST_CASE("files are copied in and out to the byte, whatever their size, and mode and guard are kept") {
+TEST_CASE("file transfer: copies are exact for any size, with mode and guard") {
   const Transfers t;
   std::string large(5'000'000, '\0');
   for (std::size_t i = 0; i < large.size(); ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("files are copied in and out to the byte, whatever their size, and mod
   CHECK(t.files.is_tidy());
 }
 
-TEST_CASE("a file on the host is replaced only on request, and in one step") {
+TEST_CASE("file transfer: a host file is replaced only on request, atomically") {
   const Transfers t;
   (void)t.files.sh("echo new > /app/file");
   Transfers::put(t.allowed / "file", "precious");
@@ -103,7 +103,7 @@ TEST_CASE("a file on the host is replaced only on request, and in one step") {
   CHECK(error_code(t.download("none", path, true)) == "no_such_file");
   CHECK(Transfers::content(path) == "new\n");
   fs::create_symlink("../outside/secret", t.allowed / "link");
-  REQUIRE(done(t.download("file", (t.allowed / "link").string(), true)));  // the link is replaced, not what it leads to
+  REQUIRE(done(t.download("file", (t.allowed / "link").string(), true)));  // replaces the link, not its target
   CHECK(Transfers::content(t.outside / "secret") == "secret");
   CHECK(t.is_tidy());
 }
@@ -146,7 +146,7 @@ TEST_CASE("file transfer: only files in allowed host directories are reached") {
   CHECK(t.is_tidy());
 }
 
-TEST_CASE("a swap of a directory for a link during the copy never leads out of what was allowed") {
+TEST_CASE("file transfer: a directory swapped for a link is not followed") {
   const Transfers t;
   (void)t.files.sh("echo planted > /app/file");
   fs::create_directory(t.allowed / "dir");
@@ -173,7 +173,7 @@ TEST_CASE("a swap of a directory for a link during the copy never leads out of w
   CHECK(t.entries_outside() == 1);
 }
 
-TEST_CASE("a large copy tells how far it is, and can be cancelled") {
+TEST_CASE("file transfer: a large copy reports progress and can be cancelled") {
   const Transfers t;
   const fs::path path = t.allowed / "large";
   Transfers::put(path, "x");
@@ -186,6 +186,6 @@ TEST_CASE("a large copy tells how far it is, and can be cancelled") {
   CHECK(field(progress, "params", "progressToken") == "how far");
   CHECK(field(progress, "params", "message").get<std::string>().find("of 40") != std::string::npos);
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
-  eventually("nothing of it is left", [&] { return t.files.sh("ls -A /app").empty(); });
+  eventually("no file is left", [&] { return t.files.sh("ls -A /app").empty(); });
   CHECK(done(t.files.tools.write("file", "x")));
 }

@@ -26,7 +26,7 @@ std::set<std::string> names_in(const json& entries) {
   return names;
 }
 
-// The smallest pictures there are.
+// Minimal images.
 const std::string k_png =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const std::string k_gif = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
@@ -36,7 +36,7 @@ const std::string k_jpeg =
 
 }  // namespace
 
-TEST_CASE("a file is read with its true line numbers, in pages, from either end") {
+TEST_CASE("file_read: pages have true line numbers, from either end") {
   Files files;
   (void)files.container.sh("seq -f 'row %g' 1 5000 > /app/rows");
   const json first = files.tools.read("rows");
@@ -58,7 +58,7 @@ TEST_CASE("a file is read with its true line numbers, in pages, from either end"
   CHECK(says(files.tools.read("rows", {{"offset", 9000}}), "the file has 5000"));
 }
 
-TEST_CASE("long lines are cut with a count, an empty file is said, and so is a missing newline") {
+TEST_CASE("file_read: long lines, empty files and missing newlines are reported") {
   Files files;
   (void)files.container.sh("head -c 5000 /dev/zero | tr '\\0' x > /app/long; : > /app/empty");
   const json cut = files.tools.read("long");
@@ -68,7 +68,7 @@ TEST_CASE("long lines are cut with a count, an empty file is said, and so is a m
   CHECK(says(files.tools.read("empty"), "the file is empty"));
 }
 
-TEST_CASE("whatever a text is stored in, it is read, edited and written back to the byte") {
+TEST_CASE("files: a text of any encoding is edited and written back exactly") {
   Files files;
   const auto utf16 = [](const std::string& ascii) {
     std::string bytes = "\xFF\xFE";
@@ -106,7 +106,7 @@ TEST_CASE("whatever a text is stored in, it is read, edited and written back to 
   }
 }
 
-TEST_CASE("images come back as images, other binary files as a description") {
+TEST_CASE("file_read: images are returned as images, other binaries described") {
   Files files;
   for (const auto& [name, data, type] :
        {std::tuple("a.png", k_png, "image/png"), std::tuple("b.gif", k_gif, "image/gif"),
@@ -127,7 +127,7 @@ TEST_CASE("images come back as images, other binary files as a description") {
   CHECK(says(files.tools.read("archive"), "gzip"));
 }
 
-TEST_CASE("a file is written as it is, with its directories, and read back") {
+TEST_CASE("file_write: creates a file and its directories") {
   Files files;
   for (const std::string& content : {std::string(), std::string("x"), std::string("no newline"),
                                      std::string("tabs\tand \"quotes\" and $(sh) 日本\n")}) {
@@ -148,7 +148,7 @@ TEST_CASE("a file is written as it is, with its directories, and read back") {
   CHECK(files.container.sh("ls -A /app") == "bytes\ndeep");
 }
 
-TEST_CASE("an existing file is not written before it was read, nor after others have changed it") {
+TEST_CASE("guard: an existing file must be read, unchanged, before a write") {
   Files files;
   (void)files.container.sh("printf 'one\\ntwo\\nthree\\n' > /app/file");
   CHECK(error_code(files.tools.write("file", "mine")) == "not_read");
@@ -163,11 +163,11 @@ TEST_CASE("an existing file is not written before it was read, nor after others 
   CHECK(field(fields_of(edited), "changedByOthers") == true);
   CHECK(says(edited, "-two\n+2\n"));
   CHECK(files.bytes("/app/file") == "one\n2\n3\n");
-  REQUIRE(done(files.tools.write("file", "mine\n")));  // what the tools wrote counts as read
+  REQUIRE(done(files.tools.write("file", "mine\n")));  // a file that the tools wrote counts as read
   CHECK(error_code(files.tools.write("file", "x", {{"expectedRevision", revision_in(read)}})) == "file_changed");
 }
 
-TEST_CASE("an expected revision needs no earlier call, and what was read counts for the next server") {
+TEST_CASE("guard: an expected revision or a read by an earlier server is enough") {
   Files files;
   (void)files.container.sh("echo hello > /app/file");
   const std::string revision = revision_in(files.tools.read("file"));
@@ -180,7 +180,7 @@ TEST_CASE("an expected revision needs no earlier call, and what was read counts 
   REQUIRE(done(files.tools.write("again", "x", {{"expectedRevision", revision}})));
 }
 
-TEST_CASE("a file that was only touched, or rewritten with the same content, has not changed") {
+TEST_CASE("guard: a touched or identical file counts as unchanged") {
   Files files;
   (void)files.container.sh("echo same > /app/file");
   (void)files.tools.read("file");
@@ -188,7 +188,7 @@ TEST_CASE("a file that was only touched, or rewritten with the same content, has
   CHECK(done(files.tools.write("file", "new\n")));
 }
 
-TEST_CASE("an edit is exact and unique, or of all places, and comes back as a diff") {
+TEST_CASE("file_edit: replaces one place or all, and returns a diff") {
   Files files;
   (void)files.container.sh("printf 'a = 1\\nb = 1\\nc = 2\\n' > /app/file");
   (void)files.tools.read("file");
@@ -207,7 +207,7 @@ TEST_CASE("an edit is exact and unique, or of all places, and comes back as a di
   CHECK(files.bytes("/app/file") == "a = 3\nb = 3\nc = 2\n");
 }
 
-TEST_CASE("several edits in one call are made all or none") {
+TEST_CASE("file_edit: several edits in one call are applied all or none") {
   Files files;
   REQUIRE(done(files.tools.write("file", "one\ntwo\n")));
   const auto edits = [&](const json& list) {
@@ -226,7 +226,7 @@ TEST_CASE("several edits in one call are made all or none") {
         "bad_arguments");
 }
 
-TEST_CASE("changes are undone one after the other, an undo too, and the making of a file") {
+TEST_CASE("file_undo: undoes changes in order, also an undo and a creation") {
   Files files;
   const json made = files.tools.write("file", "one\n");
   const json changed = files.tools.edit("file", "one", "two");
@@ -250,7 +250,7 @@ TEST_CASE("changes are undone one after the other, an undo too, and the making o
   CHECK(error_code(files.tools.undo("never")) == "no_such_change");
 }
 
-TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
+TEST_CASE("file_list: sorted, with types, in pages") {
   Files files;
   (void)files.container.sh(
       "cd /app && mkdir -p dir/sub && printf 12345 > b.txt && chmod 640 b.txt && touch -d '2020-02-03 04:05:06 UTC' "
@@ -283,7 +283,7 @@ TEST_CASE("a listing is sorted, tells what each entry is, and comes in pages") {
   CHECK(paged == entries);
 }
 
-TEST_CASE("files are found by name, the newest first on request") {
+TEST_CASE("file_glob: finds files by name, newest first on request") {
   Files files;
   (void)files.container.sh(
       "cd /app && mkdir -p src/deep && touch -d '2020-01-01' src/old.ts && touch -d '2021-01-01' src/deep/new.tsx && "
@@ -297,7 +297,7 @@ TEST_CASE("files are found by name, the newest first on request") {
   CHECK(says(files.tools.glob("*.none"), "No files found"));
 }
 
-TEST_CASE("a container without a shell or any other program has all file tools") {
+TEST_CASE("files: all tools work in a container without any program") {
   Files files({"--init"}, "dockbridge-test:sh-only");
   (void)files.container.sh("mkdir -p /app && rm -f /bin/*");
   CHECK(done(files.tools.write("dir/file", "one\n")));
@@ -310,12 +310,12 @@ TEST_CASE("a container without a shell or any other program has all file tools")
   CHECK(field(fields_of(files.tools.read("dir/file")), "content") == "one\n");
 }
 
-/// Something to search that takes longer than any test: one text of 64 MiB under a thousand names.
+/// Files that take longer to search than any test runs: one text of 64 MiB under a thousand names.
 constexpr const char* k_make_endless =
     "mkdir /app/endless && cd /app/endless && yes 'a line of text that holds nothing' | head -c 64M > 0 && "
     "for i in $(seq 1000); do ln 0 $i; done";
 
-TEST_CASE("several greps at once do not hold up a read, and a cancelled grep ends at once") {
+TEST_CASE("file_grep: parallel searches do not delay a read, a cancel ends one") {
   Files files;
   (void)files.container.sh(k_make_endless);
   (void)files.container.sh("echo hello > /app/file");
@@ -337,7 +337,7 @@ TEST_CASE("several greps at once do not hold up a read, and a cancelled grep end
   CHECK(files.container.zombies() == 0);
 }
 
-TEST_CASE("a grep ends with the server that asked for it") {
+TEST_CASE("file_grep: a search ends with its server") {
   Files files;
   (void)files.container.sh(k_make_endless);
   files.server.start_call("file_grep", {{"pattern", "n[e]+dle$"}, {"path", "/app/endless"}});

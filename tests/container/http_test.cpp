@@ -12,7 +12,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// The value of a line of Prometheus text; none if there is no such line.
+/// Value of a line of Prometheus text; nullopt if there is no such line.
 std::optional<double> value_of(const std::string& metrics, const std::string& name) {
   const std::size_t found = metrics.find("\n" + name + " ");
   return found == std::string::npos ? std::nullopt : std::optional(std::stod(metrics.substr(found + name.size() + 2)));
@@ -20,11 +20,11 @@ std::optional<double> value_of(const std::string& metrics, const std::string& na
 
 }  // namespace
 
-TEST_CASE("metrics tell of calls, processes, bytes, the agent and what was refused") {
+TEST_CASE("http: metrics count calls, processes, bytes and rejections") {
   const Served served;
   const std::string unused = served.get("/metrics");
   CHECK(value_of(unused, "dockbridge_agent_reconnects_total") == 0);
-  CHECK_FALSE(value_of(unused, "dockbridge_agent_round_trip_seconds"));  // a look does not connect
+  CHECK_FALSE(value_of(unused, "dockbridge_agent_round_trip_seconds"));  // a query does not connect
   CHECK(served.container.pids_of(k_session).empty());
 
   CHECK(field(fields_of(served.call(k_alice, "execute_command", {{"command", "true"}})), "exitCode") == 0);
@@ -64,7 +64,7 @@ TEST_CASE("metrics tell of calls, processes, bytes, the agent and what was refus
   CHECK(json::parse(served.get("/readyz"))["container"] == served.container.name());
 }
 
-TEST_CASE("nobody sees the process of another owner, whatever is asked about it") {
+TEST_CASE("http: no request shows another owner's process") {
   const Served served;
   const json started = served.call(k_alice, "execute_command", {{"command", "sleep 300"}, {"background", true}});
   const std::string id = field(fields_of(started), "processId");
@@ -80,14 +80,14 @@ TEST_CASE("nobody sees the process of another owner, whatever is asked about it"
     }
     return text;
   };
-  CHECK(asked(id) == asked(unknown));  // it is not told that there is one
+  CHECK(asked(id) == asked(unknown));  // its existence is not revealed
   CHECK(field(fields_of(served.call(k_bob, "check_process", json::object())), "processes").empty());
   CHECK(served.read(k_bob, "dockbridge://processes").dump().find(id) == std::string::npos);
   CHECK(served.read(k_alice, "dockbridge://processes").dump().find(id) != std::string::npos);
   CHECK(field(fields_of(served.call(k_alice, "check_process", {{"processId", id}})), "status") == "running");
 }
 
-TEST_CASE("the log tells to which trace a call belongs") {
+TEST_CASE("http: the log has the trace id of a call") {
   Served served;
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   (void)served.call(k_alice, "execute_command", {{"command", "true"}}, {{"traceparent", trace}, {"tracestate", "a=b"}});
@@ -95,11 +95,11 @@ TEST_CASE("the log tells to which trace a call belongs") {
   CHECK(served.server.log().find("a=b") != std::string::npos);
 }
 
-TEST_CASE("at SIGTERM a call over HTTP is answered and its command goes on") {
+TEST_CASE("http: at SIGTERM a call is answered, and its command continues") {
   Served served;
   HttpConnection connection(served.port());
   served.send_call(connection, k_alice, "execute_command", {{"command", "sleep 301"}});
-  eventually("it runs", [&] { return !served.container.pids_of("sleep").empty(); });
+  eventually("the command runs", [&] { return !served.container.pids_of("sleep").empty(); });
   served.server.signal(SIGTERM);
   const json result = connection.receive().json()["result"];
   CHECK(field(fields_of(result), "returned") == "detached");

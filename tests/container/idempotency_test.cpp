@@ -34,7 +34,7 @@ json send_once(Server& server, const std::string& key, const std::string& proces
   return call_once(server, key, "send_input", more);
 }
 
-/// What a client sees of a process that must not change from one repetition to the next.
+/// Facts of a reply that must be the same in every repetition.
 json essence(const json& result) {
   json told = {{"isError", field(result, "isError")}};
   for (const char* name : {"processId", "status", "exitCode", "stdout", "stderr", "pid", "accepted", "startedAt"}) {
@@ -43,7 +43,7 @@ json essence(const json& result) {
   return told;
 }
 
-/// A server that is killed, not ended.
+/// A server that is killed instead of stopped.
 class Mortal {
  public:
   explicit Mortal(const Container& container) : server({"-c", container.name()}) { server.initialize(); }
@@ -54,8 +54,7 @@ class Mortal {
   Server server;
 };
 
-/// Does what a server does of a keyed send_input before it is killed: it gives the input and its end, and goes no
-/// further.
+/// Imitates a server that is killed during a keyed send_input: it sends the input and its end, and nothing else.
 void give_input_and_end(const Container& container, const std::string& key, const std::string& process, json more) {
   more.update({{"processId", process}, {"rationale", "a test"}});
   const auto mark = mcp::once_mark("local", key, "send_input" + more.dump());
@@ -70,18 +69,18 @@ void give_input_and_end(const Container& container, const std::string& key, cons
   CHECK(taken->count == input.size());
 }
 
-/// Leaves a line each time it is run, and goes on until it is let go.
+/// Command that appends a line each time it runs, and runs until it is released.
 const std::string k_slow =
     "echo ran >> /app/runs; echo started; until [ -e /app/go ]; do sleep 0.05; done; echo done; exit 3";
 
 }  // namespace
 
-TEST_CASE("a command with a key runs once, over the kill of its server while it runs and after its end") {
+TEST_CASE("key: a command runs once, even if its server is killed") {
   const Container container("dockbridge-test:slim", {"--init"});
   {
     Mortal first(container);
     first.server.start_call("execute_command", {{"command", k_slow}}, with_key("build 7"));
-    eventually("it runs", [&] { return container.sh("cat /app/runs 2>&1 || true") == "ran"; });
+    eventually("the command runs", [&] { return container.sh("cat /app/runs 2>&1 || true") == "ran"; });
     first.kill();
   }
   Mortal second(container);
@@ -104,7 +103,7 @@ TEST_CASE("a command with a key runs once, over the kill of its server while it 
   CHECK(container.sh("cat /app/runs") == "ran\nran");
 }
 
-TEST_CASE("a key that was used for another command says so, also after a restart, and runs nothing") {
+TEST_CASE("key: reuse for another command is rejected, also after a restart") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   CHECK(field(fields_of(execute_once(first.server, "k", "echo one")), "stdout") == "one\n");
@@ -115,7 +114,7 @@ TEST_CASE("a key that was used for another command says so, also after a restart
   CHECK(field(fields_of(execute_once(second.server, "k", "echo one")), "stdout") == "one\n");
 }
 
-TEST_CASE("several servers that make the same call at the same moment start one process") {
+TEST_CASE("key: concurrent equal calls of several servers start one process") {
   const Container container("dockbridge-test:slim", {"--init"});
   std::vector<std::unique_ptr<Mortal>> servers;
   for (int i = 0; i < 4; ++i) {
@@ -140,7 +139,7 @@ TEST_CASE("several servers that make the same call at the same moment start one 
   }
 }
 
-TEST_CASE("a command that could not be started can be called again under its key") {
+TEST_CASE("key: a command that failed to start can be repeated") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal only(container);
   const json arguments = {{"command", "pwd"}, {"cwd", "/app/later"}};
@@ -149,7 +148,7 @@ TEST_CASE("a command that could not be started can be called again under its key
   CHECK(field(fields_of(call_once(only.server, "k", "execute_command", arguments)), "stdout") == "/app/later\n");
 }
 
-TEST_CASE("a key holds over a restart of the container, and says so when what was kept of its command is gone") {
+TEST_CASE("key: valid over a container restart; a lost process is reported") {
   const Container container("dockbridge-test:slim", {"--init"});
   const std::string command = "echo ran | tee -a /app/runs";
   Mortal first(container);
@@ -163,7 +162,7 @@ TEST_CASE("a key holds over a restart of the container, and says so when what wa
   }
   Server third({"-c", container.name(), "--retention-count", "1"});
   third.initialize();
-  eventually("it has expired", [&] {
+  eventually("the process has expired", [&] {
     const json gone = check(third, field(fields_of(answer), "processId"));
     return field(gone, "isError") == true && field(error_of(gone), "code") == "process_expired";
   });
@@ -171,7 +170,7 @@ TEST_CASE("a key holds over a restart of the container, and says so when what wa
   CHECK(container.sh("cat /app/runs") == "ran");
 }
 
-TEST_CASE("input with a key arrives once, over the kill of the server and the end of the process") {
+TEST_CASE("key: input arrives once, over a server kill and the process's end") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   const std::string id = start_in_background(
@@ -200,7 +199,7 @@ TEST_CASE("input with a key arrives once, over the kill of the server and the en
   CHECK(container.sh("cat /app/lines") == "one\ntwo");
 }
 
-TEST_CASE("the end of input and an interrupt under a key are given once, also while the process goes on") {
+TEST_CASE("key: eof and interrupt are delivered once to a running process") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   const std::string id = start_in_background(
@@ -223,7 +222,7 @@ TEST_CASE("the end of input and an interrupt under a key are given once, also wh
   control(second.server, id, "kill");
 }
 
-TEST_CASE("a call that was broken off between the end of input and an interrupt goes on with the interrupt") {
+TEST_CASE("key: a call interrupted between eof and interrupt is completed") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   const std::string id = start_in_background(
@@ -249,10 +248,10 @@ TEST_CASE("a call that was broken off between the end of input and an interrupt 
         "last\nend of input\ninterrupted\ndone\n");
 }
 
-TEST_CASE("an interrupt under a key that comes after the end of the process is refused each time") {
+TEST_CASE("key: an interrupt after the process's end is rejected every time") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
-  // Nothing is left of the one; of the other, something that it started.
+  // Nothing is left of the first process; a child is left of the second.
   for (const std::string command : {"read -r x; exit 3", "sleep 600 & read -r x; exit 3"}) {
     CAPTURE(command);
     const std::string id = start_in_background(first.server, command);
@@ -268,7 +267,7 @@ TEST_CASE("an interrupt under a key that comes after the end of the process is r
   }
 }
 
-TEST_CASE("an interrupt under a key that ended the process is answered as what it was when it is repeated") {
+TEST_CASE("key: a repeated interrupt that ended the process has the same reply") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   for (const std::string left : {"", "sleep 600 & "}) {
@@ -291,7 +290,7 @@ TEST_CASE("an interrupt under a key that ended the process is answered as what i
   }
 }
 
-TEST_CASE("keys behind input that was taken in part are not pressed, also when it is repeated and there is room") {
+TEST_CASE("key: keys after partly accepted input are never sent") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   const std::string id = start_in_background(
@@ -316,7 +315,7 @@ TEST_CASE("keys behind input that was taken in part are not pressed, also when i
   CHECK(field(fields_of(check(third.server, id, {{"timeout", 20}})), "stdout") == fmt::format("{}\n", accepted));
 }
 
-TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
+TEST_CASE("key: keys on a terminal are sent once") {
   const Container container("dockbridge-test:slim", {"--init"});
   Mortal first(container);
   const std::string id =
@@ -334,7 +333,7 @@ TEST_CASE("keys that are pressed on a terminal under a key are pressed once") {
   CHECK(send_once(third.server, "2", id, typed)["isError"] == false);
 }
 
-TEST_CASE("however often sessions and servers are killed meanwhile, what is repeated under its key is done once") {
+TEST_CASE("key: repeated calls act once under random kills") {
   const Container container("dockbridge-test:slim", {"--init"});
   std::minstd_rand random(5);
   const std::string piece(100'000, 'x');

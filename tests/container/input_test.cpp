@@ -7,7 +7,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a command that blocks on its input says so at once, with the way on") {
+TEST_CASE("input: a command that waits for input is reported with the next step") {
   Connected c;
   for (const std::string command : {"cat", "read x", "rg foo", "python3 -c 'input()'", "bash -i", "python3 -i",
                                     "python3 -c 'import getpass; "
@@ -25,7 +25,7 @@ TEST_CASE("a command that blocks on its input says so at once, with the way on")
   }
 }
 
-TEST_CASE("a command that waits for something else is not said to wait for input") {
+TEST_CASE("input: another kind of wait is not reported as a wait for input") {
   Connected c;
   const json result = c.server.execute("sleep 1.5 | sort");
   CHECK(field(fields_of(result), "returned") == "ended");
@@ -33,7 +33,7 @@ TEST_CASE("a command that waits for something else is not said to wait for input
   CHECK(field(fields_of(check(c.server, id)), "waitsForInput") == "no");
 }
 
-TEST_CASE("input that comes is no reason to stop waiting: the next wait for it is") {
+TEST_CASE("input: a call continues after input, until the next wait for input") {
   Connected c;
   const std::string id =
       field(fields_of(c.server.execute("while read x; do sleep 0.3; echo \"got $x\"; done; echo over")), "processId");
@@ -48,7 +48,7 @@ TEST_CASE("input that comes is no reason to stop waiting: the next wait for it i
   CHECK(field(fields_of(last), "exitCode") == 0);
 }
 
-TEST_CASE("a process whose input is closed, or was given with it, waits for none") {
+TEST_CASE("input: a process with closed or given input never waits for it") {
   Connected c;
   CHECK(field(fields_of(c.server.execute("cat; sleep 0.5", {{"stdin", "all of it"}})), "returned") == "ended");
   const std::string id = start_in_background(c.server, "cat; sleep 60");
@@ -58,7 +58,7 @@ TEST_CASE("a process whose input is closed, or was given with it, waits for none
   CHECK(field(error_of(refused), "code") == "stdin_closed");
 }
 
-TEST_CASE("without a terminal two keys have a meaning, and the others are refused") {
+TEST_CASE("input: without a terminal, only two keys are accepted") {
   Connected c;
   const std::string first =
       start_in_background(c.server, "trap 'echo interrupted; exit 5' INT; while :; do sleep 0.1; done");
@@ -74,7 +74,7 @@ TEST_CASE("without a terminal two keys have a meaning, and the others are refuse
   CHECK(field(error_of(press(c.server, third, {"up"})), "code") == "no_terminal");
 }
 
-TEST_CASE("input that makes no sense is refused with the reason") {
+TEST_CASE("input: invalid input is rejected with the reason") {
   Connected c;
   const std::string id = start_in_background(c.server, "cat");
   CHECK(field(error_of(c.server.call("send_input", {{"processId", id}})), "code") == "bad_arguments");
@@ -84,7 +84,7 @@ TEST_CASE("input that makes no sense is refused with the reason") {
   CHECK(field(error_of(unknown), "message").get<std::string>().find("hyper-x") != std::string::npos);
 }
 
-TEST_CASE("send_input: behind the end of input the reply is the end of the process") {
+TEST_CASE("send_input: after the end of input, the reply is the end of the process") {
   Connected c;
   const std::string id = start_in_background(c.server,
                                              "python3 -uc \"import sys,time; sys.stdin.read(); print('got'); "
@@ -94,7 +94,7 @@ TEST_CASE("send_input: behind the end of input the reply is the end of the proce
   CHECK(field(fields_of(ended), "exitCode") == 0);
 }
 
-TEST_CASE("send_input: of a long answer the end is shown, too") {
+TEST_CASE("send_input: the end of a long answer is shown too") {
   Connected c;
   const std::string id = field(fields_of(c.server.execute("python3 -i -q")), "processId");
   const json answered = c.server.call(

@@ -48,7 +48,7 @@ TEST_CASE("node: a pending await, a timer or a child is other work") {
                  2) == "timeout");
 }
 
-TEST_CASE("ipython and gdb: a prompt on a terminal is seen, and what they answer") {
+TEST_CASE("ipython and gdb: prompts and answers on a terminal are detected") {
   Connected c;
   CHECK(happened(c, "ipython3", true, "", 15) == "input");
   CHECK(happened(c, "ipython3", true, "import time; time.sleep(600)", 2) == "timeout");

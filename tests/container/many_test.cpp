@@ -12,10 +12,10 @@ using namespace dockbridge::test;
 namespace {
 
 constexpr int k_processes = 500;
-/// A server takes this many calls at a time.
+/// Number of concurrent calls that a server accepts.
 constexpr int k_at_once = 200;
 
-/// Makes a call for each number, never more at once than the server takes; their results, in the order of the numbers.
+/// Makes a call for each number, at most as many at once as the server accepts. Returns the results in order.
 template <typename Arguments>
 std::vector<json> call_all(Server& server, const std::string& tool, const Arguments& arguments_for) {
   std::vector<int> calls;
@@ -33,9 +33,8 @@ std::vector<json> call_all(Server& server, const std::string& tool, const Argume
 
 }  // namespace
 
-TEST_CASE(
-    "500 processes at once: each has its own state and output, all are counted, and a kill of all leaves nothing") {
-  Connected c(std::vector<std::string>{});  // without init: nobody cleans up after us
+TEST_CASE("many: 500 processes at once have separate state and output, and all are killed") {
+  Connected c(std::vector<std::string>{});  // without init: no other process reaps orphans
   std::vector<std::string> ids;
   for (const json& started : call_all(c.server, "execute_command", [](int i) {
          return json{{"command", fmt::format("echo out {}; echo err {} >&2; sleep 1000", i, i)}, {"background", true}};

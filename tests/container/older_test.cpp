@@ -8,8 +8,8 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Stands in for a keeper of the first release, whose process printed a line and reads its input: the record, the spool
-/// and the packets are those of version 1. What it is asked that version 1 did not know goes to a file.
+/// Imitates a keeper of the first release, whose process printed a line and reads its input. The record, the spool and
+/// the packets are those of version 1. Packets that version 1 did not know are written to a file.
 constexpr const char* k_keeper_of_version_1 = R"py(
 import json, os, select, socket, struct
 STATE = '/var/lib/dockbridge/state/0/'
@@ -68,15 +68,15 @@ os.unlink(STATE + NAME)
 
 }  // namespace
 
-TEST_CASE("a process that an older dockbridge started is listed, read, fed, waited for and ended") {
+TEST_CASE("older: a process of version 0.1.0 works with every process tool") {
   Connected c;
   c.server.execute("true");  // makes the state directory
   c.server.execute("cat > /app/keeper.py", {{"stdin", k_keeper_of_version_1}});
   start_in_background(c.server, "exec python3 /app/keeper.py");
   const std::string id = "proc_1_old";
-  eventually("it is there", [&] { return check(c.server, id)["isError"] == false; });
+  eventually("the process is listed", [&] { return check(c.server, id)["isError"] == false; });
 
-  // By a session that has not seen it being started either way.
+  // The session of this server did not start the process.
   Server other({"-c", c.container.name()});
   other.initialize();
   for (Server* server : {&c.server, &other}) {

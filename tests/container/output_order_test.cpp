@@ -1,4 +1,4 @@
-// The order of stdout and stderr, and what a client is shown of a process that it checks more than once.
+// Order of stdout and stderr, and the output that repeated calls of check_process show.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// check_process as a client calls it, which shows only what is new.
+/// Calls check_process like a client, which shows only new output.
 std::string check_news(Server& server, const std::string& process, json more = json::object()) {
   more["all"] = false;
   return text_of(check(server, process, std::move(more)));
@@ -27,9 +27,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A process that writes to both streams in turn. It waits for a line of input before each step, so whoever has seen
-/// the output of one step knows that the keeper has read it before the next. The first step comes after the reply to
-/// its start.
+/// A process that writes to both streams in turn. It waits for a line of input before each step, so the keeper reads
+/// the output of one step before the next. The first step follows the reply to its start.
 constexpr const char* k_steps =
     "sleep 1; echo one; read x; echo two >&2; read x; echo three; read x; echo four >&2; read x";
 constexpr const char* k_all_steps = "one\n[stderr]\ntwo\n[stdout]\nthree\n[stderr]\nfour";
@@ -87,7 +86,7 @@ TEST_CASE("order: both streams appear in the order of writing") {
   CHECK(text_of(broken_line).starts_with("loading done\n[stderr]\nb\n"));
 }
 
-TEST_CASE("order: a process that ran for long and one that was lost keep it") {
+TEST_CASE("order: kept for a long-running process and a lost one") {
   Connected c;
   const std::string id = start_in_background(c.server, k_steps);
   for (int step = 0; step < 3; ++step) {
@@ -98,12 +97,12 @@ TEST_CASE("order: a process that ran for long and one that was lost keep it") {
   for (const int pid : c.container.pids_of(k_keeper)) {
     ::kill(pid, SIGKILL);
   }
-  eventually("it is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
+  eventually("the process is lost", [&] { return field(fields_of(check(c.server, id)), "status") == "lost"; });
   CHECK(contains(text_of(check(c.server, id)), k_all_steps));
   (void)control(c.server, id, "kill");
 }
 
-TEST_CASE("order: a flood of stdout between two lines of stderr is stored whole and in order") {
+TEST_CASE("order: a flood of stdout between two lines of stderr is stored in order") {
   Connected c;
   const json result = c.server.execute("echo begin >&2; sleep 0.3; yes | head -c 100000000; sleep 0.3; echo end >&2",
                                        {{"maxOutput", 2000}});
@@ -114,7 +113,7 @@ TEST_CASE("order: a flood of stdout between two lines of stderr is stored whole 
   CHECK(contains(text_of(result), " more times]\n[stderr]\nend\n"));
 }
 
-TEST_CASE("order: 20,000 changes of the stream lose no byte, and the last is in its place") {
+TEST_CASE("order: 20,000 stream changes lose no byte, and the last is in place") {
   Connected c;
   const json result = c.server.execute(
       "for i in $(seq 10000); do echo o$i; echo e$i >&2; done; sleep 0.3; echo last-o; sleep 0.3; echo last-e >&2",
@@ -151,7 +150,7 @@ TEST_CASE("check_process: shows only what the client was not shown") {
   (void)control(c.server, id, "kill");
 }
 
-TEST_CASE("check_process: two sessions of one owner have cursors of their own") {
+TEST_CASE("check_process: two sessions of one owner have separate cursors") {
   const Served served;
   const HttpSession first(served.port(), k_alice);
   const HttpSession second(served.port(), k_alice);
@@ -189,7 +188,7 @@ TEST_CASE("check_process: a reply that did not reach its client shows nothing") 
 TEST_CASE("check_process: a cancelled call shows nothing") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 1; echo one; read x; echo two; read x");
-  // It is cancelled after it has seen the output, which progress reports.
+  // The call is cancelled after progress has reported the output.
   const int cancelled = c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}}}},
                                             {{"progressToken", 1}});
   while (c.server.receive().dump().find("one") == std::string::npos) {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr const char* k_image = "dockbridge-test:slim";
 
-/// Podman with settings of its own, and its API service. test.sh installs it and loads the image.
+/// Podman with its own settings, and its API service. test.sh installs it and loads the image.
 class Podman {
  public:
   Podman() {
-    // No network, and no limits beyond those of this process: neither is tested here. crun does not start containers
-    // where both versions of cgroups are mounted, runc does.
+    // No network, and no limits beyond those of this process, because neither is tested here. runc, because crun does
+    // not start containers where both versions of cgroups are mounted.
     std::ofstream(m_directory / "containers.conf")
         << "[containers]\nnetns = \"none\"\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n"
         << "[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nruntime = \"" << runtime() << "\"\n";
@@ -74,7 +74,7 @@ class Podman {
 
 enum class Via { api, command };
 
-/// A name for a container of podman, which is removed with it.
+/// Name of a podman container. Removes the container in its destructor.
 class PodmanContainer {
  public:
   explicit PodmanContainer(const Podman& podman) : m_podman(podman) {

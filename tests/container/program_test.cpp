@@ -3,12 +3,12 @@
 #include "support/connected.hpp"
 #include "support/field.hpp"
 
-// The program beside its tools: its subcommands and its log.
+// The subcommands and the log of the program.
 
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("dockbridge call prints the result and its exit status tells success") {
+TEST_CASE("call: prints the result, and the exit status is its success") {
   const Container container("dockbridge-test:slim", {"--init"});
   const auto call = [&](const std::string& tool, const std::string& arguments) {
     return run({program_path(), "-c", container.name(), "call", tool, arguments});
@@ -18,7 +18,7 @@ TEST_CASE("dockbridge call prints the result and its exit status tells success")
   CHECK(good.out == "only once\n\nExit code: 0\n");
   CHECK(good.err.find("running for") != std::string::npos);
   CHECK(good.err.find("only once") == std::string::npos);
-  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 0);  // no rationale is asked for
+  CHECK(call("execute_command", R"({"command":"true"})").exit_code == 0);  // no rationale is required
   CHECK(call("execute_command", "{}").exit_code == 1);
   CHECK(call("no_such_tool", "{}").exit_code == 2);
   CHECK(call("execute_command", "not json").exit_code == 2);
@@ -53,7 +53,7 @@ TEST_CASE("call: control characters are escaped on a terminal unless --raw is gi
   CHECK(failed.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("doctor finds a working container good") {
+TEST_CASE("doctor: reports success for a working container") {
   const Container container("dockbridge-test:slim", {"--init"});
   const Finished finished = run({program_path(), "-c", container.name(), "doctor"});
   CHECK(finished.exit_code == 0);
@@ -61,7 +61,7 @@ TEST_CASE("doctor finds a working container good") {
   CHECK(finished.out.find("BAD") == std::string::npos);
 }
 
-TEST_CASE("the audit log has one line per call and no secrets") {
+TEST_CASE("audit log: has one line per call and no secrets") {
   const Container container("dockbridge-test:slim", {"--init"});
   Server server({"-c", container.name(), "--log-format", "json"});
   server.initialize();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int k_lines = 30'000;
 
-/// Numbers on stdout and on stderr, in bursts, so that output is under way all the time.
+/// Writes numbers to stdout and stderr, in bursts, so output is in transit all the time.
 const std::string k_talker = fmt::format(
     "i=0; while [ $i -lt {} ]; do i=$((i+1)); echo $i; [ $((i % 3)) = 0 ] && echo e$i >&2; [ $((i % 500)) = 0 ] && "
     "sleep "
@@ -38,22 +38,22 @@ std::string expected_stderr() {
   return text;
 }
 
-/// All the output, read from cursor to cursor.
-struct Heard {
+/// All output of a process, read from cursor to cursor, and the last reply.
+struct Output {
   std::string out;
   std::string err;
   json last;
 };
 
-Heard read_all(Server& server, const std::string& process) {
-  Heard heard;
+Output read_all(Server& server, const std::string& process) {
+  Output output;
   std::string cursor = "0:0";
   while (true) {
-    heard.last =
+    output.last =
         fields_of(check(server, process, {{"since", cursor}, {"maxOutput", 400000}, {"raw", true}, {"timeout", 60}}));
-    // What is left for the next call is announced on a line of its own.
-    for (const auto& [name, to] : {std::pair("stdout", &heard.out), std::pair("stderr", &heard.err)}) {
-      std::string text = heard.last[name];
+    // The note on the rest is a separate line.
+    for (const auto& [name, to] : {std::pair("stdout", &output.out), std::pair("stderr", &output.err)}) {
+      std::string text = output.last[name];
       if (const auto note = text.find("\n[");
           note != std::string::npos && text.find("more bytes of") != std::string::npos) {
         text.resize(note + 1);
@@ -62,16 +62,16 @@ Heard read_all(Server& server, const std::string& process) {
       }
       *to += text;
     }
-    if (heard.last["cursor"] == cursor) {
-      return heard;
+    if (output.last["cursor"] == cursor) {
+      return output;
     }
-    cursor = heard.last["cursor"];
+    cursor = output.last["cursor"];
   }
 }
 
 }  // namespace
 
-TEST_CASE("kill -9 of the server and of the session at random moments loses no byte of output") {
+TEST_CASE("kills: kill -9 of server and session at random loses no output") {
   const Container container("dockbridge-test:slim", {"--init"});
   std::minstd_rand random(20);
   const int rounds = full_run() ? 200 : 20;
@@ -96,9 +96,9 @@ TEST_CASE("kill -9 of the server and of the session at random moments loses no b
     }
     Server second({"-c", container.name()});
     second.initialize();
-    const Heard heard = read_all(second, id);
-    CHECK(field(heard.last, "exitCode") == 3);
-    CHECK(heard.out == expected_stdout());
-    CHECK(heard.err == expected_stderr());
+    const Output output = read_all(second, id);
+    CHECK(field(output.last, "exitCode") == 3);
+    CHECK(output.out == expected_stdout());
+    CHECK(output.err == expected_stderr());
   }
 }

@@ -3,7 +3,7 @@
 
 #include "support/file_tools.hpp"
 
-// Replies of searches, and of replacements over the files that a search finds.
+// Replies of searches, and of replacements in the files that a search finds.
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -60,7 +60,7 @@ TEST_CASE("grep: a file type of another tool selects files") {
   CHECK(files_of("zig").starts_with("e.zig"));
 }
 
-TEST_CASE("search: absolute globs, and globs below the home directory, start where they say") {
+TEST_CASE("search: absolute and home directory globs start at their directory") {
   Files files;
   (void)files.sh(
       "mkdir -p /app/t/src/deep /srv/other && cd /app/t/src && echo needle | tee a.ts deep/b.ts /srv/other/c.ts "
@@ -94,7 +94,7 @@ TEST_CASE("edit: a glob may be absolute, also where the workdir is the root") {
   CHECK(files.sh("cat /t/src/a.ts") == "new");
 }
 
-TEST_CASE("edit: a replacement names what it passed over and left out") {
+TEST_CASE("edit: a replacement names the files that it skipped") {
   Files files;
   (void)files.sh(
       "cd /app && git init -q . 2>/dev/null; mkdir -p .git && printf 'ignored.txt\\n' > .gitignore && "
@@ -129,7 +129,7 @@ TEST_CASE("edit: a preview of edits counts as read for them") {
   CHECK(files.sh("cat /app/a") == "1");
 }
 
-TEST_CASE("search: a directory that cannot be read is named as it can be used") {
+TEST_CASE("search: an unreadable directory is named with a usable path") {
   Files files({"--init", "--cap-drop", "DAC_OVERRIDE"});
   (void)files.sh("mkdir -p /app/sub/x && echo needle > /app/sub/y && chmod 0 /app/sub/x");
   CHECK(says(files.tools.grep("needle", "sub"), "\n[could not read sub/x: Permission denied]"));

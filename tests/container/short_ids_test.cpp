@@ -69,7 +69,7 @@ TEST_CASE("short ids: an unknown one is not found") {
   }
 }
 
-TEST_CASE("short ids: two servers that start 50 processes each at once use 100 distinct ones") {
+TEST_CASE("short ids: two servers with 50 concurrent starts use 100 distinct ids") {
   const Container container("dockbridge-test:slim", {"--init"});
   Server one({"-c", container.name()});
   Server two({"-c", container.name()});
@@ -91,7 +91,7 @@ TEST_CASE("short ids: two servers that start 50 processes each at once use 100 d
   CHECK(ids.size() == 100);
   CHECK(ids.contains("p1"));
   CHECK(ids.contains("p100"));
-  // Each names the same process for both servers.
+  // Each id means the same process for both servers.
   for (const std::string& id : ids) {
     CHECK(field(fields_of(check(one, id)), "processId") == field(fields_of(check(two, id)), "processId"));
   }
@@ -136,7 +136,7 @@ TEST_CASE("short ids: they continue after their index was deleted") {
   Connected c;
   CHECK(start_sleep(c.server) == "p1");
   CHECK(start_sleep(c.server) == "p2");
-  c.container.sh("find / -xdev -name 'numbers_*' -path '*dockbridge*' -delete");
+  (void)c.container.sh("find / -xdev -name 'numbers_*' -path '*dockbridge*' -delete");
   Server later(c.with_name({}));
   later.initialize();
   CHECK(start_sleep(later) == "p3");
@@ -148,7 +148,7 @@ TEST_CASE("short ids: retention frees none for another process") {
     c.server.execute("true");
   }
   eventually("the first expires", [&] {
-    Server later(c.with_name({"--retention-count", "1"}));  // a new session tidies up when it starts
+    Server later(c.with_name({"--retention-count", "1"}));  // a new session deletes expired processes when it starts
     later.initialize();
     later.execute("true");
     const json result = check(later, "p1");
@@ -160,12 +160,12 @@ TEST_CASE("short ids: retention frees none for another process") {
   CHECK(field(fields_of(check(c.server, next)), "status") == "running");
 }
 
-TEST_CASE("ids: another owner's expired process is reported exactly like an unknown one") {
+TEST_CASE("ids: another owner's expired process is reported like an unknown one") {
   const Served served;
   const std::vector<std::string> options = {"-c", served.container.name(), "--retention-count", "1"};
   std::string id;
   eventually("a process of the local owner expires", [&] {
-    Server local(options);  // a new session tidies up when it starts
+    Server local(options);  // a new session deletes expired processes when it starts
     local.initialize();
     const json result = local.execute("true");
     id = id.empty() ? field(fields_of(result), "processId").get<std::string>() : id;

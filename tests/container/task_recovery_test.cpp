@@ -14,10 +14,10 @@ const json k_stateless_meta = {
     {"io.modelcontextprotocol/clientCapabilities",
      {{"extensions", {{"io.modelcontextprotocol/tasks", json::object()}}}}},
 };
-/// Ends when the test says so.
+/// Command that ends when the test orders it to.
 constexpr const char* k_gated = "echo begun; until [ -e /tmp/go ]; do sleep 0.1; done; echo finished";
 
-/// A task of 2025-11-25; its id.
+/// Starts a task of 2025-11-25 and returns its id.
 std::string start_task(Server& server, const std::string& command) {
   const json answer = server.request("tools/call", {{"name", "execute_command"},
                                                     {"arguments", {{"command", command}, {"rationale", "a test"}}},
@@ -39,7 +39,7 @@ json get_task(Server& server, const std::string& id, bool stateless) {
   return server.request("tasks/get", params);
 }
 
-/// Waits until the task has ended; its last description.
+/// Waits for the end of the task and returns its last description.
 json ended_task(Server& server, const std::string& id, bool stateless) {
   json task;
   eventually(
@@ -133,7 +133,7 @@ TEST_CASE("tasks: a command that waits for input completes its task after a rest
   CHECK(text_of(result).find("input") != std::string::npos);
 }
 
-TEST_CASE("tasks: another owner's task from before the restart answers like an unknown one") {
+TEST_CASE("tasks: another owner's earlier task is reported like an unknown one") {
   Served served;
   std::string id;
   {

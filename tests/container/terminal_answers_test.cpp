@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A program on a terminal, seen only through the replies to what is sent to it.
+/// A program on a terminal, observed only through the replies to the input that is sent to it.
 class Terminal {
  public:
   Terminal(Server& server, const std::string& command, json more = json::object()) : m_server(server) {
@@ -86,7 +86,7 @@ TEST_CASE("send_input: the reply to :wq comes after git has committed") {
     if (is_stale) {
       MESSAGE(opened, "\n--- typed\n", text_of(typed), "\n--- closed\n", text_of(closed), "\n--- log\n", log);
     }
-    // Of the editor nothing is left.
+    // Nothing of the editor is left.
     const std::string lines = fields_of(closed).value("stdout", "a screen");
     CAPTURE(closed.dump());
     CHECK(lines.find('\x1b') == std::string::npos);
@@ -99,7 +99,7 @@ TEST_CASE("send_input: the reply to :wq comes after git has committed") {
   CHECK(stale == 0);
 }
 
-TEST_CASE("send_input: a rebase is finished when the reply to its editor comes") {
+TEST_CASE("send_input: a rebase is finished when its editor's reply arrives") {
   Connected c;
   c.server.execute(std::string(k_repository) +
                    " && for i in 1 2 3; do echo $i > f$i; git add f$i; git commit -qm old$i; done");
@@ -121,7 +121,7 @@ TEST_CASE("send_input: a REPL's reply is its new lines, without the echo") {
   CHECK(field(fields_of(python.send("6 * 7")), "stdout") == "42\n>>> ");
   CHECK(field(fields_of(python.send("x = 1")), "stdout") == ">>> ");
   CHECK(text_of(python.send("6 * 9")).starts_with("54\n>>> \n"));
-  // Editing the line leaves nothing behind, and neither does a line longer than the terminal is wide.
+  // Neither editing a line nor a line wider than the terminal leaves anything behind.
   CHECK(field(fields_of(python.type("print('abx", {"backspace", "c", "'", ")", "enter"})), "stdout") ==
         ">>> print('abc')\nabc\n>>> ");
   const std::string longer(150, 'y');
@@ -158,7 +158,7 @@ TEST_CASE("send_input: an echo is no answer of a program that cannot be inspecte
   CHECK(field(fields_of(failed), "status") == "completed");
 }
 
-TEST_CASE("send_input: ctrl-c is not held up by input that nobody reads") {
+TEST_CASE("send_input: unread input does not delay ctrl-c") {
   Connected c;
   const Terminal sleeping(c.server, "sleep 600", {{"maxWaitTime", 1}});
   CHECK(field(fields_of(sleeping.send(std::string(5000, 'x') + "\n" + std::string(5000, 'y'), {{"timeout", 0}})),
@@ -222,7 +222,7 @@ TEST_CASE("screen: a menu that redraws earlier lines is shown as a screen") {
   CHECK(has(field(fields_of(moved), "screen", "text"), "  one\n> two\n"));
 }
 
-TEST_CASE("screen: after a full-screen program nothing of it is left in the reply") {
+TEST_CASE("screen: the reply after a full-screen program contains none of it") {
   Connected c;
   const Terminal shell(c.server, "PS1='$ ' bash --norc");
   for (const std::string program : {"less /etc/passwd", "vim -u NONE /etc/passwd", "top -d 30"}) {
@@ -241,7 +241,7 @@ TEST_CASE("screen: after a full-screen program nothing of it is left in the repl
   CHECK(text_of(ended).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("send_input: text is pasted with marks if the program has asked for them") {
+TEST_CASE("send_input: uses bracketed paste if the program enabled it") {
   Connected c;
   const std::string reader = "stty raw -echo; head -c 18 | od -c -A n; stty sane";
   const Terminal marked(c.server, "printf '\\033[?2004h'; " + reader);

@@ -11,7 +11,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A person at the terminal of one process: types, and looks at the screen.
+/// A user at the terminal of one process, who types and reads the screen.
 class Person {
  public:
   Person(Server& server, const std::string& command, json tty = {{"cols", 80}, {"rows", 24}})
@@ -111,7 +111,7 @@ TEST_CASE("python3: a session with line editing and history, ended by ctrl-d") {
   CHECK(person.ends()["exitCode"] == 0);
 }
 
-TEST_CASE("a password prompt waits for input and shows nothing of it") {
+TEST_CASE("terminal: a password prompt waits for input and does not show it") {
   Connected c;
   const json asked = c.server.execute("read -s -p 'Password: ' p; echo; echo \"${#p} characters\"", {{"tty", true}});
   CHECK(field(fields_of(asked), "returned") == "waits_for_input");
@@ -119,7 +119,7 @@ TEST_CASE("a password prompt waits for input and shows nothing of it") {
   const std::string id = field(fields_of(asked), "processId");
   const json answered = c.server.call("send_input", {{"processId", id}, {"input", "secret"}, {"screen", false}});
   CAPTURE(answered.dump());
-  CHECK(fields_of(answered).value("waitsForInput", "") != "yes");  // it has what it was waiting for, or has ended
+  CHECK(fields_of(answered).value("waitsForInput", "") != "yes");  // it has received its input, or has ended
   CHECK(answered.dump().find("secret") == std::string::npos);
   const json ended = check(c.server, id, {{"timeout", 30}, {"screen", false}});
   CHECK(ended.dump().find("secret") == std::string::npos);
@@ -127,7 +127,7 @@ TEST_CASE("a password prompt waits for input and shows nothing of it") {
   CHECK(field(fields_of(ended), "stdout") == "Password: \n6 characters\n");
 }
 
-TEST_CASE("a shell: prompt, ctrl-c, job in the foreground, eof") {
+TEST_CASE("terminal: a shell has prompt, ctrl-c, foreground job and eof") {
   Connected c;
   const Person person(c.server, "PS1='$ ' bash --norc");
   person.sees("$");
@@ -141,7 +141,7 @@ TEST_CASE("a shell: prompt, ctrl-c, job in the foreground, eof") {
   CHECK(person.ends()["status"] == "completed");
 }
 
-TEST_CASE("the terminal has the size that was asked for, and another when it is resized") {
+TEST_CASE("terminal: has the requested size, and a new one after a resize") {
   Connected c;
   const Person person(c.server, "trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done",
                       {{"cols", 100}, {"rows", 30}});
@@ -151,7 +151,7 @@ TEST_CASE("the terminal has the size that was asked for, and another when it is 
   CHECK(field(fields_of(check(c.server, person.id(), {{"screen", true}})), "screen", "columns") == 60);
 }
 
-TEST_CASE("a command on a terminal is asked for as a stream too, and keeps its last screen") {
+TEST_CASE("terminal: output is readable as a stream, and the last screen is kept") {
   Connected c;
   const json result = c.server.execute(
       "tput setaf 1; echo red; tput sgr0; test -t 0 && test -t 1 && test -t 2 && echo tty", {{"tty", true}});
@@ -163,7 +163,7 @@ TEST_CASE("a command on a terminal is asked for as a stream too, and keeps its l
   CHECK(field(error_of(check(c.server, piped, {{"screen", true}})), "code") == "no_screen");
 }
 
-TEST_CASE("output that no emulator survives costs the picture and nothing else") {
+TEST_CASE("terminal: output that crashes the emulator loses only the screen") {
   Connected c;
   const std::string id = start_in_background(
       c.server,
@@ -177,7 +177,7 @@ TEST_CASE("output that no emulator survives costs the picture and nothing else")
   CHECK(field(fields_of(check(c.server, id, {{"timeout", 20}, {"tail", 1}})), "exitCode") == 9);
 }
 
-TEST_CASE("text that is sent after keys comes after them, also when the screen process is behind") {
+TEST_CASE("terminal: text sent after keys arrives after them") {
   Connected c;
   const Person person(c.server, "read a; read b; echo \"got $a and $b\"; read c");
   person.types("first");
@@ -202,7 +202,7 @@ TEST_CASE("text that is sent after keys comes after them, also when the screen p
   send({{"input", "\r"}});
   to_screens(SIGCONT);
   person.sees("got first1 and second2");
-  // Nor is it lost when the process that it waits for never comes to it.
+  // It is not lost either if the process never reads it.
   to_screens(SIGSTOP);
   send({{"keys", {"3"}}});
   send({{"input", "third\r"}});
@@ -210,7 +210,7 @@ TEST_CASE("text that is sent after keys comes after them, also when the screen p
   CHECK(person.ends()["exitCode"] == 0);
 }
 
-TEST_CASE("a screen process that is killed is replaced, and the command does not notice") {
+TEST_CASE("terminal: a killed screen process is replaced without effect") {
   Connected c;
   const Person person(c.server, "PS1='$ ' bash --norc");
   person.sees("$");
@@ -225,7 +225,7 @@ TEST_CASE("a screen process that is killed is replaced, and the command does not
   eventually("no screen process left", [&] { return c.container.pids_of(k_screen).empty(); });
 }
 
-TEST_CASE("what does not fit a terminal is refused with the reason") {
+TEST_CASE("terminal: arguments that do not fit a terminal are rejected") {
   Connected c;
   CHECK(field(error_of(c.server.execute("true", {{"tty", {{"cols", 0}, {"rows", 5}}}})), "code") == "bad_arguments");
   CHECK(field(error_of(c.server.execute("true", {{"tty", {{"cols", 80}, {"rows", 100000}}}})), "code") ==
@@ -234,7 +234,7 @@ TEST_CASE("what does not fit a terminal is refused with the reason") {
   CHECK(field(fields_of(c.server.execute("stty size", {{"tty", json::object()}})), "stdout") == "40 120\n");
 }
 
-TEST_CASE("many look at one screen at once, and each is answered") {
+TEST_CASE("terminal: concurrent reads of one screen are all answered") {
   Connected c;
   const Person person(c.server, "PS1='$ ' bash --norc");
   person.sees("$");
@@ -247,13 +247,13 @@ TEST_CASE("many look at one screen at once, and each is answered") {
   }
 }
 
-TEST_CASE("a command with a terminal and its input from a file has the terminal all the same") {
+TEST_CASE("terminal: a command with stdin from a file still has the terminal") {
   Connected c;
   const json result = c.server.execute("cat; echo done > /dev/tty", {{"tty", true}, {"stdin", "from a file\n"}});
   CHECK(field(fields_of(result), "stdout") == "from a file\ndone\n");
 }
 
-TEST_CASE("eof ends the input of a terminal, also in the middle of a line") {
+TEST_CASE("terminal: eof ends the input, also within a line") {
   Connected c;
   const Person person(c.server, "cat > /app/typed; echo over");
   c.server.call("send_input", {{"processId", person.id()}, {"input", "no end"}, {"autoNewline", false}, {"eof", true}});
@@ -261,7 +261,7 @@ TEST_CASE("eof ends the input of a terminal, also in the middle of a line") {
   CHECK(field(fields_of(c.server.execute("cat /app/typed")), "stdout") == "no end");
 }
 
-TEST_CASE("what scrolled off the screen can be read from the cursor") {
+TEST_CASE("terminal: scrolled-off output is readable from the cursor") {
   Connected c;
   const Person person(c.server, "seq 1 500; read x");
   person.sees("500");
@@ -276,7 +276,7 @@ TEST_CASE("terminal: a large screen is shortened to the lines around the cursor"
   const std::string id = start_in_background(
       c.server, "printf '\\033[?1049h\\033[H'; seq -s ' ' 100000 | head -c 99000; printf '\\033[199;1HHERE'; read x",
       {{"tty", {{"cols", 500}, {"rows", 200}}}});
-  eventually("it is drawn", [&] {
+  eventually("the screen is drawn", [&] {
     return text_of(check(c.server, id, {{"screen", true}})).find("HERE") != std::string::npos;
   });
   const std::string usual = text_of(check(c.server, id));
@@ -294,7 +294,7 @@ TEST_CASE("terminal: a large screen is shortened to the lines around the cursor"
   (void)control(c.server, id, "kill");
 }
 
-TEST_CASE("terminal: lines that a program fills by moving the cursor do not exceed the limits") {
+TEST_CASE("terminal: lines filled by moving the cursor do not exceed the limits") {
   Connected c;
   const json result =
       c.server.execute("for i in $(seq 900); do printf '\\033[110Cx%d\\r\\n' $i; done", {{"tty", true}});

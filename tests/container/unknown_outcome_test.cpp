@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Pauses a container until it is destroyed, so that a failed check leaves no container paused.
+/// Pauses a container until this object is destroyed, so a failed check leaves no container paused.
 class Pause {
  public:
   explicit Pause(std::string container) : m_container(std::move(container)) {
@@ -149,7 +149,7 @@ TEST_CASE("outcome: an edit that fails with container_paused names the old revis
   CHECK(field(fields_of(c.tools.read("/app/a.txt")), "revision") == revision);
 }
 
-TEST_CASE("outcome: input to a process in a paused container is refused, not sent") {
+TEST_CASE("outcome: input to a process in a paused container is rejected, not sent") {
   Connected c;
   const std::string process = start_in_background(c.server, "while read x; do echo \"got $x\"; done");
   {
@@ -167,7 +167,7 @@ TEST_CASE("outcome: a process survives a pause, and the error names it") {
   c.server.execute("true");
   const int call = c.server.start_call(
       "execute_command", {{"command", "touch began; until [ -e go ]; do sleep 0.1; done; echo finished"}});
-  eventually("it runs", [&] { return c.container.sh("ls /app") == "began"; });
+  eventually("the command runs", [&] { return c.container.sh("ls /app") == "began"; });
   std::string process;
   {
     const Pause pause(c.container.name());
@@ -190,7 +190,7 @@ TEST_CASE("outcome: after an engine failure the error names the process") {
     c.server.execute("true");
     const int call = c.server.start_call(
         "execute_command", {{"command", "touch began; until [ -e go ]; do sleep 0.1; done; echo finished"}});
-    eventually("it runs", [&] { return c.container.sh("ls /app") == "began"; });
+    eventually("the command runs", [&] { return c.container.sh("ls /app") == "began"; });
     docker.fail_with(fault);
     ::kill(std::stoi(run_ok({"pgrep", "--newest", "--parent", std::to_string(c.server.pid())})), SIGKILL);
     const json result = c.server.receive_answer(call)["result"];

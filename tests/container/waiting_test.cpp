@@ -7,7 +7,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("a wait ends at whichever comes first, and says which it was") {
+TEST_CASE("waiting: the first condition ends a wait and is reported") {
   Connected c;
   const json all = {{"pattern", "ready"}, {"port", 8123}, {"idle", 30}, {"input", true}};
   const auto happened = [&](const std::string& command, const json& wait_for, double timeout = 20) {
@@ -42,14 +42,14 @@ TEST_CASE("check_process: a plain timeout ends when the process waits for input"
   control(c.server, id, "kill");
 }
 
-TEST_CASE("execute_command: a wait in vain tells that the process waits for input") {
+TEST_CASE("execute_command: a wait that times out reports a wait for input") {
   Connected c;
   const json missed = c.server.execute("read -p 'Name: ' x", {{"waitFor", {{"pattern", "ready"}}}, {"timeout", 1}});
   CAPTURE(missed.dump());
   CHECK(text_of(missed).ends_with(" waits for input. send_input answers it.\nNo line matched after 1 s."));
 }
 
-TEST_CASE("a pattern is found in what was printed before the wait, or only in what came after a cursor") {
+TEST_CASE("waiting: a pattern matches earlier output, or only after a cursor") {
   Connected c;
   const std::string id = start_in_background(c.server, "echo ready 1; while read x; do echo ready $x; done");
   const json first = check(c.server, id, {{"waitFor", {{"pattern", "ready (\\d)"}}}});
@@ -63,7 +63,7 @@ TEST_CASE("a pattern is found in what was printed before the wait, or only in wh
   CHECK(field(fields_of(check(c.server, id, waits)), "matchedLine") == "ready 2");
 }
 
-TEST_CASE("the line that was waited for is in the answer that tells of it, however early it comes") {
+TEST_CASE("waiting: the reply contains the awaited line, however early it is") {
   Connected c;
   for (int i = 0; i < 100; ++i) {
     CAPTURE(i);
@@ -77,7 +77,7 @@ TEST_CASE("the line that was waited for is in the answer that tells of it, howev
   }
 }
 
-TEST_CASE("a pattern is found in the output of a process that has ended") {
+TEST_CASE("waiting: a pattern matches the output of a finished process") {
   Connected c;
   const std::string id = field(fields_of(c.server.execute("seq 100000; echo needle; seq 100000")), "processId");
   const json found = check(c.server, id, {{"waitFor", {{"pattern", "needle"}}}, {"tail", 1}});
@@ -87,7 +87,7 @@ TEST_CASE("a pattern is found in the output of a process that has ended") {
   CHECK(field(fields_of(missed), "happened") == "exit");
 }
 
-TEST_CASE("a line that drowns in a flood of output is found all the same") {
+TEST_CASE("waiting: a line within a flood of output is found") {
   Connected c;
   const std::string id = start_in_background(
       c.server, "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo needle; while :; do echo hay; done");
@@ -96,7 +96,7 @@ TEST_CASE("a line that drowns in a flood of output is found all the same") {
   control(c.server, id, "kill");
 }
 
-TEST_CASE("many wait on one process for different things, and each is answered in its turn") {
+TEST_CASE("waiting: many waits on one process are answered independently") {
   Connected c;
   const std::string id = start_in_background(c.server, "read x; echo first; read x; echo second; read x");
   const auto wait_for = [&](const json& what) {
@@ -114,7 +114,7 @@ TEST_CASE("many wait on one process for different things, and each is answered i
   CHECK(answer(end) == "exit");
 }
 
-TEST_CASE("twenty wait for one line, by way of two servers, and each gets it") {
+TEST_CASE("waiting: twenty waits over two servers all get one line") {
   Connected c;
   Server other({"-c", c.container.name()});
   other.initialize();
@@ -135,7 +135,7 @@ TEST_CASE("twenty wait for one line, by way of two servers, and each gets it") {
   }
 }
 
-TEST_CASE("time in which the container is paused is not counted as silence") {
+TEST_CASE("waiting: time of a paused container does not count as silence") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 600");
   CHECK(field(fields_of(check(c.server, id)), "idleMs").get<int>() < 5000);
@@ -148,7 +148,7 @@ TEST_CASE("time in which the container is paused is not counted as silence") {
   CHECK(field(fields_of(check(c.server, id, {{"waitFor", {{"idle", 8}}}, {"timeout", 30}})), "happened") == "idle");
 }
 
-TEST_CASE("who waits hears a heartbeat") {
+TEST_CASE("waiting: a wait reports heartbeats") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 60");
   const int call =
@@ -159,7 +159,7 @@ TEST_CASE("who waits hears a heartbeat") {
   CHECK(c.server.seen.size() >= 2);
 }
 
-TEST_CASE("a wait for something that makes no sense is refused with the reason") {
+TEST_CASE("waiting: an invalid condition is rejected with the reason") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 60");
   const auto code_for = [&](const json& wait_for) {
@@ -175,7 +175,7 @@ TEST_CASE("a wait for something that makes no sense is refused with the reason")
   CHECK(text_of(ignored).find("waitFor.moon") != std::string::npos);
 }
 
-TEST_CASE("a server that its command left running is waited for") {
+TEST_CASE("waiting: a wait includes a server that its command left running") {
   Connected c;
   const json started = c.server.execute("(sleep 0.5; exec python3 -m http.server 8124 >/dev/null 2>&1) &");
   CHECK(field(fields_of(started), "childrenRunning") == true);
@@ -184,7 +184,7 @@ TEST_CASE("a server that its command left running is waited for") {
   CHECK(field(fields_of(open), "happened") == "port");
 }
 
-TEST_CASE("stored output is searched, and only what matches is shown") {
+TEST_CASE("waiting: a search in stored output shows only the matches") {
   Connected c;
   const std::string id =
       field(fields_of(c.server.execute("seq 1 200000; echo 'Error: no luck' >&2; seq 1 10")), "processId");

@@ -13,7 +13,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// A real program, on a terminal or not, and what it is given before it is looked at.
+/// A real program, with or without a terminal, and its input before the check.
 struct Program {
   std::string command;
   bool tty = false;
@@ -26,8 +26,8 @@ struct Running {
   int call = 0;
 };
 
-/// Starts all of them, gives them their input when they wait for that, and waits for them to wait for input. Returns
-/// what each wait came to: "input", "timeout" or "exit".
+/// Starts all programs, sends the input of each when it waits for it, and waits until it waits for input again. Returns
+/// the outcome of each wait: "input", "timeout" or "exit".
 std::vector<std::pair<Program, std::string>> outcomes(Connected& c, const std::vector<Program>& programs,
                                                       double patience) {
   std::vector<Running> all;
@@ -152,7 +152,7 @@ TEST_CASE("waits for input: programs that have other work are not reported") {
                             });
 }
 
-TEST_CASE("waits for input: what may not be looked into is unknown") {
+TEST_CASE("waits for input: a process that cannot be inspected is unknown") {
   Connected c;
   const json result = c.server.execute("su -c true", {{"user", "nobody"}, {"maxWaitTime", 2}});
   CAPTURE(result.dump());

@@ -31,7 +31,7 @@ std::string lines_up_to(int count) {
 
 }  // namespace
 
-TEST_CASE("a process outlives kill -9 of the server: same id, same output, same exit code") {
+TEST_CASE("process: survives kill -9 of the server with id, output and exit code") {
   const Container container("dockbridge-test:slim", {"--init"});
   std::string id;
   {
@@ -51,7 +51,7 @@ TEST_CASE("a process outlives kill -9 of the server: same id, same output, same 
   CHECK(field(fields_of(ended), "exitCode") == 9);
 }
 
-TEST_CASE("kill -9 of the session or of the stream to it in the middle of output loses nothing, and the call goes on") {
+TEST_CASE("session: kill -9 during output loses nothing, and the call continues") {
   bool kill_session = true;
   SUBCASE("the session") {}
   SUBCASE("the stream") {
@@ -72,30 +72,30 @@ TEST_CASE("kill -9 of the session or of the stream to it in the middle of output
   CHECK(field(fields_of(result), "exitCode") == 3);
 }
 
-TEST_CASE("closing the client's end leaves the process running") {
+TEST_CASE("process: keeps running when the client closes its end") {
   const Container container("dockbridge-test:slim", {"--init"});
   {
     Server server({"-c", container.name()});
     server.initialize();
     server.execute("true");
     server.start_call("execute_command", {{"command", "sleep 8642"}});
-    eventually("it runs", [&] { return !container.pids_of("sleep 8642").empty(); });
+    eventually("the command runs", [&] { return !container.pids_of("sleep 8642").empty(); });
     server.close_input();
     CHECK(server.wait_for_exit() == 0);
   }
   CHECK_FALSE(container.pids_of("sleep 8642").empty());
 }
 
-TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
+TEST_CASE("keeper: a killed keeper means an unknown exit code, never 0") {
   Connected c;
   const std::string id = field(fields_of(c.server.execute("echo kept; sleep 60", {{"background", true}})), "processId");
-  eventually("its output is there", [&] {
+  eventually("the output is stored", [&] {
     return field(fields_of(c.server.call("check_process", {{"processId", id}, {"all", true}})), "stdout") == "kept\n";
   });
   const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
   ::kill(keepers.front(), SIGKILL);
-  eventually("it is known to be lost", [&] {
+  eventually("the process is known to be lost", [&] {
     return field(fields_of(c.server.call("check_process", {{"processId", id}})), "status") == "lost";
   });
   const json lost = c.server.call("check_process", {{"processId", id}, {"all", true}});
@@ -104,7 +104,7 @@ TEST_CASE("a keeper that was killed means exit unknown, never exit 0") {
   CHECK(text_of(lost).find("unknown") != std::string::npos);
 }
 
-TEST_CASE("a keeper looks after one command after another, and carries nothing over") {
+TEST_CASE("keeper: a reused keeper carries nothing over to the next command") {
   Connected c;
   CHECK(c.server.execute(
             "echo first; echo oops >&2; umask 077; cd /; trap '' TERM; exit 7")["structuredContent"]["exitCode"] == 7);
@@ -115,13 +115,13 @@ TEST_CASE("a keeper looks after one command after another, and carries nothing o
   CHECK(field(second, "stdout") == "0022\n/app\nin");
   CHECK(field(second, "stderr") == "");
   CHECK(c.container.pids_of(k_keeper) == keepers);
-  // What could not be started is no reason to give the keeper up.
+  // A command that cannot be started does not end the keeper.
   CHECK(field(error_of(c.server.execute("true", {{"cwd", "/nope"}})), "code") == "bad_cwd");
   CHECK(c.server.execute("true")["structuredContent"]["exitCode"] == 0);
   CHECK(c.container.pids_of(k_keeper) == keepers);
 }
 
-TEST_CASE("a keeper that was killed while it had nothing to do is replaced") {
+TEST_CASE("keeper: an idle keeper that was killed is replaced") {
   Connected c;
   c.server.execute("true");
   for (const pid_t keeper : c.container.pids_of(k_keeper)) {
@@ -131,14 +131,14 @@ TEST_CASE("a keeper that was killed while it had nothing to do is replaced") {
   CHECK(c.server.execute("echo again")["structuredContent"]["stdout"] == "again\n");
 }
 
-TEST_CASE("a command with a large environment reaches its keeper whole") {
+TEST_CASE("keeper: a large environment arrives complete") {
   Connected c;
   const std::string value(100'000, 'x');
   const json result = c.server.execute("echo ${#A} ${#B}", {{"env", {{"A", value}, {"B", value}}}});
   CHECK(field(result, "structuredContent", "stdout") == "100000 100000\n");
 }
 
-TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
+TEST_CASE("commands: leave no zombies, with init and with sleep as PID 1") {
   for (const bool init : {true, false}) {
     CAPTURE(init);
     Connected c(init ? std::vector<std::string>{"--init"} : std::vector<std::string>{});
@@ -156,7 +156,7 @@ TEST_CASE("commands leave no zombies, with init and with sleep as PID 1") {
   }
 }
 
-TEST_CASE("no such container, and no image to make it from, names the way on") {
+TEST_CASE("channel: without a container and an image, the error names the next step") {
   Server server({"-c", "dockbridge-no-such", "--image", "dockbridge-no-such-image"});
   const json error = error_of(server.execute("true"));
   CHECK(field(error, "code") == "no_such_container");
@@ -167,7 +167,7 @@ TEST_CASE("no such container, and no image to make it from, names the way on") {
   CHECK(field(error_of(by_command.execute("true")), "code") == "no_such_container");
 }
 
-TEST_CASE("a missing container is created with the hardening, over both channels, and only by a tool call") {
+TEST_CASE("channel: a tool call creates a missing container with hardening") {
   for (const char* via : {"engine", "exec"}) {
     CAPTURE(via);
     const std::string name = fmt::format("dockbridge-test-created-{}-{}", ::getpid(), via);
@@ -195,11 +195,11 @@ TEST_CASE("channel: a container that is being removed is created again afterward
   const auto remove = [&] { run({"docker", "rm", "--force", name}); };
   const auto status = [&] { return run({"docker", "inspect", "--format", "{{.State.Status}}", name}).out; };
   run_ok({"docker", "run", "--detach", "--init", "--name", name, "dockbridge-test:slim", "sleep", "infinity"});
-  // Many files, so that the removal takes about a second.
+  // Many files, so the removal takes about a second.
   run_ok({"docker", "exec", name, "sh", "-c", "mkdir /many && cd /many && seq 60000 | xargs touch"});
   {
     const std::jthread removal(remove);
-    eventually("it is being removed", [&] { return status() == "removing\n"; });
+    eventually("the container is being removed", [&] { return status() == "removing\n"; });
     Server server({"-c", name, "--image", "dockbridge-test:slim"});
     const json result = server.execute("test -e /many || echo new");
     CAPTURE(result.dump());
@@ -208,7 +208,7 @@ TEST_CASE("channel: a container that is being removed is created again afterward
   remove();
 }
 
-TEST_CASE("a stopped container is started, unless that is forbidden") {
+TEST_CASE("channel: a stopped container is started, unless that is forbidden") {
   const Container container("dockbridge-test:slim", {"--init"});
   run_ok({"docker", "stop", "--time", "1", container.name()});
   Server forbidden({"-c", container.name(), "--no-start"});
@@ -222,7 +222,7 @@ TEST_CASE("a stopped container is started, unless that is forbidden") {
   }
 }
 
-TEST_CASE("a paused container is named as the reason, and work goes on after unpause") {
+TEST_CASE("channel: a paused container is reported; calls work after unpause") {
   for (const char* via : {"engine", "exec"}) {
     CAPTURE(via);
     Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
@@ -241,28 +241,27 @@ TEST_CASE("a paused container is named as the reason, and work goes on after unp
   }
 }
 
-TEST_CASE(
-    "a container killed in the middle of a call ends the call with the reason, and the next call starts it again") {
+TEST_CASE("channel: a container killed during a call ends it; the next call starts it") {
   for (const char* via : {"engine", "exec"}) {
     CAPTURE(via);
     Connected c({"--init"}, "dockbridge-test:slim", {"--via", via});
     const std::string old = field(fields_of(c.server.execute("echo kept")), "processId");
     const int id = c.server.start_call("execute_command", {{"command", "sleep 9753"}});
-    eventually("it runs", [&] { return !c.container.pids_of("sleep 9753").empty(); });
+    eventually("the command runs", [&] { return !c.container.pids_of("sleep 9753").empty(); });
     run_ok({"docker", "kill", c.container.name()});
     const json error = error_of(c.server.receive_answer(id)["result"]);
     CHECK(field(error, "code") == "container_stopped");
     CHECK(field(fields_of(c.server.execute("echo up")), "stdout") == "up\n");
-    // What had ended before is still on the container's disk.
+    // The output of a process that had finished is still on the container's disk.
     CHECK(field(fields_of(c.server.call("check_process", {{"processId", old}, {"all", true}})), "stdout") == "kept\n");
   }
 }
 
-TEST_CASE("a container restarted in the middle of a call is why the call and its process ended") {
+TEST_CASE("channel: a restart during a call ends the call with the reason") {
   Connected c;
   c.server.execute("true");
   const int call = c.server.start_call("execute_command", {{"command", "echo before; sleep 9751"}});
-  eventually("it runs", [&] { return !c.container.pids_of("sleep 9751").empty(); });
+  eventually("the command runs", [&] { return !c.container.pids_of("sleep 9751").empty(); });
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
   const json result = c.server.receive_answer(call)["result"];
   CAPTURE(result.dump());
@@ -275,7 +274,7 @@ TEST_CASE("a container restarted in the middle of a call is why the call and its
   CHECK(field(fields_of(check(c.server, field(listed, 0, "processId"))), "stdout") == "before\n");
 }
 
-TEST_CASE("a container replaced under the same name is noticed: old ids are gone, new calls work") {
+TEST_CASE("channel: a replaced container is detected; old ids are gone") {
   const std::string name = fmt::format("dockbridge-test-replaced-{}", ::getpid());
   struct Remove {
     std::string name;
@@ -289,21 +288,21 @@ TEST_CASE("a container replaced under the same name is noticed: old ids are gone
   const std::string old = field(fields_of(server.execute("sleep 60", {{"background", true}})), "processId");
   run_ok({"docker", "rm", "--force", name});
   create();
-  eventually("the loss is noticed", [&] { return server.execute("true")["isError"] == false; });
+  eventually("the loss is detected", [&] { return server.execute("true")["isError"] == false; });
   CHECK(field(error_of(server.call("check_process", {{"processId", old}})), "code") == "process_gone");
 }
 
-TEST_CASE("an image with nothing but a static sh works") {
+TEST_CASE("image: one with only a static sh works") {
   Connected c({"--init"}, "dockbridge-test:sh-only");
   CHECK(field(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6")), "exitCode") == 6);
   CHECK(field(fields_of(c.server.execute("cat <<E\nhi\nE")), "stdout") == "hi\n");
 }
 
-TEST_CASE("an image without any shell runs plain programs and says why it runs nothing else") {
+TEST_CASE("image: without a shell, only plain programs run") {
   const Container container("dockbridge-test:sh-only", {"--init"});
   Server server({"-c", container.name()});
   server.execute("true");
-  // The agent needs no shell: remove it, and connect anew.
+  // The agent needs no shell, so the shell is removed before a new connection.
   (void)container.sh("cp /bin/busybox /busybox-only && rm -f /bin/sh /bin/ash /bin/bash");
   Server fresh({"-c", container.name()});
   CHECK(field(fields_of(fresh.execute("/busybox-only echo 'a b'  c")), "stdout") == "a b c\n");
@@ -321,13 +320,13 @@ TEST_CASE("agent: a read-only root works with a volume; the error asks for one")
   CHECK(field(error, "message").get<std::string>().find("read-only") != std::string::npos);
 }
 
-TEST_CASE("a container that runs as a user without privileges works") {
+TEST_CASE("image: a container of an unprivileged user works") {
   Connected c({"--init", "--user", "1234:1234"});
   CHECK(field(fields_of(c.server.execute("id -u")), "stdout") == "1234\n");
   CHECK(field(error_of(c.server.execute("id -u", {{"user", "root"}})), "code") == "cannot_switch_user");
 }
 
-TEST_CASE("without permission on the socket the error says what to do") {
+TEST_CASE("channel: no permission on the engine's socket has a next step") {
   const Container container("dockbridge-test:slim", {"--init"});
   Server server({"-c", container.name(), "--docker-host", "unix:///var/run/docker.sock"}, {},
                 {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"});
@@ -336,7 +335,7 @@ TEST_CASE("without permission on the socket the error says what to do") {
   CHECK(field(error, "nextStep").get<std::string>().find("usermod") != std::string::npos);
 }
 
-TEST_CASE("an engine that accepts and never answers is named as hung, and the server goes on serving") {
+TEST_CASE("channel: an engine that never answers is reported as hung") {
   const std::string path = fmt::format("/tmp/dockbridge-test-hung-{}.sock", ::getpid());
   const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -353,7 +352,7 @@ TEST_CASE("an engine that accepts and never answers is named as hung, and the se
   CHECK(field(error, "code") == "engine_hung");
 }
 
-TEST_CASE("a gigabyte of output is counted exactly and shown small") {
+TEST_CASE("commands: a gigabyte of output is counted exactly and shown shortened") {
   Connected c;
   const json result = c.server.execute("head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo end");
   CHECK(field(fields_of(result), "stdoutBytes") == 1073741824 + 5);
@@ -362,17 +361,17 @@ TEST_CASE("a gigabyte of output is counted exactly and shown small") {
   CHECK(text_of(result).find("not stored]") != std::string::npos);
 }
 
-TEST_CASE("at the pids limit a command is refused with the reason, and works again when there is room") {
+TEST_CASE("commands: rejected at the pids limit, and accepted again below it") {
   Connected c({"--init", "--pids-limit", "30"});
   c.server.execute("true");
   const std::string hog = field(
       fields_of(c.server.execute("for i in $(seq 40); do sleep 40 & done; wait", {{"background", true}})), "processId");
-  eventually("the limit is felt", [&] {
+  eventually("the limit is reached", [&] {
     const json result = c.server.execute("true");
     return field(result, "isError") == true && field(fields_of(result), "error", "code") == "cannot_fork";
   });
   for (const int pid : c.container.pids_of("sleep 40")) {
     ::kill(pid, SIGKILL);
   }
-  eventually("there is room again", [&] { return c.server.execute("true")["isError"] == false; });
+  eventually("calls are accepted again", [&] { return c.server.execute("true")["isError"] == false; });
 }

@@ -30,13 +30,13 @@ struct Offline : Server {
     const std::string status = run_ok({"cat", "/proc/" + std::to_string(pid()) + "/status"});
     return std::stol(status.substr(status.find(field) + field.size()));
   }
-  /// Whatever was sent before, the server still answers.
+  /// Checks that the server still answers.
   void must_still_serve() { CHECK(request("ping")["result"] == json::object()); }
 };
 
 }  // namespace
 
-TEST_CASE("text that is not JSON is a parse error with a null id") {
+TEST_CASE("bad input: text that is not JSON is a parse error with a null id") {
   Offline server;
   for (const char* text : {"{", "nonsense", "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ", "\"\\ud800", "[1,2"}) {
     server.send_raw(std::string(text) + "\n");
@@ -47,7 +47,7 @@ TEST_CASE("text that is not JSON is a parse error with a null id") {
   server.must_still_serve();
 }
 
-TEST_CASE("NUL bytes and invalid UTF-8 are parse errors") {
+TEST_CASE("bad input: NUL bytes and invalid UTF-8 are parse errors") {
   Offline server;
   server.send_raw(std::string("{\"jsonrpc\":\"2.0\",\0\"id\":1}\n", 26));
   CHECK(server.receive()["error"]["code"] == -32700);
@@ -56,7 +56,7 @@ TEST_CASE("NUL bytes and invalid UTF-8 are parse errors") {
   server.must_still_serve();
 }
 
-TEST_CASE("deeply nested JSON is refused without recursion") {
+TEST_CASE("bad input: deeply nested JSON is rejected without recursion") {
   Offline server;
   server.send_raw(std::string(100'000, '[') + "\n");
   CHECK(server.receive()["error"]["code"] == -32600);
@@ -69,7 +69,7 @@ TEST_CASE("deeply nested JSON is refused without recursion") {
   server.must_still_serve();
 }
 
-TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory, where that is too long") {
+TEST_CASE("bad input: a line over the limit is rejected and not kept in memory") {
   Offline server({"--max-message", "16"});
   server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"");
   server.send_megabytes(100);
@@ -77,11 +77,11 @@ TEST_CASE("a line of 100 MB is skipped, refused, and not held in memory, where t
   const json answer = server.receive();
   CHECK(field(answer, "error", "code") == -32600);
   CHECK(field(answer, "error", "message").get<std::string>().find("Message exceeds") != std::string::npos);
-  CHECK((!k_memory_tells || server.kib_of("VmHWM:") < k_small_kib));
+  CHECK((!k_memory_is_meaningful || server.kib_of("VmHWM:") < k_small_kib));
   server.must_still_serve();
 }
 
-TEST_CASE("a line of 100 MB that is nonsense, or asks for nothing that there is, leaves nothing behind but its error") {
+TEST_CASE("bad input: an invalid line of 100 MB leaves no memory behind") {
   Offline server;
   for (const auto& [before, after, code] :
        {std::tuple("", "\n", -32700), std::tuple("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"", "\"}\n", -32601),
@@ -99,7 +99,8 @@ TEST_CASE("a line of 100 MB that is nonsense, or asks for nothing that there is,
     } else {
       CHECK(field(answer, "result", "isError") == true);
     }
-    eventually("its memory is given back", [&] { return !k_memory_tells || server.kib_of("VmRSS:") < k_small_kib; });
+    eventually("the memory is released",
+               [&] { return !k_memory_is_meaningful || server.kib_of("VmRSS:") < k_small_kib; });
     server.must_still_serve();
   }
   server.send_megabytes(161);
@@ -108,7 +109,7 @@ TEST_CASE("a line of 100 MB that is nonsense, or asks for nothing that there is,
   server.must_still_serve();
 }
 
-TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
+TEST_CASE("bad input: JSON that is not JSON-RPC is an invalid request") {
   Offline server;
   for (const char* text :
        {"1", "null", "\"x\"", "[]", "{}", R"({"id":1,"method":"ping"})", R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
@@ -123,7 +124,7 @@ TEST_CASE("things that are no JSON-RPC messages are invalid requests") {
   server.must_still_serve();
 }
 
-TEST_CASE("ids come back exactly as they were sent") {
+TEST_CASE("ids: returned exactly as they were sent") {
   Offline server;
   for (const json& id :
        {json(0), json(-1), json(9007199254740993), json(18446744073709551615ULL), json(""), json("ä\n")}) {
@@ -134,7 +135,7 @@ TEST_CASE("ids come back exactly as they were sent") {
   }
 }
 
-TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refused") {
+TEST_CASE("ids: null, fractions, objects and more than 64 bits are rejected") {
   Offline server;
   for (const char* id : {"null", "1.5", "{}", "[1]", "true", "18446744073709551616", "1e400"}) {
     server.send_raw(std::string(R"({"jsonrpc":"2.0","method":"ping","id":)") + id + "}\n");
@@ -145,7 +146,7 @@ TEST_CASE("an id that is null, a fraction, an object or beyond 64 bits is refuse
   server.must_still_serve();
 }
 
-TEST_CASE("unknown methods are refused by name, unknown notifications are ignored") {
+TEST_CASE("bad input: unknown methods are rejected, notifications ignored") {
   Offline server;
   const json error = server.request("tools/destroy")["error"];
   CHECK(field(error, "code") == -32601);
@@ -157,13 +158,13 @@ TEST_CASE("unknown methods are refused by name, unknown notifications are ignore
   server.must_still_serve();
 }
 
-TEST_CASE("empty lines are no messages") {
+TEST_CASE("bad input: empty lines are ignored") {
   Offline server;
   server.send_raw("\n\r\n  \n");
   server.must_still_serve();
 }
 
-TEST_CASE("tools/call without a usable name is invalid") {
+TEST_CASE("tools/call: an unusable name is invalid") {
   Offline server;
   CHECK(server.request("tools/call")["error"]["code"] == -32602);
   CHECK(server.request("tools/call", {{"name", 5}})["error"]["code"] == -32602);
@@ -171,7 +172,7 @@ TEST_CASE("tools/call without a usable name is invalid") {
   CHECK(server.request("tools/call", {{"name", "check_process"}, {"arguments", "x"}})["error"]["code"] == -32602);
 }
 
-TEST_CASE("bad tool arguments are a result that names the argument") {
+TEST_CASE("tools/call: a bad argument is a result that names it") {
   Offline server;
   const auto complaint = [&](const std::string& tool, const json& arguments) {
     const json result = server.request("tools/call", {{"name", tool}, {"arguments", arguments}})["result"];
@@ -204,7 +205,7 @@ TEST_CASE("bad tool arguments are a result that names the argument") {
   names(complaint("send_input", {{"rationale", "x"}, {"input", "a"}}), "processId");
 }
 
-TEST_CASE("no engine, and engine addresses that cannot work, are clear errors") {
+TEST_CASE("engine: no engine and unusable addresses are clear errors") {
   const auto error_of = [](const std::string& host) {
     Server server({"--docker-host", host});
     const json result = server.execute("true");
@@ -221,14 +222,14 @@ TEST_CASE("no engine, and engine addresses that cannot work, are clear errors") 
   }
 }
 
-TEST_CASE("a docker command that does not exist is a clear error") {
+TEST_CASE("engine: a missing docker command is a clear error") {
   Server server({"--via", "exec", "--docker-command", "no-such-docker"});
   const json result = server.execute("true");
   CHECK(field(result, "isError") == true);
   CHECK(field(result, "structuredContent", "error", "code") == "no_docker_command");
 }
 
-TEST_CASE("bad options name the value, its source and what is accepted, and start nothing") {
+TEST_CASE("options: an invalid value is reported with source and valid values") {
   const auto complaint = [](const std::vector<std::string>& arguments, const std::map<std::string, std::string>& env) {
     std::vector<std::string> argv = {program_path()};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -249,7 +250,7 @@ TEST_CASE("bad options name the value, its source and what is accepted, and star
   CHECK(complaint({"--config", "/nonexistent.json"}, {}).find("/nonexistent.json") != std::string::npos);
 }
 
-TEST_CASE("--help and --version need no engine") {
+TEST_CASE("options: --help and --version need no engine") {
   const std::map<std::string, std::string> offline = {{"DOCKER_HOST", "unix:///nonexistent"}};
   const Finished help = run({program_path(), "--help"}, offline);
   CHECK(help.exit_code == 0);

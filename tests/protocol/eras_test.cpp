@@ -15,14 +15,14 @@ const json k_modern_meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07
                             {"io.modelcontextprotocol/clientCapabilities", json::object()},
                             {"io.modelcontextprotocol/clientInfo", {{"name", "test"}, {"version", "1"}}}};
 
-/// A server that could not reach an engine if it tried.
+/// A server that cannot reach an engine.
 struct Offline : Server {
   Offline() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
 };
 
 }  // namespace
 
-TEST_CASE("initialize echoes every handshake revision that is known") {
+TEST_CASE("initialize: echoes every known handshake revision") {
   for (const char* version : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
     Offline server;
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
@@ -32,7 +32,7 @@ TEST_CASE("initialize echoes every handshake revision that is known") {
   }
 }
 
-TEST_CASE("initialize answers an unknown revision with the newest handshake revision") {
+TEST_CASE("initialize: an unknown revision gets the newest handshake revision") {
   Offline server;
   for (const char* version : {"1999-01-01", "2026-07-28"}) {
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
@@ -40,7 +40,7 @@ TEST_CASE("initialize answers an unknown revision with the newest handshake revi
   }
 }
 
-TEST_CASE("tools/list needs no engine and no params") {
+TEST_CASE("tools/list: needs no engine and no params") {
   Offline server;
   server.initialize();
   server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
@@ -57,7 +57,7 @@ TEST_CASE("tools/list needs no engine and no params") {
                                           "file_grep"});
 }
 
-TEST_CASE("files are copied from and to the host only where that was allowed") {
+TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
   const TemporaryDirectory host;
   for (const char* name : {"a", "b", "c"}) {
     std::filesystem::create_directory(host / name);
@@ -73,7 +73,7 @@ TEST_CASE("files are copied from and to the host only where that was allowed") {
   CHECK(field(tools, 11).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
 }
 
-TEST_CASE("an older revision is not shown what it does not know") {
+TEST_CASE("revisions: an older revision gets no newer fields") {
   Offline server;
   server.initialize("2024-11-05");
   const json tool = server.request("tools/list")["result"]["tools"][0];
@@ -82,12 +82,12 @@ TEST_CASE("an older revision is not shown what it does not know") {
   CHECK_FALSE(tool.contains("title"));
 }
 
-TEST_CASE("ping answers with an empty result") {
+TEST_CASE("ping: the result is empty") {
   Offline server;
   CHECK(server.request("ping")["result"] == json::object());
 }
 
-TEST_CASE("server/discover tells versions, capabilities and how long they hold") {
+TEST_CASE("server/discover: reports versions, capabilities and their lifetime") {
   Offline server;
   const json result = server.request("server/discover", {{"_meta", k_modern_meta}})["result"];
   CHECK(field(result, "supportedVersions") == json::array({"2026-07-28"}));
@@ -98,7 +98,7 @@ TEST_CASE("server/discover tells versions, capabilities and how long they hold")
   CHECK(field(result, "_meta", "io.modelcontextprotocol/serverInfo", "name") == "dockbridge");
 }
 
-TEST_CASE("a stateless tools/list needs no handshake and says how long it holds") {
+TEST_CASE("stateless: tools/list needs no handshake and has a lifetime") {
   Offline server;
   const json result = server.request("tools/list", {{"_meta", k_modern_meta}})["result"];
   CHECK(field(result, "resultType") == "complete");
@@ -106,14 +106,14 @@ TEST_CASE("a stateless tools/list needs no handshake and says how long it holds"
   CHECK(field(result, "cacheScope").is_string());
 }
 
-TEST_CASE("a stateless request needs its client's capabilities") {
+TEST_CASE("stateless: a request needs the client's capabilities") {
   Offline server;
   json meta = k_modern_meta;
   meta.erase("io.modelcontextprotocol/clientCapabilities");
   CHECK(server.request("tools/list", {{"_meta", meta}})["error"]["code"] == -32602);
 }
 
-TEST_CASE("a stateless request of another version is told which are supported") {
+TEST_CASE("stateless: another version gets the list of supported ones") {
   Offline server;
   json meta = k_modern_meta;
   meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01";
@@ -123,13 +123,13 @@ TEST_CASE("a stateless request of another version is told which are supported") 
   CHECK(field(error, "data", "requested") == "2031-01-01");
 }
 
-TEST_CASE("the stateless era knows no initialize and no ping") {
+TEST_CASE("stateless: initialize and ping are unknown methods") {
   Offline server;
   CHECK(server.request("initialize", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
   CHECK(server.request("ping", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
 }
 
-TEST_CASE("a stateless call answers a complete result with isError when there is no engine") {
+TEST_CASE("stateless: without an engine, a call returns a result with isError") {
   Offline server;
   const json result = server.request("tools/call", {{"name", "execute_command"},
                                                     {"arguments", {{"command", "true"}, {"rationale", "x"}}},
@@ -139,7 +139,7 @@ TEST_CASE("a stateless call answers a complete result with isError when there is
   CHECK(field(result, "structuredContent", "error", "code") == "no_engine");
 }
 
-TEST_CASE("a batch is one answer in 2025-03-26 and refused in every other revision") {
+TEST_CASE("batch: one answer in 2025-03-26, rejected in other revisions") {
   const json batch = json::array({{{"jsonrpc", "2.0"}, {"id", "a"}, {"method", "ping"}},
                                   {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
                                   {{"jsonrpc", "2.0"}, {"id", "b"}, {"method", "nonsense"}}});
@@ -161,14 +161,14 @@ TEST_CASE("a batch is one answer in 2025-03-26 and refused in every other revisi
   }
 }
 
-TEST_CASE("the server ends by itself when its input ends") {
+TEST_CASE("server: exits when its input ends") {
   Offline server;
   server.initialize();
   server.close_input();
   CHECK(server.wait_for_exit() == 0);
 }
 
-TEST_CASE("the server ends on SIGTERM with status 0") {
+TEST_CASE("server: exits on SIGTERM with status 0") {
   Offline server;
   server.initialize();
   server.signal(SIGTERM);

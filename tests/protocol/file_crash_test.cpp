@@ -23,8 +23,8 @@
 #include "util/file.hpp"
 #include "wire/frame.hpp"
 
-// The agent's file worker is killed at every system call of a change, one after the other, and another one is started
-// after it, as the next session would.
+// The agent's file worker is killed at each system call of a change in turn. Then another worker is started, like the
+// next session would.
 
 using namespace dockbridge;
 using namespace dockbridge::test;
@@ -35,7 +35,7 @@ namespace {
 const std::string k_old = "the old content\n" + std::string(20'000, 'o') + "\n";
 const std::string k_new = "the new content\n" + std::string(9'000, 'n') + "\n";
 
-/// The role `files` of the agent, with one request and then the end of its stream; ended with this object.
+/// A process with the role `files` of the agent, one request and the end of its stream. Killed by the destructor.
 class Worker {
  public:
   Worker(const fs::path& state, const std::string& request, bool traced) {
@@ -67,12 +67,12 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Kills it at its n-th stop at the border of a system call since it began to wait for a request, or with
-  /// `from_start` since it was executed. False: it ended before that.
+  /// Kills the process at its n-th entry or exit of a system call since it began to wait for a request or, with
+  /// `from_start`, since it was executed. Returns false if it ended before.
   bool kill_at(int stop, bool from_start = false) {
     int status = 0;
     REQUIRE(::waitpid(m_pid, &status, 0) == m_pid);
-    REQUIRE(WIFSTOPPED(status));  // it has been executed
+    REQUIRE(WIFSTOPPED(status));  // the exec is complete
     ::ptrace(PTRACE_SETOPTIONS, m_pid, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
     for (bool serves = from_start; stop > 0; stop -= serves ? 1 : 0) {
       REQUIRE(::ptrace(PTRACE_SYSCALL, m_pid, nullptr, nullptr) == 0);
@@ -126,7 +126,7 @@ struct World {
 
   [[nodiscard]] std::string path() const { return (work / "file").string(); }
   void put(const std::string& content) const { std::ofstream(path(), std::ios::binary) << content; }
-  /// None if there is no file.
+  /// Nullopt if there is no file.
   [[nodiscard]] std::string content() const {
     std::ifstream file(path(), std::ios::binary);
     std::ostringstream text;
@@ -149,7 +149,7 @@ struct World {
   }
 };
 
-/// All names below a directory that begin so.
+/// All names below a directory with this prefix.
 int count_names(const fs::path& directory, const std::string& start) {
   return static_cast<int>(
       std::count_if(fs::directory_iterator(directory), fs::directory_iterator(),
@@ -161,12 +161,12 @@ struct Change {
   std::string body;
   std::function<void(const World&)> prepare;
   std::set<std::string> outcomes;     ///< contents that the file may have afterwards
-  bool in_place = false;              ///< only after the next start
-  std::vector<std::string> pieces{};  ///< what is staged before it
-  std::string earlier{};              ///< another content that the same worker writes before it
+  bool in_place = false;              ///< the outcomes apply only after the next start
+  std::vector<std::string> pieces{};  ///< staged before the change
+  std::string earlier{};              ///< content that the same worker writes before the change
 };
 
-/// Kills at one moment after the other, until the worker comes to its end; returns how many moments there were.
+/// Kills the worker at each system call in turn, until it runs to its end. Returns the number of system call stops.
 int kill_everywhere(const Change& change) {
   std::set<std::string> seen;
   int moment = 1;
@@ -188,7 +188,7 @@ int kill_everywhere(const Change& change) {
     if (!change.in_place) {
       REQUIRE(change.outcomes.contains(world.content()));
     }
-    (void)world.read();  // whoever comes next tidies up first
+    (void)world.read();  // the next worker recovers first
     REQUIRE(change.outcomes.contains(world.content()));
     REQUIRE(count_names(world.work.path(), ".dockbridge-") == 0);
     REQUIRE(count_names(world.state.path(), "writing_") == 0);
@@ -200,7 +200,7 @@ int kill_everywhere(const Change& change) {
 
 }  // namespace
 
-TEST_CASE("a write that is killed at any system call leaves the old file or the new one, and nothing else") {
+TEST_CASE("crash: a killed write leaves the old file or the new one") {
   const int moments = kill_everywhere({{{"op", "file.write"}, {"text", true}},
                                        k_new,
                                        [](const World& world) {
@@ -211,7 +211,7 @@ TEST_CASE("a write that is killed at any system call leaves the old file or the 
   CHECK(moments > 40);
 }
 
-TEST_CASE("the second of two writes by one worker, killed at any system call, leaves one of the contents whole") {
+TEST_CASE("crash: a killed second write leaves one complete content") {
   const std::string between = "the content between\n";
   kill_everywhere({{{"op", "file.write"}, {"text", true}},
                    k_new,
@@ -225,7 +225,7 @@ TEST_CASE("the second of two writes by one worker, killed at any system call, le
                    between});
 }
 
-TEST_CASE("an edit that is killed at any system call leaves the old file or the new one, and nothing else") {
+TEST_CASE("crash: a killed edit leaves the old file or the new one") {
   const std::string edited = "the new content\n" + k_old.substr(k_old.find('\n') + 1);
   kill_everywhere({{{"op", "file.edit"}, {"edits", {{3, 3, false}}}},
                    "oldnew",
@@ -236,11 +236,11 @@ TEST_CASE("an edit that is killed at any system call leaves the old file or the 
                    {k_old, edited}});
 }
 
-TEST_CASE("the making of a file that is killed at any system call leaves no file or the whole one") {
+TEST_CASE("crash: a killed creation leaves no file or the complete one") {
   kill_everywhere({{{"op", "file.write"}, {"text", true}}, k_new, [](const World&) {}, {"none", k_new}});
 }
 
-TEST_CASE("a write in place that is killed at any system call is the old or the new one after the next start") {
+TEST_CASE("crash: a killed write in place is recovered at the next start") {
   for (const auto& [before, after] : {std::pair(k_old, k_new), std::pair(k_new, k_old)}) {
     kill_everywhere({{{"op", "file.write"}, {"text", true}},
                      after,
@@ -254,7 +254,7 @@ TEST_CASE("a write in place that is killed at any system call is the old or the 
   }
 }
 
-TEST_CASE("an undo that is killed at any system call leaves the file before it or after it") {
+TEST_CASE("crash: a killed undo leaves the file before it or after it") {
   kill_everywhere({{{"op", "file.undo"}},
                    "",
                    [](const World& world) {
@@ -265,7 +265,7 @@ TEST_CASE("an undo that is killed at any system call leaves the file before it o
                    {k_old, k_new}});
 }
 
-TEST_CASE("a content in pieces that is killed at any system call leaves the old file or the new one, and no pieces") {
+TEST_CASE("crash: a killed staged write leaves the old or new file, no pieces") {
   for (const bool in_place : {false, true}) {
     CAPTURE(in_place);
     kill_everywhere({{{"op", "file.write"}, {"text", true}, {"staging", "x"}},
@@ -327,7 +327,7 @@ struct SetWorld : World {
     return count_names(work.path(), ".dockbridge-") == 0 && count_names(work / "other", ".dockbridge-") == 0 &&
            count_names(state.path(), "writing_") == 0;
   }
-  /// As the next session does.
+  /// Recovers like the next session.
   void recover() const { (void)ask({{"op", "file.abandon"}}); }
 
   const std::vector<std::string> names = {"first", "other/second", "third"};
@@ -335,7 +335,7 @@ struct SetWorld : World {
 
 }  // namespace
 
-TEST_CASE("crash: a set of edits that is killed at any system call changes all files or none") {
+TEST_CASE("crash: a killed set of edits changes all files or none") {
   std::set<std::string> before;  // the recovery
   std::set<std::string> after;
   int moment = 1;

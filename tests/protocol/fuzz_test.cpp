@@ -9,7 +9,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Messages that are almost right: good ones with bytes changed, removed, doubled or spliced.
+/// Almost valid messages: valid ones with bytes changed, removed, doubled or spliced.
 class Mutator {
  public:
   explicit Mutator(unsigned seed) : m_random(seed) {}
@@ -76,13 +76,13 @@ class Mutator {
 
 }  // namespace
 
-TEST_CASE("whatever lines come in, the server goes on answering and stays small") {
+TEST_CASE("fuzz: the server answers after any lines and stays small") {
   const int lines = full_run() ? 200'000 : 5'000;
   Server server({"--docker-host", "unix:///nonexistent/docker.sock", "--log-level", "off"});
   Mutator mutator(20261116);
   for (int i = 0; i < lines; ++i) {
     server.send_raw(mutator.next() + "\n");
-    // A good request among the bad: its answer shows that every line before it was survived.
+    // A valid request: its answer shows that the server survived every line before it.
     if (i % 50 == 49) {
       const std::string id = "still-there-" + std::to_string(i);
       server.send({{"jsonrpc", "2.0"}, {"id", id}, {"method", "ping"}});

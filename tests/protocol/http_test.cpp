@@ -29,7 +29,7 @@ HttpAnswer initialize(int port, const std::string& token) {
 
 }  // namespace
 
-TEST_CASE("HTTP and stdio are served at once, and the end of stdin ends only stdio") {
+TEST_CASE("http: served beside stdio, and the end of stdin ends only stdio") {
   Server server(offline({"--stdio"}), {{"DOCKBRIDGE_TOKEN", k_secret}});
   const int port = http_port_of(server);
   server.initialize();
@@ -43,7 +43,7 @@ TEST_CASE("HTTP and stdio are served at once, and the end of stdin ends only std
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("a token is made at the first start; its file is told, the token is not") {
+TEST_CASE("http: the first start creates a token and reports only its file") {
   const TemporaryDirectory home;
   const std::string path = (home / "dockbridge" / "token").string();
   Server server(offline({}), {{"XDG_CONFIG_HOME", home.path().string()}});
@@ -59,7 +59,7 @@ TEST_CASE("a token is made at the first start; its file is told, the token is no
   CHECK(server.log().find(secret) == std::string::npos);
 }
 
-TEST_CASE("HTTP that cannot be served is told at the start") {
+TEST_CASE("http: an unusable address is reported at start") {
   const auto complaint = [](const std::vector<std::string>& arguments) {
     std::vector<std::string> argv = {program_path()};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -73,7 +73,7 @@ TEST_CASE("HTTP that cannot be served is told at the start") {
   CHECK(complaint({"--http", "127.0.0.1:0", "--tls-cert", "/nonexistent"}).find("--tls-key") != std::string::npos);
 }
 
-TEST_CASE("a token for another container is refused at the start") {
+TEST_CASE("http: a token for another container is rejected at start") {
   const TemporaryDirectory directory;
   const std::string path = (directory / "tokens").string();
   std::ofstream(path) << R"({"tokens": [{"name": "ci", "token": "0123456789abcdef", "container": "other"}]})";
@@ -83,7 +83,7 @@ TEST_CASE("a token for another container is refused at the start") {
   CHECK(finished.err.find("'other'") != std::string::npos);
 }
 
-TEST_CASE("tools, prompts and resources are listed without an engine, and readiness says that there is none") {
+TEST_CASE("http: lists need no engine, and readiness reports that there is none") {
   Server server(offline({"--no-token"}));
   const int port = http_port_of(server);
   for (const char* method : {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}) {

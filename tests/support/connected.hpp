@@ -12,7 +12,7 @@
 
 namespace dockbridge::test {
 
-/// A container of its own, and a server that is connected to it.
+/// A container and a server that is connected to it.
 struct Connected {
   Container container;
   Server server;
@@ -28,7 +28,7 @@ struct Connected {
   }
 };
 
-// What the agent's processes are called in the container.
+// Names of the agent's processes in the container.
 inline constexpr const char* k_session = "dockbridge-sess";
 inline constexpr const char* k_keeper = "dockbridge-keep";
 inline constexpr const char* k_screen = "dockbridge-scr";
@@ -37,7 +37,7 @@ inline std::string text_of(const json& result) {
   return field(result, "content", 0, "text").get<std::string>();
 }
 
-/// The first short id in a reply such as "p3 is running in the background."
+/// First short id in a reply such as "p3 is running in the background."
 inline std::string short_id_in(const std::string& text) {
   std::smatch match;
   REQUIRE_MESSAGE(std::regex_search(text, match, std::regex("\\bp[0-9]+\\b")), text);
@@ -48,7 +48,7 @@ inline const json& fields_of(const json& result) {
   return field(result, "structuredContent");
 }
 
-/// The error of a call that could not be done, which says what to do.
+/// Error of a failed call. It must have a next step.
 inline const json& error_of(const json& result) {
   CHECK(field(result, "isError") == true);
   const json& error = field(fields_of(result), "error");
@@ -57,7 +57,7 @@ inline const json& error_of(const json& result) {
   return error;
 }
 
-/// check_process, with the output that was shown before.
+/// Calls check_process with the output that was shown before.
 inline json check(Server& server, const std::string& process, json more = json::object()) {
   more["processId"] = process;
   more.emplace("all", true);
@@ -76,7 +76,7 @@ inline json press(Server& server, const std::string& process, const std::vector<
 
 inline std::string start_in_background(Server& server, const std::string& command, json more = json::object()) {
   more["background"] = true;
-  more["timeout"] = 0;  // without watching whether it ends at once
+  more["timeout"] = 0;  // do not wait for an immediate end
   const json result = server.execute(command, more);
   CAPTURE(result.dump());
   REQUIRE(field(fields_of(result), "status") == "running");

@@ -20,7 +20,7 @@ Container::Container(const std::string& image, const std::vector<std::string>& o
   const auto is_at_app = [](const std::string& option) { return option.find("/app") != std::string::npos; };
   const bool is_shared = std::getenv("DOCKBRIDGE_TEST_UNSHARED") == nullptr;
   if (is_shared && std::none_of(options.begin(), options.end(), is_at_app)) {
-    std::filesystem::permissions(m_workspace.path(), std::filesystem::perms::all);  // whoever the container runs as
+    std::filesystem::permissions(m_workspace.path(), std::filesystem::perms::all);  // for any user of the container
     argv.insert(argv.end(), {"--volume", m_workspace.path().string() + ":/app"});
   }
   argv.insert(argv.end(), options.begin(), options.end());

@@ -7,8 +7,9 @@
 
 namespace dockbridge::test {
 
-/// A container made for one test and removed with it. Needs a running engine and the test images; test.sh makes both.
-/// A directory of the host is its /app, as dockbridge would make it, unless the options mount something else there.
+/// A container for one test, which the destructor removes. Needs a running engine and the test images; test.sh provides
+/// both. Its /app is a directory of the host, as in a container that dockbridge creates, unless the options mount
+/// something else there.
 class Container {
  public:
   explicit Container(const std::string& image = "dockbridge-test:slim", const std::vector<std::string>& options = {});
@@ -17,11 +18,11 @@ class Container {
   Container& operator=(const Container&) = delete;
 
   [[nodiscard]] const std::string& name() const { return m_name; }
-  /// `docker exec` of a command, for looking at the container by another road; returns what it printed.
+  /// Runs a command with `docker exec`, independently of dockbridge. Returns its output.
   [[nodiscard]] std::string sh(const std::string& script) const;
-  /// How many processes in it are zombies.
+  /// Number of zombies in the container.
   [[nodiscard]] int zombies() const;
-  /// The pids, as seen from the host, of the processes in it whose name matches.
+  /// Host pids of the container's processes whose name matches.
   [[nodiscard]] std::vector<int> pids_of(const std::string& name) const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace dockbridge::test {
 
-/// A system call that the kernel refuses, where one of its arguments is from `least` to `most`.
+/// A system call that fails if one of its arguments is from `least` to `most`.
 struct FailingCall {
   int number;  ///< SYS_...
   int error;   ///< errno
@@ -23,7 +23,7 @@ struct FailingCall {
   std::uint32_t most = UINT32_MAX;
 };
 
-/// From now on, in this process and its children.
+/// Applies from now on, in this process and its children.
 inline bool begin_to_fail(const FailingCall& call) {
   const auto argument =
       static_cast<std::uint32_t>(offsetof(seccomp_data, args) + call.argument * sizeof(std::uint64_t));
@@ -39,7 +39,7 @@ inline bool begin_to_fail(const FailingCall& call) {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) == 0;
 }
 
-/// Does something in a process of its own, which then ends as if killed. Whether what was done was as expected.
+/// Runs a function in a separate process, which then ends as if killed. Returns the result of the function.
 inline bool in_a_child(const std::function<bool()>& act) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);

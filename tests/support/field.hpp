@@ -8,8 +8,8 @@
 
 namespace dockbridge::test {
 
-/// The member of an object or the element of an array. Fails the test, with the key and the document, if it is missing:
-/// operator[] of a const json has undefined behaviour then. More keys lead further down.
+/// Returns the member of an object or the element of an array. More keys select nested values. Fails the test, with the
+/// key and the document, if the value is missing: operator[] of a const json has undefined behaviour then.
 template <typename Json, typename Key, typename... Keys>
 const Json& field(const Json& document, const Key& key, const Keys&... more) {
   const Json* found = nullptr;

@@ -11,7 +11,7 @@ namespace dockbridge::test {
 
 inline constexpr const char* k_file_worker = "dockbridge-file";
 
-/// The file tools of a server, by what people would say.
+/// The file tools of a server as functions.
 struct FileTools {
   Server& server;
 
@@ -47,13 +47,13 @@ struct FileTools {
   }
 };
 
-/// A container of its own, a server that is connected to it, and that server's file tools.
+/// A container, a server that is connected to it, and the server's file tools.
 struct Files : Connected {
   using Connected::Connected;
   FileTools tools{server};
 
   [[nodiscard]] std::string sh(const std::string& script) const { return container.sh(script); }
-  /// The bytes of a file, by another road.
+  /// Reads the bytes of a file without the file tools.
   [[nodiscard]] std::string bytes(const std::string& path) const {
     return *from_base64(sh("base64 -w0 '" + path + "'"));
   }

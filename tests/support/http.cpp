@@ -70,7 +70,7 @@ bool HttpConnection::fill() {
   return got > 0;
 }
 
-/// Takes what stands before `end`, and `end`; "" if the connection ends before.
+/// Removes the bytes up to and including `end`, and returns those before it; "" if the connection ends first.
 std::string HttpConnection::until(std::string_view end) {
   while (true) {
     if (const std::size_t found = m_buffer.find(end); found != std::string::npos) {

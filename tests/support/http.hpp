@@ -10,18 +10,18 @@
 namespace dockbridge::test {
 
 struct HttpAnswer {
-  int status = 0;  ///< 0: the connection ended without an answer
+  int status = 0;  ///< 0 means that the connection ended without an answer
   std::string head;
   std::string body;
 
   [[nodiscard]] mcp::json json() const { return mcp::json::parse(body); }
-  /// Empty if it is not there.
+  /// Value of a header; empty if it is missing.
   [[nodiscard]] std::string header(const std::string& name) const;
 };
 
 using HttpHeaders = std::vector<std::string>;  ///< "Name: value"
 
-/// A client's connection to 127.0.0.1 that can do what no library would. Fails the test if nothing comes in time.
+/// A client connection to 127.0.0.1 that can send invalid HTTP. Fails the test if no answer arrives in time.
 class HttpConnection {
  public:
   explicit HttpConnection(int port);
@@ -29,13 +29,13 @@ class HttpConnection {
   void send(std::string_view bytes);
   void send_request(const std::string& method, const std::string& path, const HttpHeaders& headers,
                     const std::string& body = "");
-  /// A whole answer.
+  /// Receives a complete answer.
   HttpAnswer receive();
-  /// Only its head: events follow.
+  /// Receives only the head of an answer; events follow.
   HttpAnswer receive_head();
-  /// The data of the next event; "" for a comment, none at the stream's end.
+  /// Receives the data of the next event; "" for a comment, nullopt at the end of the stream.
   std::optional<std::string> next_event();
-  /// The id of the event that came last.
+  /// Id of the last event.
   [[nodiscard]] const std::string& event_id() const { return m_event_id; }
   HttpAnswer request(const std::string& method, const std::string& path, const HttpHeaders& headers,
                      const std::string& body = "");

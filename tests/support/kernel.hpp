@@ -6,7 +6,7 @@
 
 namespace dockbridge::test {
 
-/// Whether a socket can be kept from being sent descriptors (Linux 6.16). Without that there are no direct lines.
+/// True if a socket can reject descriptors that are sent to it (Linux 6.16). Direct lines require that.
 inline bool has_direct_lines() {
   constexpr int k_pass_rights = 83;
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

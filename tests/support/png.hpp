@@ -6,7 +6,7 @@
 
 namespace dockbridge::test {
 
-// Makes PNG files, not compressed.
+// Writes uncompressed PNG files.
 
 inline std::string big_endian(std::uint32_t number, int bytes = 4) {
   std::string text;
@@ -31,7 +31,7 @@ inline std::string png_chunk(const std::string& type, const std::string& data) {
   return big_endian(static_cast<std::uint32_t>(data.size())) + type + data + big_endian(crc32(type + data));
 }
 
-/// Bytes in the format of zlib, stored as they are.
+/// Bytes in the format of zlib, uncompressed.
 inline std::string zlib_stored(const std::string& bytes) {
   std::string out = "\x78\x01";
   for (std::size_t at = 0; at < bytes.size() || at == 0; at += 0xFFFF) {

@@ -129,7 +129,7 @@ Server::Server(const std::vector<std::string>& arguments, const std::map<std::st
   std::vector<std::string> argv = prefix;
   argv.push_back(program_path());
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  // The config file of the user who runs the tests must not be read. Tests check fields as well as texts.
+  // The config file of the user who runs the tests must not be read. Tests check fields and texts.
   std::map<std::string, std::string> variables = {{"XDG_CONFIG_HOME", "/nonexistent"}, {"DOCKBRIDGE_STRUCTURED", "on"}};
   for (const auto& [name, value] : environment) {
     variables[name] = value;
@@ -148,7 +148,7 @@ Server::~Server() {
 }
 
 void Server::send(const json& message) {
-  send_raw(json_text(message) + "\n");  // the library's own takes minutes for 100 MiB under a sanitizer
+  send_raw(json_text(message) + "\n");  // the serializer of the library takes minutes for 100 MiB under a sanitizer
 }
 
 void Server::send_raw(std::string_view bytes) {
@@ -159,7 +159,7 @@ void Server::send_raw(std::string_view bytes) {
   }
 }
 
-/// Reads once; false on time-out. The end of the stream fails the test.
+/// Reads once; returns false on a timeout. The end of the stream fails the test.
 bool Server::fill(milliseconds patience) {
   pollfd polled{m_out.get(), POLLIN, 0};
   if (::poll(&polled, 1, static_cast<int>(patience.count())) <= 0) {

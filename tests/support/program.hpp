@@ -24,13 +24,13 @@ struct Finished {
   std::string out;
   std::string err;
 };
-/// Runs a program to its end; fails the test if that takes longer than `patience`.
+/// Runs a program to its end. Fails the test if that takes longer than `patience`.
 Finished run(const std::vector<std::string>& argv, const std::map<std::string, std::string>& environment = {},
              milliseconds patience = seconds(60));
-/// The same, and fails the test unless it exits with 0. Returns what it printed, without the final newline.
+/// Runs a program, and fails the test unless it exits with 0. Returns its output without the final newline.
 std::string run_ok(const std::vector<std::string>& argv);
 
-/// A running `dockbridge` with a client's end of its stdio. Killed and reaped when it goes out of scope.
+/// A running `dockbridge`, with the client's end of its stdio. The destructor kills and reaps it.
 class Server {
  public:
   explicit Server(const std::vector<std::string>& arguments = {},
@@ -42,20 +42,20 @@ class Server {
 
   void send(const json& message);
   void send_raw(std::string_view bytes);
-  /// The next message; fails the test if none comes in time.
+  /// Receives the next message. Fails the test if none arrives in time.
   json receive(milliseconds patience = seconds(30));
-  /// The answer to this id, which may have come already; others (progress, other answers) are kept in `seen`.
+  /// Receives the answer to this id, or returns it if it has arrived before. Other messages are kept in `seen`.
   json receive_answer(const json& id, milliseconds patience = seconds(30));
-  /// Whether nothing at all arrives for so long.
+  /// True if no message arrives for this time.
   bool stays_silent(milliseconds span);
 
   /// Sends a request with a fresh id and waits for its answer.
   json request(const std::string& method, const json& params = json::object(), milliseconds patience = seconds(30));
   int send_request(const std::string& method, const json& params = json::object());
   void initialize(const std::string& version = "2025-11-25");
-  /// tools/call; returns the `result`. A rationale is added.
+  /// Sends tools/call with a rationale, and returns the `result`.
   json call(const std::string& tool, json arguments, milliseconds patience = seconds(30));
-  /// Starts a tools/call without waiting; returns its id.
+  /// Sends tools/call without waiting, and returns its id.
   int start_call(const std::string& tool, json arguments, const json& meta = nullptr);
   json execute(const std::string& command, json more = json::object());
 
@@ -64,7 +64,7 @@ class Server {
   /// Waits for the program's end and returns its wait status.
   int wait_for_exit(milliseconds patience = seconds(10));
   [[nodiscard]] pid_t pid() const { return m_pid; }
-  /// Everything it has logged so far.
+  /// All log output so far.
   std::string log();
 
   std::vector<json> seen;
@@ -79,7 +79,7 @@ class Server {
   int m_next_id = 1;
 };
 
-/// Polls `condition` until it holds; fails the test with `what` if it does not in time.
+/// Polls `condition` until it is true. Fails the test with `what` at the deadline.
 void eventually(const std::string& what, const std::function<bool()>& condition, milliseconds patience = seconds(10));
 
 }  // namespace dockbridge::test

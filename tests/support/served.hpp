@@ -37,7 +37,7 @@ class Served {
     send(connection, token, "resources/read", uri, {{"uri", uri}}, json::object());
     return connection.receive().json();
   }
-  /// Any request of the stateless revision; `name` is what Mcp-Name says.
+  /// Sends a request of the stateless revision; `name` is the value of Mcp-Name.
   [[nodiscard]] json ask(const std::string& token, const std::string& method, const std::string& name,
                          const json& params, const json& more_meta) const {
     HttpConnection connection(m_port);
@@ -52,7 +52,7 @@ class Served {
   }
   [[nodiscard]] int port() const { return m_port; }
 
-  /// The id of a new session of revision 2025-11-25.
+  /// Starts a session of revision 2025-11-25 and returns its id.
   [[nodiscard]] std::string initialize(const std::string& token) const {
     const json body = {{"jsonrpc", "2.0"},
                        {"id", 1},

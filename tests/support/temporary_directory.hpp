@@ -11,7 +11,7 @@
 
 namespace dockbridge::test {
 
-/// An empty directory that is gone at the end of the test.
+/// An empty directory that is removed at the end of the test.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

@@ -23,14 +23,14 @@ bool same_moment(const timespec& a, const timespec& b) {
 }
 
 constexpr std::size_t k_shown_path_bytes = 300;
-constexpr mode_t k_directory_mode = 0777;  // less the umask
+constexpr mode_t k_directory_mode = 0777;  // minus the umask
 constexpr int k_max_links = 40;            // same limit as the kernel
 
 std::string shown(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
 }
 
-/// Reaches what a handle of the kind O_PATH stands for, by no name that could have changed meanwhile.
+/// Path to the file of an O_PATH handle that does not depend on a name that may have changed.
 std::string way_to(const Fd& handle) {
   return fmt::format("/proc/self/fd/{}", handle.get());
 }
@@ -169,7 +169,7 @@ Result<std::string> FileSpace::beneath(const std::string& path) const {
   if (!is_limited()) {
     return path;
   }
-  // Only translates; it is the kernel that keeps what follows beneath the root.
+  // Only translates the path. The kernel keeps it beneath the root.
   for (const std::string& root : {m_root, m_real_root}) {
     if (path == root || path.starts_with(root + "/")) {
       const std::size_t start = path.find_first_not_of('/', root.size());
@@ -272,7 +272,7 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
   place.directory = open_confined(m_directory.get(), directory.front() == '/' ? "." + directory : directory,
                                   O_RDONLY | O_DIRECTORY, Links::none);
   if (!place.directory && !is_limited() && (errno == ENOSYS || errno == EPERM)) {
-    // A kernel or a sandbox without openat2: whether it is the same file is seen below.
+    // A kernel or a sandbox without openat2. The check below ensures that it is the same file.
     place.directory = open_way(m_directory.get(), directory, O_RDONLY | O_DIRECTORY);
   }
   struct stat info {};

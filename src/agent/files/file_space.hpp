@@ -9,58 +9,59 @@
 
 namespace dockbridge::agent {
 
-/// An errno value about a file, as an error that says what to do.
+/// Converts an errno value of a file to an error with the next step.
 Error file_error(const std::string& path, int number);
-/// Reads `size` bytes from `offset` on; fewer at the end of the file or of a pseudo file. `path` is for the error.
+/// Reads `size` bytes from `offset` on; fewer at the end of a file. `path` is for the error.
 Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size, const std::string& path);
 
-/// A file that is there. `handle` is of the kind O_PATH: nothing was opened that could block or have an effect.
+/// An existing file. `handle` is an O_PATH descriptor, so opening it did not block and had no effect.
 struct ResolvedFile {
   Fd handle;
-  std::string path;  ///< the real one, without symbolic links
+  std::string path;  ///< real path, without symbolic links
   struct stat info {};
 
   [[nodiscard]] bool is_regular() const { return S_ISREG(info.st_mode); }
   [[nodiscard]] bool is_directory() const { return S_ISDIR(info.st_mode); }
-  /// To be read from; a pseudo file that has nothing to say does not block.
+  /// Opens the file for reading. Reading an empty pseudo file does not block.
   [[nodiscard]] Result<Fd> open_for_reading() const;
   [[nodiscard]] Result<Fd> open_directory() const;
 };
 
-/// An error for what is a directory, a device, a pipe or a socket.
+/// Error for a directory, a device, a pipe or a socket.
 Result<void> expect_regular(const ResolvedFile& file);
-/// To replace a file it is enough to be allowed to change its directory; but who protected the file meant it.
+/// Error for a write-protected file. Replacing it requires only write access to its directory, but the protection is
+/// respected.
 Result<void> expect_writable(const ResolvedFile& file);
 
-/// A name in a directory, where a file is or may be made.
+/// A name in a directory, of an existing file or a new one.
 struct FilePlace {
   Fd directory;
   std::string name;
   std::string path;  ///< of the file, without symbolic links in it
 };
 
-/// An error unless the file at `place` is still the one that was looked up, and nobody has written to it since.
+/// Error unless the file at `place` is still the one that was looked up, and was not written to since.
 Result<void> expect_untouched(const FilePlace& place, const ResolvedFile& before);
 Error touched_error(const std::string& path);
 
-/// The files that the tools may reach: all there are, or those beneath a directory. The kernel sees to that while it
-/// resolves a path (openat2), so that nobody can swap a directory for a symbolic link in between. Paths are absolute.
+/// The files that the tools may access: all files, or those beneath a directory. The kernel enforces this while it
+/// resolves a path (openat2), so swapping a directory for a symbolic link has no effect. Paths are absolute.
 class FileSpace {
  public:
-  /// An empty root is no limit.
+  /// An empty root means no limit.
   static Result<FileSpace> open(const std::string& root);
 
   [[nodiscard]] const std::string& root() const { return m_root; }
 
-  /// Error `no_such_file` if there is none; `outside_root` if the way there leaves the root.
+  /// Errors: `no_such_file`; `outside_root` if the path leaves the root.
   [[nodiscard]] Result<ResolvedFile> find(const std::string& path) const;
-  /// Where the file that was found is kept, for replacing it.
+  /// Directory and name of a file that was found, for replacing it.
   [[nodiscard]] Result<FilePlace> place_of(const ResolvedFile& file) const;
-  /// Where a file that is not there yet would be; the directories on the way are made if they may be.
+  /// Directory and name of a file that does not exist yet. May create the missing directories.
   [[nodiscard]] Result<FilePlace> place_for(const std::string& path, bool may_make_directories) const;
 
  private:
-  /// Of an absolute path: how it goes on from the root. Error if it does not begin there.
+  /// Converts an absolute path to one relative to the root. Error if it is not beneath the root.
   [[nodiscard]] Result<std::string> beneath(const std::string& path) const;
   [[nodiscard]] Fd open_way(int from, const std::string& way, int flags) const;
   /// Also follows absolute links whose target is beneath the root.
@@ -69,7 +70,7 @@ class FileSpace {
 
   [[nodiscard]] bool is_limited() const { return !m_root.empty(); }
 
-  std::string m_root;       ///< as it was given; empty: no limit
+  std::string m_root;       ///< as configured; empty means no limit
   std::string m_real_root;  ///< without symbolic links
   Fd m_directory;
 };

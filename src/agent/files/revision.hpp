@@ -9,15 +9,15 @@
 
 namespace dockbridge::agent {
 
-/// What names a content: 32 hexadecimal digits, the same for the same bytes. Guards against accidents, not against
-/// forgers: who can write to the container's files needs no forgery.
+/// Identifies content: 32 hexadecimal digits, the same for the same bytes. Not collision-resistant against an attacker,
+/// who could write to the files of the container anyway.
 std::string revision_of(std::string_view bytes);
-/// Of what is in a file, from its start to its end.
+/// Revision of the content of a file.
 Result<std::string> revision_of_file(int fd);
 using wire::is_revision;
 using wire::k_revision_length;
 
-/// The same for what comes in pieces.
+/// Computes the revision of content that is fed in pieces.
 class RevisionHash {
  public:
   RevisionHash();

@@ -37,7 +37,7 @@ constexpr sock_filter decide(unsigned action) {
 }  // namespace
 
 bool forbid_system_calls() {
-  // Numbers of system calls mean something else on another architecture, for example in 32-bit code.
+  // System call numbers differ between architectures, for example in 32-bit code.
   std::array filter = {load(offsetof(seccomp_data, arch)), compare(k_architecture, 0, 3),
                        load(offsetof(seccomp_data, nr)),   compare(SYS_exit, 2, 0),
                        compare(SYS_exit_group, 1, 0),      decide(SECCOMP_RET_KILL_PROCESS),

@@ -2,8 +2,8 @@
 
 namespace dockbridge::agent {
 
-/// Forbids this process every system call but exit; any other one kills it. Works under an existing seccomp filter, as
-/// Docker installs one. False if the kernel refuses: then nothing is forbidden.
+/// Forbids this process every system call but exit; any other one kills it. Works under an existing seccomp filter,
+/// such as Docker's. Returns false if the kernel refuses; nothing is forbidden then.
 bool forbid_system_calls();
 
 }  // namespace dockbridge::agent

@@ -11,7 +11,7 @@ using std::string_view_literals::operator""sv;
 constexpr std::string_view k_png_start = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR"sv;
 constexpr std::uint32_t k_max_side = 1U << 24U;
 
-/// Numbers at offsets, in either byte order. 0 beyond the end.
+/// Reads numbers at offsets, in either byte order. Returns 0 beyond the end.
 class Numbers {
  public:
   Numbers(std::string_view bytes, bool little_endian) : m_bytes(bytes), m_little_endian(little_endian) {}
@@ -34,7 +34,7 @@ class Numbers {
 
 constexpr std::string_view k_exif_start = "Exif\0\0"sv;
 
-/// The orientation in an EXIF block: a TIFF header, then a directory of entries of 12 bytes.
+/// Returns the orientation in an EXIF block: a TIFF header, then a directory of entries of 12 bytes.
 int orientation_of(std::string_view exif) {
   constexpr std::uint32_t k_tag = 0x0112;
   constexpr std::uint32_t k_max_entries = 200;

@@ -10,12 +10,13 @@ namespace dockbridge::agent {
 struct ImageHeader {
   std::uint32_t width = 0;  ///< as stored
   std::uint32_t height = 0;
-  int orientation = 1;  ///< of EXIF, 1 to 8; from 5 on the image is shown with width and height exchanged
+  int orientation = 1;  ///< EXIF value, 1 to 8; from 5 on, the image is shown with width and height exchanged
 
   [[nodiscard]] bool is_turned() const { return orientation >= 5; }
 };
 
-/// Of a PNG, JPEG or GIF file; nullopt for others, and if the header is damaged or not within these bytes.
+/// Reads the header of a PNG, JPEG or GIF file. Nullopt for other files, and if the header is damaged or beyond these
+/// bytes.
 std::optional<ImageHeader> image_header_of(std::string_view bytes);
 
 }  // namespace dockbridge::agent

@@ -15,6 +15,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "agent/files/image/confinement.hpp"
@@ -22,8 +23,8 @@
 
 namespace {
 
-// The decoder's memory: one block that is handed out from its start. Only the newest piece can grow or be freed, which
-// is what the library mostly does.
+// Allocator of the decoder: one block, used from its start. Only the newest piece can grow or be freed, which is mostly
+// what the library does.
 
 constexpr std::size_t k_arena_bytes = 512UL * 1024 * 1024;
 constexpr std::size_t k_alignment = 16;
@@ -60,7 +61,7 @@ void* arena_resize(void* piece, std::size_t size) {
     return arena_take(size);
   }
   const std::size_t before = size_before(piece);
-  arena_free(piece);  // the bytes stay as they are
+  arena_free(piece);  // keeps the bytes
   void* const grown = arena_take(size);
   if (grown != nullptr && grown != piece) {
     std::memcpy(grown, piece, std::min(before, size));
@@ -105,11 +106,11 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr int k_cpu_seconds = 20;
-constexpr int k_patience_ms = 30'000;
+constexpr int k_max_wait_ms = 30'000;
 constexpr int k_usual_quality = 85;
 constexpr int k_low_quality = 50;
 
-/// Shared with the decoder, and written by it: not trusted.
+/// Memory that the decoder writes. Not trusted.
 struct SharedOutput {
   std::uint32_t is_complete;
   std::uint32_t is_png;
@@ -117,7 +118,7 @@ struct SharedOutput {
   char bytes[];
 };
 
-/// Takes what the encoder writes, up to a limit.
+/// Stores the output of the encoder, up to a limit.
 struct Sink {
   char* bytes;
   std::size_t limit;
@@ -144,7 +145,7 @@ struct Pixels {
   [[nodiscard]] bool has_alpha() const { return channels == 2 || channels == 4; }
 };
 
-/// The pixels as an EXIF orientation wants them shown. Empty if memory is short.
+/// Turns the pixels upright, according to an EXIF orientation. Empty if memory is exhausted.
 Pixels upright(const Pixels& from, int orientation) {
   if (orientation == 1) {
     return from;
@@ -172,7 +173,7 @@ Pixels upright(const Pixels& from, int orientation) {
   return to;
 }
 
-/// Lays the pixels on white, in place: JPEG knows no transparency.
+/// Blends the pixels with white, in place: JPEG has no transparency.
 void flatten(Pixels& pixels) {
   const int colours = pixels.channels - 1;
   const std::size_t count = static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.height);
@@ -197,7 +198,7 @@ Pixels scaled(const Pixels& from, std::uint32_t width, std::uint32_t height) {
   return done ? to : Pixels{};
 }
 
-/// What the process of its own does. Makes no system call.
+/// Work of the decoder process. Makes no system call.
 void decode_and_scale(std::string_view file, const ImageHeader& header, std::uint32_t width, std::uint32_t height,
                       std::size_t max_bytes, SharedOutput& result) {
   Pixels pixels;
@@ -236,36 +237,36 @@ void decode_and_scale(std::string_view file, const ImageHeader& header, std::uin
   result.is_complete = 1;
 }
 
-/// How the decoder ends.
+/// Exit codes of the decoder.
 enum ExitCode : int { k_finished = 0, k_no_memory = 1, k_not_confined = 2 };
 
-/// Gives up everything but computing. False if that is impossible.
+/// Drops every privilege but computing. Returns false if that is impossible.
 bool confine(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) {  // it died before that
+  if (::getppid() != parent) {  // the parent died before the call above
     return false;
   }
   if (const Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score) {
     [[maybe_unused]] const ssize_t written = ::write(score.get(), "1000", 4);
   }
-  const rlimit cpu{k_cpu_seconds, k_cpu_seconds + 1};  // SIGXCPU at the first, SIGKILL at the second
+  const rlimit cpu{k_cpu_seconds, k_cpu_seconds + 1};  // SIGXCPU at the soft limit, SIGKILL at the hard limit
   ::setrlimit(RLIMIT_CPU, &cpu);
   const rlimit core{0, 0};
   ::setrlimit(RLIMIT_CORE, &core);
-  // Locks and pipes of the parent end with it. Older kernels do not have this call.
+  // Closes the inherited locks and pipes. Older kernels do not have this call.
   ::syscall(SYS_close_range, 0U, ~0U, 0U);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they make system calls of their own
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // sanitizers make system calls of their own
   return true;
 #else
   return forbid_system_calls();
 #endif
 }
 
-/// Waits for the end of the decoder, and ends it if that takes too long. Returns the error that its end stands for.
+/// Waits for the decoder to exit, and kills it at the deadline. Returns the error that its exit status means.
 Result<void> await_end(pid_t process) {
   const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   pollfd ended{handle.get(), POLLIN, 0};
-  const bool is_late = !handle || ::poll(&ended, 1, k_patience_ms) <= 0;
+  const bool is_late = !handle || ::poll(&ended, 1, k_max_wait_ms) <= 0;
   if (is_late) {
     ::kill(process, SIGKILL);
   }
@@ -288,26 +289,9 @@ Result<void> await_end(pid_t process) {
   return {};
 }
 
-class SharedResult {
- public:
-  explicit SharedResult(std::size_t bytes)
-      : m_size(sizeof(SharedOutput) + bytes),
-        m_memory(::mmap(nullptr, m_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
-  ~SharedResult() {
-    if (m_memory != MAP_FAILED) {
-      ::munmap(m_memory, m_size);
-    }
-  }
-  SharedResult(const SharedResult&) = delete;
-  SharedResult& operator=(const SharedResult&) = delete;
-  /// Null if there is no memory.
-  [[nodiscard]] SharedOutput* get() const {
-    return m_memory == MAP_FAILED ? nullptr : static_cast<SharedOutput*>(m_memory);
-  }
-
- private:
-  std::size_t m_size;
-  void* m_memory;
+struct Unmap {
+  std::size_t size;
+  void operator()(SharedOutput* memory) const { ::munmap(memory, size); }
 };
 
 }  // namespace
@@ -328,11 +312,13 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
   };
   const std::uint32_t width = side(header.width);
   const std::uint32_t height = side(header.height);
-  const SharedResult shared(max_bytes);
-  if (shared.get() == nullptr) {
+  const std::size_t shared_bytes = sizeof(SharedOutput) + max_bytes;
+  void* const memory = ::mmap(nullptr, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
     return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image", "Pass scale: false");
   }
-  SharedOutput& result = *shared.get();
+  const std::unique_ptr<SharedOutput, Unmap> shared(static_cast<SharedOutput*>(memory), Unmap{shared_bytes});
+  SharedOutput& result = *shared;
   const pid_t self = ::getpid();
   const pid_t process = ::fork();
   if (process == 0) {

@@ -10,7 +10,7 @@
 
 namespace dockbridge::agent {
 
-/// More pixels are not decoded.
+/// An image with more pixels is not decoded.
 inline constexpr std::uint64_t k_max_decoded_pixels = 40'000'000;
 /// A larger file is not read.
 inline constexpr std::uint64_t k_max_scaled_file_bytes = 32ULL * 1024 * 1024;
@@ -25,10 +25,9 @@ struct ScaledImage {
 /// Scales a PNG or JPEG image so that its longer side has `max_side` pixels, upright. The result has at most
 /// `max_bytes`; a PNG that would be larger becomes a JPEG.
 ///
-/// The decoder runs in a process of its own that can make no system call but to end, with 512 MiB of memory and 20 s of
-/// CPU time. So a malicious file can make it fail and nothing else. Error `bad_image` if it fails, `too_large` for more
-/// pixels than are decoded or more time than that, `out_of_memory`, and `cannot_start` if the kernel does not let it be
-/// confined.
+/// The decoder runs in its own process, which can make no system call but exit. It has 512 MiB of memory and 20 s of
+/// CPU time. So a malicious file can only make it fail. Errors: `bad_image` if it fails, `too_large` if the image
+/// exceeds the limit on pixels or time, `out_of_memory`, and `cannot_start` if the kernel refuses to confine it.
 Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header, std::uint32_t max_side,
                                 std::size_t max_bytes);
 

@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-/// What a name in a directory stands for, itself and not what a link leads to.
+/// Type of a directory entry, without following a link.
 enum class FileType : std::uint8_t {
   regular,
   directory,
@@ -40,7 +40,7 @@ inline FileType file_type_of_mode(mode_t mode) {
   }
 }
 
-/// From `d_type` of a directory entry.
+/// Converts `d_type` of a directory entry.
 inline FileType file_type_of_entry(unsigned char type) {
   return type == DT_UNKNOWN ? FileType::unknown : file_type_of_mode(DTTOIF(type));
 }

@@ -1,51 +1,32 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "agent/files/search/file_type.hpp"
+#include "agent/files/search/tree_walk.hpp"
 #include "error/error.hpp"
+#include "wire/file_search_messages.hpp"
 
 namespace dockbridge::agent {
 
-struct FindRequest {
-  enum class Order : std::uint8_t { path, newest_first };
-
-  std::string pattern;               ///< a glob
-  std::vector<std::string> exclude;  ///< globs of files and directories
-  bool honour_ignore = true;         ///< .gitignore and .ignore
-  bool hidden = false;               ///< also names that begin with a dot
-  bool directories = false;          ///< also directories
-  std::uint32_t max_depth = 0;       ///< 0: no limit
-  int top_fd = -1;                   ///< no ignore rules are read above this directory; -1: no such limit
-  Order order = Order::path;
-  std::uint64_t offset = 0;
-  std::size_t max = 100;
+/// A page of the entries that were found beneath a directory.
+struct FoundPage {
+  std::vector<wire::FileEntry> entries;  ///< without those that vanished meanwhile
+  std::uint64_t shown = 0;               ///< entries of this page, with those that vanished
+  std::uint64_t total = 0;               ///< entries of all pages
+  bool more = false;                     ///< the next page begins at offset + shown
+  WalkTotals walked;
 };
 
-struct FoundName {
-  std::string path;  ///< relative to the start
-  FileType type = FileType::unknown;
-  std::uint64_t size = 0;
-  std::int64_t modified_ns = 0;  ///< Unix time
-};
+// Both functions order paths by the bytes of their components. They use all cores and bounded memory. No ignore rules
+// are read above `top_fd`; -1 means no limit. One call at a time.
 
-struct FindResult {
-  std::vector<FoundName> files;  ///< this page; what vanished meanwhile is not on it
-  std::uint64_t shown = 0;       ///< what this page takes up
-  bool more = false;             ///< the next page begins at offset + shown
-  std::uint64_t total = 0;
-  std::uint64_t hidden_skipped = 0;  ///< entries: a directory counts once
-  std::uint64_t ignored_skipped = 0;
-  std::uint64_t unreadable = 0;               ///< directories
-  std::vector<std::string> unreadable_paths;  ///< the first of them, with the reason
-  std::uint64_t ignore_files_left_out = 0;    ///< too large to be honoured
-};
+/// Lists a directory. Only entries of the page are examined, so a page of a huge directory costs little more than
+/// reading the names. Errors: `bad_glob`; `io_error` if the directory itself cannot be read.
+Result<FoundPage> list_directory(int directory_fd, const wire::FileListRequest& request, int top_fd = -1);
 
-/// The files beneath a directory whose names match a glob, with all cores and in bounded memory. By path means by the
-/// bytes of its components; files of the same time are by path. Error `bad_glob`. One at a time.
-Result<FindResult> find_files(int start_fd, const FindRequest& request);
+/// Finds the files beneath a directory whose paths match a glob. Files of the same time are ordered by path. Error
+/// `bad_glob`.
+Result<FoundPage> find_files(int start_fd, const wire::FileGlobRequest& request, int top_fd = -1);
 
 }  // namespace dockbridge::agent

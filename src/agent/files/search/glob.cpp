@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <cwctype>
 #include <utility>
 
 namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_longest_pattern = 4096;
-constexpr std::size_t k_most_alternatives = 1000;
-constexpr std::size_t k_most_sets = 250;
-constexpr int k_deepest_braces = 32;
+constexpr std::size_t k_max_pattern_bytes = 4096;
+constexpr std::size_t k_max_alternatives = 1000;
+constexpr std::size_t k_max_sets = 250;
+constexpr int k_max_brace_depth = 32;
 
 tl::unexpected<Error> bad_glob(std::string_view pattern, std::string_view reason) {
   return fail(ErrorCode::bad_glob, fmt::format("Not a glob: '{}': {}", pattern, reason),
@@ -22,26 +21,12 @@ tl::unexpected<Error> bad_glob(std::string_view pattern, std::string_view reason
 }
 
 bool is_of_class(std::string_view name, int byte, bool& known) {
-  using Test = int (*)(int);
-  constexpr std::array<std::pair<std::string_view, Test>, 12> k_classes = {{{"alnum", std::isalnum},
-                                                                            {"alpha", std::isalpha},
-                                                                            {"blank", std::isblank},
-                                                                            {"cntrl", std::iscntrl},
-                                                                            {"digit", std::isdigit},
-                                                                            {"graph", std::isgraph},
-                                                                            {"lower", std::islower},
-                                                                            {"print", std::isprint},
-                                                                            {"punct", std::ispunct},
-                                                                            {"space", std::isspace},
-                                                                            {"upper", std::isupper},
-                                                                            {"xdigit", std::isxdigit}}};
-  const auto* const found =
-      std::find_if(k_classes.begin(), k_classes.end(), [&](const auto& entry) { return entry.first == name; });
-  known = found != k_classes.end();
-  return known && byte < 128 && found->second(byte) != 0;
+  const std::wctype_t type = std::wctype(std::string(name).c_str());
+  known = type != 0;
+  return known && byte < 128 && std::iswctype(static_cast<std::wint_t>(byte), type) != 0;
 }
 
-/// All patterns that a pattern with braces stands for.
+/// Expands a pattern with braces into all its alternatives.
 class BraceExpansion {
  public:
   explicit BraceExpansion(std::string_view pattern) : m_pattern(pattern) {}
@@ -55,10 +40,10 @@ class BraceExpansion {
   }
 
  private:
-  /// Up to the end of the pattern, or at depth > 0 to the comma or brace that ends the alternative.
+  /// Expands up to the end of the pattern or, at depth > 0, up to the comma or brace that ends the alternative.
   Result<std::vector<std::string>> sequence(int depth) {
-    if (depth > k_deepest_braces) {
-      return bad_glob(m_pattern, fmt::format("braces are nested more than {} deep", k_deepest_braces));
+    if (depth > k_max_brace_depth) {
+      return bad_glob(m_pattern, fmt::format("braces are nested more than {} deep", k_max_brace_depth));
     }
     std::vector<std::string> so_far = {""};
     while (m_at < m_pattern.size()) {
@@ -71,8 +56,8 @@ class BraceExpansion {
         if (!alternatives) {
           return alternatives;
         }
-        if (so_far.size() * alternatives->size() > k_most_alternatives) {
-          return bad_glob(m_pattern, fmt::format("it has more than {} alternatives", k_most_alternatives));
+        if (so_far.size() * alternatives->size() > k_max_alternatives) {
+          return bad_glob(m_pattern, fmt::format("it has more than {} alternatives", k_max_alternatives));
         }
         std::vector<std::string> combined;
         for (const std::string& before : so_far) {
@@ -104,15 +89,15 @@ class BraceExpansion {
         return bad_glob(m_pattern, "{ is not closed");
       }
       std::move(alternative->begin(), alternative->end(), std::back_inserter(alternatives));
-      if (alternatives.size() > k_most_alternatives) {
-        return bad_glob(m_pattern, fmt::format("it has more than {} alternatives", k_most_alternatives));
+      if (alternatives.size() > k_max_alternatives) {
+        return bad_glob(m_pattern, fmt::format("it has more than {} alternatives", k_max_alternatives));
       }
     } while (m_pattern[m_at] == ',');
     ++m_at;
     return alternatives;
   }
 
-  /// How many bytes from here on belong together: an escape, a set in brackets, or one byte.
+  /// Length of the next unit: an escape, a set in brackets, or one byte.
   [[nodiscard]] std::size_t plain_length() const {
     const std::string_view rest = m_pattern.substr(m_at);
     if (rest[0] == '\\') {
@@ -193,7 +178,7 @@ Result<std::size_t> Wildcard::parse_set(std::string_view pattern, std::size_t at
         set.flip();
       }
       set.reset('/');
-      if (m_sets.size() == k_most_sets) {
+      if (m_sets.size() == k_max_sets) {
         return bad_glob(pattern, "it has too many [sets]");
       }
       m_tokens.push_back({Kind::set, static_cast<std::uint8_t>(m_sets.size())});
@@ -285,8 +270,8 @@ bool Wildcard::fits(Token token, unsigned char byte) const {
 bool Wildcard::matches_general(std::string_view text) const {
   constexpr std::size_t k_none = std::string_view::npos;
   std::size_t at = 0;
-  std::size_t next = 0;  // token
-  // Where to go on after a mismatch. Only the last of each kind: an earlier one could not end up anywhere better.
+  std::size_t next = 0;  // index of a token
+  // Positions to resume from after a mismatch. The last of each kind is enough: an earlier one cannot match more.
   std::size_t star = k_none;
   std::size_t star_at = 0;
   std::size_t directories = k_none;
@@ -340,8 +325,8 @@ Result<Glob> Glob::compile(std::string_view pattern) {
   if (pattern.empty()) {
     return bad_glob(pattern, "it is empty");
   }
-  if (pattern.size() > k_longest_pattern) {
-    return bad_glob(pattern.substr(0, 100), fmt::format("it is longer than {} bytes", k_longest_pattern));
+  if (pattern.size() > k_max_pattern_bytes) {
+    return bad_glob(pattern.substr(0, 100), fmt::format("it is longer than {} bytes", k_max_pattern_bytes));
   }
   if (pattern.find('\0') != std::string_view::npos) {
     return bad_glob(pattern.substr(0, pattern.find('\0')), "it has a NUL byte, which no name has");

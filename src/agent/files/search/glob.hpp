@@ -11,13 +11,13 @@
 
 namespace dockbridge::agent {
 
-/// One pattern without braces, held against a whole text: `*` and `?` match any bytes but `/`, `[a-z]`, `[!a]` and
-/// `[[:alpha:]]` one byte but `/`, a backslash takes the next byte as it is. `**` as a whole component matches any
-/// number of components, also none; at the end, everything beneath. Bytes, not characters: names need not be UTF-8.
-/// Immutable after compile; never exponential in time.
+/// One pattern without braces, matched against a whole text. `*` and `?` match any bytes but `/`. `[a-z]`, `[!a]` and
+/// `[[:alpha:]]` match one byte but `/`. A backslash quotes the next byte. `**` as a whole component matches any number
+/// of components, also none; at the end, it matches everything beneath. It matches bytes, not characters, because names
+/// need not be UTF-8. Immutable after compile. Matching is never exponential in time.
 class Wildcard {
  public:
-  /// Error `bad_glob` that says what is wrong.
+  /// Error `bad_glob` with the reason.
   static Result<Wildcard> compile(std::string_view pattern);
 
   [[nodiscard]] bool matches(std::string_view text) const;
@@ -27,7 +27,7 @@ class Wildcard {
   enum class Kind : std::uint8_t { byte, any, set, star, directories, rest };
   struct Token {
     Kind kind;
-    std::uint8_t value = 0;  // of byte; index of set
+    std::uint8_t value = 0;  // the byte, or the index of the set
   };
 
   Result<std::size_t> parse_set(std::string_view pattern, std::size_t at);
@@ -36,21 +36,21 @@ class Wildcard {
   [[nodiscard]] bool matches_general(std::string_view text) const;
 
   Shape m_shape = Shape::general;
-  std::string m_literal;  // what is not a star, unless the shape is general
+  std::string m_literal;  // the pattern without its star; unused if the shape is general
   std::vector<Token> m_tokens;
   std::vector<std::bitset<256>> m_sets;
 };
 
-/// A glob as users write it: a Wildcard with `{a,b}` alternatives, which may be nested. Without a slash it is held
-/// against the last component of a path, with one against the whole path; a slash at the end means everything beneath.
-/// Immutable after compile, so any thread may use it.
+/// A glob as users write it: a Wildcard with `{a,b}` alternatives, which may be nested. Without a slash it matches the
+/// last component of a path, with one the whole path. A slash at the end means everything beneath. Immutable after
+/// compile, so any thread may use it.
 class Glob {
  public:
-  /// Error `bad_glob` that says what is wrong.
+  /// Error `bad_glob` with the reason.
   static Result<Glob> compile(std::string_view pattern);
   static Result<std::vector<Glob>> compile_all(const std::vector<std::string>& patterns);
 
-  /// `path` is relative to where the walk began, without a leading slash.
+  /// `path` is relative to the start of the walk, without a leading slash.
   [[nodiscard]] bool matches(std::string_view path) const;
 
  private:

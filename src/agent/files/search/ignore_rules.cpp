@@ -15,13 +15,13 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_largest_file = 1024 * 1024;
-/// What a directory with rules takes in memory beside them, and what a line does beside its bytes: about, and at most.
+constexpr std::size_t k_max_file_bytes = 1024 * 1024;
+/// Approximate memory of a directory with rules, and of a line beside its bytes.
 constexpr std::int64_t k_level_cost = 4096;
 constexpr std::int64_t k_line_cost = 160;
-constexpr std::size_t k_most_levels_above = 256;
+constexpr std::size_t k_max_levels_above = 256;
 
-/// Nothing if it is not there or not a plain file; what is too large counts as left out.
+/// Empty if the file does not exist, is not a regular file, or is too large. The latter counts as left out.
 std::string read_rules(int directory_fd, std::string_view name, IgnoreBudget& budget) {
   const Fd file = open_beneath(directory_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat info {};
@@ -36,7 +36,7 @@ std::string read_rules(int directory_fd, std::string_view name, IgnoreBudget& bu
       return content;
     }
     content.append(piece.data(), static_cast<std::size_t>(got));
-    if (content.size() > k_largest_file) {
+    if (content.size() > k_max_file_bytes) {
       ++budget.files_left_out;
       return {};
     }
@@ -48,7 +48,7 @@ std::int64_t cost_of(const std::string& content) {
          k_line_cost * (1 + std::count(content.begin(), content.end(), '\n'));
 }
 
-/// Without the spaces at its end, unless a backslash keeps them.
+/// Removes the spaces at the end that no backslash quotes.
 std::string_view without_trailing_spaces(std::string_view line) {
   std::size_t end = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -171,7 +171,7 @@ IgnoreRules::Shared IgnoreRules::above_start(int start_fd, int top_fd, std::stri
   std::vector<Fd> directories;  // the nearest first
   std::vector<std::string_view> names;
   int current = start_fd;
-  while (directories.size() < k_most_levels_above && path.size() > 1 && path.find('/') != std::string_view::npos &&
+  while (directories.size() < k_max_levels_above && path.size() > 1 && path.find('/') != std::string_view::npos &&
          !(top && identity(current) == top) && !is_root_of_repository(current)) {
     Fd parent(::openat(current, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!parent) {

@@ -4,22 +4,20 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/files/text/encoding.hpp"
+
 namespace dockbridge::agent {
 
 namespace {
 
-bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
-}
-
-/// Not more than a character's bytes away from `at`, so that no character is torn.
+/// Start of the character at `at`, so no character is split. `at` itself if the bytes are not UTF-8.
 std::size_t character_start(std::string_view text, std::size_t at) {
-  constexpr std::size_t k_longest_character = 4;
+  constexpr std::size_t k_max_character_bytes = 4;
   std::size_t start = at;
-  while (start > 0 && start < text.size() && at - start < k_longest_character && continues_character(text[start])) {
+  while (start > 0 && start < text.size() && at - start < k_max_character_bytes && !begins_character(text[start])) {
     --start;
   }
-  return at - start < k_longest_character ? start : at;
+  return at - start < k_max_character_bytes ? start : at;
 }
 
 std::string_view without_return(std::string_view line) {
@@ -34,7 +32,7 @@ bool LineCollector::is_full() const {
 
 std::size_t LineCollector::take_lines(std::string_view text, std::size_t cut) {
   LineCursor cursor(m_matcher, text);
-  std::size_t at = 0;  // where the lines begin that are neither shown nor passed
+  std::size_t at = 0;  // start of the first line that was neither shown nor passed
   std::size_t done = cut;
   while (!is_full()) {
     const auto block = cursor.next();
@@ -55,7 +53,7 @@ std::size_t LineCollector::take_lines(std::string_view text, std::size_t cut) {
   return is_full() && m_after == 0 ? k_enough : done;
 }
 
-/// Lines without a match, or with one that is not on this page.
+/// Passes lines without a match, or with a match that is not on this page.
 void LineCollector::pass(std::string_view text, std::size_t from, std::size_t to) {
   while (m_after > 0 && from < to) {
     const std::size_t end = std::min(text.find('\n', from), to);

@@ -12,7 +12,7 @@
 
 namespace dockbridge::agent {
 
-/// Makes the lines that are shown of one file: some of its matches, numbered, with the lines around them.
+/// Collects the lines to show of one file: some of its matches, numbered, with the lines around them.
 class LineCollector : public TextSink {
  public:
   struct Order {
@@ -20,7 +20,7 @@ class LineCollector : public TextSink {
     std::size_t take = 0;    ///< matches
     std::size_t context = 0;
     std::size_t max_line_bytes = 0;
-    std::size_t max_text_bytes = 0;  ///< of all lines; ends the page early
+    std::size_t max_text_bytes = 0;  ///< total of all lines; ends the page early
   };
 
   LineCollector(const Matcher& matcher, const Order& order) : m_matcher(matcher), m_order(order) {}
@@ -43,15 +43,15 @@ class LineCollector : public TextSink {
 
   const Matcher& m_matcher;
   Order m_order;
-  std::uint64_t m_number = 0;  // lines that are behind us
+  std::uint64_t m_number = 0;  // lines that were passed
   std::uint64_t m_skipped = 0;
   std::size_t m_taken = 0;
-  std::size_t m_after = 0;  // lines to show as context
+  std::size_t m_after = 0;  // lines still to show as context
   std::size_t m_text_bytes = 0;
-  std::deque<FoundLine> m_before;  // the last that were not shown
+  std::deque<FoundLine> m_before;  // the last lines that were not shown
   std::vector<FoundLine> m_lines;
 
-  // Of a line that comes in pieces:
+  // State of a line that is searched in pieces:
   std::uint64_t m_line_bytes = 0;  // so far
   bool m_line_matched = false;
   FoundLine m_long_line;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t k_block_bytes = 32;
 
-/// From the most common bytes of source code and English on; what is not here is rarer.
+/// Bytes of source code and English, the most common first. All other bytes are rarer.
 constexpr std::string_view k_common_bytes =
     " etsainor_\nclpdmf/u,yhgb:.(R)1T;>E<OSvv-*=NAI02wxPC3#DL4BMUk}{68\"57&F9HG|\tzqV'W!";
 
@@ -88,7 +88,7 @@ __attribute__((target("avx2"))) std::size_t LiteralScan::find_in_blocks(std::str
   const __m256i second_byte = _mm256_set1_epi8(static_cast<char>(m_second.byte));
   const __m256i second_mask = _mm256_set1_epi8(static_cast<char>(m_second.case_mask));
   const std::size_t beyond = std::max(m_first.at, m_second.at) + k_block_bytes;
-  const std::size_t last = text.size() - m_literal.size();  // where it can begin at the latest
+  const std::size_t last = text.size() - m_literal.size();  // the last possible position
   const char* const data = text.data();
   const auto block = [data](std::size_t offset) { return reinterpret_cast<const __m256i*>(data + offset); };
   std::size_t at = from;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t k_regex_memory_bytes = 8L * 1024 * 1024;
 
-/// Whether \A, \z, \C or a flag that is taken back could make it see more than the line.
+/// True if \A, \z, \C or a cleared flag could make the pattern match beyond the line.
 bool sees_beyond_line(std::string_view regex) {
   for (std::size_t at = 0; at + 1 < regex.size(); ++at) {
     if (regex[at] == '\\') {
@@ -31,7 +31,7 @@ bool sees_beyond_line(std::string_view regex) {
   return false;
 }
 
-/// `$` also matches before the carriage return that ends a line.
+/// Makes `$` also match before the carriage return that ends a line.
 std::string with_carriage_returns(std::string_view regex) {
   if (regex.find("\\Q") != std::string_view::npos) {
     return std::string(regex);
@@ -155,7 +155,7 @@ std::optional<Span> Matcher::find(std::string_view text, Span within) const {
 }
 
 std::optional<Span> Matcher::find_in_piece(std::string_view piece, bool begins, bool ends) const {
-  // A byte that is not searched tells that the line goes on there.
+  // A byte outside of the searched range shows that the line continues there.
   const Span within{begins || m_is_literal ? 0U : 1U, piece.size() - (ends || m_is_literal || piece.empty() ? 0U : 1U)};
   return within.begin > within.end ? std::nullopt : find(piece, within);
 }
@@ -231,7 +231,7 @@ std::optional<Span> LineCursor::next_in_each_line() {
   return std::nullopt;
 }
 
-/// A match that ends with a line's end does not reach into the next line.
+/// A match that ends with a line end does not extend into the next line.
 Span LineCursor::lines_of(Span match) const {
   const bool ends_line = match.end > match.begin && m_text[match.end - 1] == '\n';
   return {line_begin(m_text, match.begin, m_at), line_end(m_text, ends_line ? match.end - 1 : match.end)};

@@ -24,7 +24,7 @@ struct Span {
   std::size_t end;
 };
 
-/// What a search looks for. Time is linear in the text, memory bounded. Immutable; any thread may use it.
+/// A compiled pattern. Matching takes linear time and bounded memory. Immutable; any thread may use it.
 class Matcher {
  public:
   struct Options {
@@ -34,16 +34,16 @@ class Matcher {
     bool multi_line = false;  ///< a match may span lines
   };
 
-  /// Error `bad_pattern` with what is wrong with it. `^` and `$` are the ends of lines, with or without a carriage
-  /// return.
+  /// Error `bad_pattern` with the reason. `^` and `$` match at the ends of lines, with or without a carriage return.
   static Result<Matcher> compile(const std::string& pattern, const Options& options);
   Matcher(Matcher&&) noexcept;
   Matcher& operator=(Matcher&&) noexcept;
   ~Matcher();
 
-  /// The first match in a piece of a line. Whether the line begins and ends with it decides what `^` and `$` match.
+  /// Finds the first match in a piece of a line. `begins` and `ends` state whether the piece has the start and the end
+  /// of the line, where `^` and `$` match.
   [[nodiscard]] std::optional<Span> find_in_piece(std::string_view piece, bool begins, bool ends) const;
-  /// The first match in `within`, which is a line of `text`; with multi-line, one or more.
+  /// Finds the first match in `within`, which is a line of `text`; with multi-line, one or more lines.
   [[nodiscard]] std::optional<Span> find_in_lines(std::string_view text, Span within) const;
 
  private:
@@ -54,19 +54,19 @@ class Matcher {
 
   bool m_multi_line = false;
   bool m_whole_word = false;
-  bool m_line_by_line = false;          // it can tell the ends of the text from those of a line
-  bool m_is_literal = false;            // m_literals has the one text that is looked for
-  std::vector<LiteralScan> m_literals;  // every match has one of them; empty: not known
-  std::unique_ptr<re2::RE2> m_regex;    // none if it is a literal
+  bool m_line_by_line = false;          // the pattern can distinguish the ends of the text from those of a line
+  bool m_is_literal = false;            // the pattern is a plain text, the only one in m_literals
+  std::vector<LiteralScan> m_literals;  // every match contains one of them; empty means unknown
+  std::unique_ptr<re2::RE2> m_regex;    // null if the pattern is a literal
 };
 
-/// Goes from one matching line of a text to the next; with multi-line, from one block of lines that a match spans to
-/// the next. `text` must outlive it.
+/// Iterates over the matching lines of a text; with multi-line, over the blocks of lines that a match spans. `text`
+/// must outlive it.
 class LineCursor {
  public:
   LineCursor(const Matcher& matcher, std::string_view text);
 
-  /// The line without its end; blocks have no line in common.
+  /// The next line without its end. Blocks have no line in common.
   std::optional<Span> next();
 
  private:
@@ -76,8 +76,8 @@ class LineCursor {
 
   const Matcher& m_matcher;
   std::string_view m_text;
-  std::size_t m_at = 0;                                           // the start of a line
-  std::array<std::size_t, k_most_required_literals> m_literal{};  // where each literal is next
+  std::size_t m_at = 0;                                          // start of a line
+  std::array<std::size_t, k_max_required_literals> m_literal{};  // next position of each literal
 };
 
 }  // namespace dockbridge::agent

@@ -15,7 +15,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_longest_piece = 4000;  // PATH_MAX is 4096
+constexpr std::size_t k_max_piece_bytes = 4000;  // PATH_MAX is 4096
 
 int open_piece(int directory_fd, const std::string& path, int flags) {
   struct open_how how {};
@@ -47,8 +47,8 @@ Fd open_beneath(int start_fd, std::string_view path, int flags) {
   flags |= O_CLOEXEC | O_NOFOLLOW;
   Fd directory;
   while (true) {
-    const bool is_last = path.size() <= k_longest_piece;
-    const std::size_t length = is_last ? path.size() : path.rfind('/', k_longest_piece);
+    const bool is_last = path.size() <= k_max_piece_bytes;
+    const std::size_t length = is_last ? path.size() : path.rfind('/', k_max_piece_bytes);
     if (length == std::string_view::npos) {
       errno = ENAMETOOLONG;
       return {};

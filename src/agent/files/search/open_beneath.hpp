@@ -9,14 +9,14 @@
 
 namespace dockbridge::agent {
 
-/// Opens `path` beneath `start_fd` without following a symbolic link in any component, and however long it is. `flags`
-/// as for openat; O_CLOEXEC and O_NOFOLLOW are added. No descriptor: errno says why.
+/// Opens `path` beneath `start_fd` without following a symbolic link in any component. The path may have any length.
+/// `flags` are those of openat; O_CLOEXEC and O_NOFOLLOW are added. Sets errno if it returns no descriptor.
 Fd open_beneath(int start_fd, std::string_view path, int flags);
 
-/// What is known of `path` beneath `start_fd`, of a link itself. False: errno says why.
+/// Gets the status of `path` beneath `start_fd`, without following a link. Sets errno if it returns false.
 bool stat_beneath(int start_fd, std::string_view path, struct stat& info);
 
-/// Where a link beneath `start_fd` leads to; empty if that cannot be told.
+/// Target of a link beneath `start_fd`; empty if it cannot be read.
 std::string link_target_beneath(int start_fd, std::string_view path);
 
 }  // namespace dockbridge::agent

@@ -9,7 +9,7 @@
 
 namespace dockbridge::agent {
 
-/// Orders paths by the bytes of their components: what is beneath a directory comes right after it.
+/// Orders paths by the bytes of their components, so everything beneath a directory follows it immediately.
 inline bool path_less(std::string_view a, std::string_view b) {
   const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (in_a == a.end() || in_b == b.end()) {
@@ -19,13 +19,13 @@ inline bool path_less(std::string_view a, std::string_view b) {
   return rank(*in_a) < rank(*in_b);
 }
 
-/// Keeps the first of very many items in bounded memory, whatever order they come in. `T` has `operator<`, a total
-/// order, and `bytes()`. What comes after the first that had to be dropped is not known; another round that begins
-/// `after` the last that is known brings it.
+/// Keeps the first of many items in bounded memory. Items are added in any order. `T` has `operator<`, a total order,
+/// and `bytes()`. Items after the first dropped one are unknown: they need another round that begins `after` the last
+/// known one.
 template <typename T>
 class FirstItems {
  public:
-  /// At most `most` are wanted.
+  /// At most `most` items are wanted.
   FirstItems(std::size_t most, std::size_t most_bytes, const T* after = nullptr)
       : m_most(std::max<std::size_t>(most, 1)), m_most_bytes(most_bytes), m_after(after) {}
 
@@ -40,7 +40,7 @@ class FirstItems {
     }
   }
 
-  /// Takes in what another thread has found.
+  /// Adds the items of another thread.
   void merge(FirstItems&& other) {
     if (other.m_limit && (!m_limit || *other.m_limit < *m_limit)) {
       m_limit = std::move(other.m_limit);
@@ -50,7 +50,7 @@ class FirstItems {
     }
   }
 
-  /// In order, and all known: none is missing between them.
+  /// The known items in order. No item is missing between them.
   std::vector<T> sorted() {
     std::sort(m_items.begin(), m_items.end());
     while (m_limit && !m_items.empty() && *m_limit < m_items.back()) {
@@ -59,13 +59,13 @@ class FirstItems {
     return std::move(m_items);
   }
 
-  /// Whether there are more than those that are known.
+  /// True if there are more items than the known ones.
   [[nodiscard]] bool has_limit() const { return m_limit.has_value(); }
 
  private:
   void trim() {
     std::sort(m_items.begin(), m_items.end());
-    // Half of the bytes, so that it is some time until the next.
+    // Half of the bytes, so the next trim is not due soon.
     std::size_t kept = 0;
     for (m_bytes = 0; kept < std::min(m_items.size(), m_most); ++kept) {
       const std::size_t bytes = m_items[kept].bytes();

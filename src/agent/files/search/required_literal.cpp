@@ -9,13 +9,13 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// One alternative of a regular expression after the other, seen as texts with something unknown between them. It knows
-/// few constructs; at any other it gives up.
+/// Parses the alternatives of a regular expression as texts with unknown parts between them. Knows few constructs, and
+/// rejects an expression with any other.
 class Alternatives {
  public:
   Alternatives(std::string_view regex, bool ignore_case) : m_regex(regex), m_ignore_case(ignore_case) {}
 
-  /// The longest text of each, or nothing if one has none.
+  /// The longest text of each alternative; empty if one has none.
   std::vector<std::string> longest() {
     std::vector<std::string> found;
     while (m_at < m_regex.size()) {
@@ -28,14 +28,14 @@ class Alternatives {
     }
     found.push_back(end_alternative());
     const bool some_have_none = std::any_of(found.begin(), found.end(), [](const auto& one) { return one.empty(); });
-    return some_have_none || found.size() > k_most_required_literals ? std::vector<std::string>{} : found;
+    return some_have_none || found.size() > k_max_required_literals ? std::vector<std::string>{} : found;
   }
 
  private:
-  /// Takes the next item and what repeats it. False: not understood.
+  /// Parses the next item and its repetition. Returns false if the syntax is unknown.
   bool step() {
     const char c = m_regex[m_at];
-    std::string text;  // of the item, if it is one character that stands for itself
+    std::string text;  // of the item, if it is a literal character
     m_ended = false;
     switch (c) {
       case '|':
@@ -94,7 +94,7 @@ class Alternatives {
     }
   }
 
-  /// With case ignored, k and s match characters beyond ASCII as well, and most of those have other cases.
+  /// Without regard to case, k and s also match non-ASCII characters, and most non-ASCII characters have other cases.
   [[nodiscard]] bool stands_for_itself(const std::string& text) const {
     return !m_ignore_case || (text.size() == 1 && static_cast<unsigned char>(text[0]) < 128 &&
                               std::string_view("kKsS").find(text[0]) == std::string_view::npos);
@@ -122,7 +122,7 @@ class Alternatives {
     return text;
   }
 
-  /// The character that is escaped; empty for a class or an assertion.
+  /// Returns the escaped character; empty for a class or an assertion.
   std::optional<std::string> take_escape() {
     if (m_at + 1 >= m_regex.size()) {
       return std::nullopt;
@@ -157,7 +157,7 @@ class Alternatives {
       const std::size_t end = m_regex.find('}', m_at);
       if (digits == m_at + 1 || end == std::string_view::npos ||
           m_regex.find_first_not_of("0123456789,", m_at + 1) != end) {
-        return Repeated::once;  // a brace that stands for itself
+        return Repeated::once;  // a literal brace
       }
       const std::string_view least = m_regex.substr(m_at + 1, digits - m_at - 1);
       repeated = least.find_first_not_of('0') == std::string_view::npos ? Repeated::maybe : Repeated::at_least_once;
@@ -237,7 +237,7 @@ class Alternatives {
   std::string_view m_regex;
   bool m_ignore_case;
   std::size_t m_at = 0;
-  bool m_ended = false;  // the alternative
+  bool m_ended = false;  // end of the alternative
   std::string m_run;
   std::string m_longest;
 };

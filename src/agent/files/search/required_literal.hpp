@@ -7,14 +7,14 @@
 
 namespace dockbridge::agent {
 
-constexpr std::size_t k_most_required_literals = 4;
+constexpr std::size_t k_max_required_literals = 4;
 
-/// Texts of which every match of `regex` contains at least one, so that only lines with one of them have to be held
-/// against it. `regex` is RE2 syntax and has been compiled; with `ignore_case` it is matched with that flag, and the
-/// texts are to be found in either case of ASCII letters. Empty: nothing is known, which is always right.
+/// Returns texts of which every match of `regex` contains at least one. So only lines with one of them need to be
+/// matched. `regex` must be valid RE2 syntax. With `ignore_case`, it is matched with that flag, and the texts may occur
+/// in either case of ASCII letters. Empty if no texts are known.
 std::vector<std::string> required_literals(std::string_view regex, bool ignore_case);
 
-/// The text that `regex` stands for if it is nothing but that; empty if it is more.
+/// Returns the text that is the only match of `regex`; empty if there are other matches.
 std::string whole_literal(std::string_view regex);
 
 }  // namespace dockbridge::agent

@@ -21,16 +21,15 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Files with matches that are remembered in one round.
-constexpr std::size_t k_most_files_kept = 50'000;
-constexpr std::size_t k_most_path_bytes_kept = 8 * 1024 * 1024;
-constexpr std::size_t k_most_text_bytes = 4 * 1024 * 1024;
-constexpr std::size_t k_most_paths_told = 20;
+/// Files with matches that one round keeps.
+constexpr std::size_t k_max_kept_files = 50'000;
+constexpr std::size_t k_max_kept_path_bytes = 8 * 1024 * 1024;
+constexpr std::size_t k_max_text_bytes = 4 * 1024 * 1024;
 constexpr int k_file_flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-using Output = SearchRequest::Output;
+using Output = wire::GrepOutput;
 
-/// Counts matching lines, or sees that there is one.
+/// Counts matching lines, or stops at the first.
 class MatchCounter : public TextSink {
  public:
   MatchCounter(const Matcher& matcher, bool one_is_enough) : m_matcher(matcher), m_one_is_enough(one_is_enough) {}
@@ -78,7 +77,7 @@ struct Hit {
   [[nodiscard]] std::size_t bytes() const { return path.size() + sizeof(Hit); }
 };
 
-/// What one thread finds in a round.
+/// Results of one thread in a round.
 struct Finder {
   Finder(const Matcher& matcher, bool one_is_enough, FirstItems<Hit> first)
       : counter(matcher, one_is_enough), hits(std::move(first)) {}
@@ -91,15 +90,21 @@ struct Finder {
 
 class Search {
  public:
-  Search(int start_fd, const SearchRequest& request, Matcher matcher, WalkOptions options)
-      : m_start_fd(start_fd), m_request(request), m_matcher(std::move(matcher)), m_options(std::move(options)) {}
+  Search(int start_fd, const wire::FileGrepRequest& request, std::size_t max_line_bytes, Matcher matcher,
+         WalkOptions options)
+      : m_start_fd(start_fd),
+        m_request(request),
+        m_max_line_bytes(max_line_bytes),
+        m_matcher(std::move(matcher)),
+        m_options(std::move(options)) {}
 
-  SearchResult in_file();
-  SearchResult in_tree();
+  void search_file();
+  void search_tree();
+  SearchResult take_result();
 
  private:
   std::vector<Hit> find_hits(const Hit* after, bool& all_known);
-  void look_into(int directory_fd, const char* name, std::string_view path, Finder& finder) const;
+  void search_entry(int directory_fd, const char* name, std::string_view path, Finder& finder) const;
   void count(int fd, std::string_view path, Finder& finder) const;
   void show(const std::vector<Hit>& hits);
   void show_content(const Hit& hit, std::uint64_t skip);
@@ -107,49 +112,35 @@ class Search {
   [[nodiscard]] bool is_full() const { return m_shown_end || m_result.shown == m_request.max; }
 
   int m_start_fd;
-  const SearchRequest& m_request;
+  const wire::FileGrepRequest& m_request;
+  std::size_t m_max_line_bytes;
   Matcher m_matcher;
   WalkOptions m_options;
   SearchResult m_result;
   std::uint64_t m_passed = 0;  // matches or files before the current hit
   std::size_t m_text_bytes = 0;
-  bool m_shown_end = false;  // the page has as much text as it can
+  bool m_shown_end = false;  // the text of the page has its maximum size
   TextReader m_reader;
 };
-
-void add_unreadable(SearchResult& totals, std::string_view path, const char* reason) {
-  ++totals.unreadable;
-  if (totals.unreadable_paths.size() < k_most_paths_told) {
-    totals.unreadable_paths.push_back(std::string(path) + ": " + reason);
-  }
-}
 
 void add_totals(SearchResult& to, const SearchResult& from) {
   to.matches += from.matches;
   to.files_with_matches += from.files_with_matches;
   to.files_searched += from.files_searched;
   to.binary_skipped += from.binary_skipped;
-  to.unreadable += from.unreadable;
   to.files_with_long_lines += from.files_with_long_lines;
   to.files_in_windows += from.files_in_windows;
-  for (const std::string& path : from.unreadable_paths) {
-    if (to.unreadable_paths.size() < k_most_paths_told) {
-      to.unreadable_paths.push_back(path);
-    }
-  }
+  to.walked.add_unreadable(from.walked);
 }
 
-SearchResult Search::in_file() {
-  Finder finder(m_matcher, m_request.output == Output::files, FirstItems<Hit>(1, k_most_path_bytes_kept));
+void Search::search_file() {
+  Finder finder(m_matcher, m_request.output == Output::files, FirstItems<Hit>(1, k_max_kept_path_bytes));
   count(m_start_fd, "", finder);
   add_totals(m_result, finder.totals);
   show(finder.hits.sorted());
-  const bool is_content = m_request.output == Output::content;
-  m_result.more = (is_content ? m_result.matches : m_result.files_with_matches) > m_request.offset + m_result.shown;
-  return std::move(m_result);
 }
 
-SearchResult Search::in_tree() {
+void Search::search_tree() {
   bool all_known = false;
   std::vector<Hit> hits = find_hits(nullptr, all_known);
   show(hits);
@@ -158,23 +149,26 @@ SearchResult Search::in_tree() {
     hits = find_hits(&last, all_known);
     show(hits);
   }
+}
+
+SearchResult Search::take_result() {
   const bool is_content = m_request.output == Output::content;
   m_result.more = (is_content ? m_result.matches : m_result.files_with_matches) > m_request.offset + m_result.shown;
   return std::move(m_result);
 }
 
-/// One round through the tree. The first brings the totals, too.
+/// One round through the tree. The first round also sets the totals.
 std::vector<Hit> Search::find_hits(const Hit* after, bool& all_known) {
   const unsigned threads = walk_threads();
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(wanted_end(), k_most_files_kept));
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(wanted_end(), k_max_kept_files));
   std::vector<std::unique_ptr<Finder>> finders;
   for (unsigned thread = 0; thread < threads; ++thread) {
     finders.push_back(std::make_unique<Finder>(m_matcher, m_request.output == Output::files,
-                                               FirstItems<Hit>(most, k_most_path_bytes_kept / threads, after)));
+                                               FirstItems<Hit>(most, k_max_kept_path_bytes / threads, after)));
   }
-  const WalkTotals walked = walk_tree(m_start_fd, m_options, threads, [&](const WalkEntry& entry) {
+  WalkTotals walked = walk_tree(m_start_fd, m_options, threads, [&](const WalkEntry& entry) {
     if (entry.type == FileType::regular) {
-      look_into(entry.directory_fd, entry.name, entry.path, *finders[entry.thread]);
+      search_entry(entry.directory_fd, entry.name, entry.path, *finders[entry.thread]);
     }
   });
   FirstItems<Hit> hits = std::move(finders[0]->hits);
@@ -182,26 +176,22 @@ std::vector<Hit> Search::find_hits(const Hit* after, bool& all_known) {
     hits.merge(std::move(finders[thread]->hits));
   }
   if (after == nullptr) {
-    m_result.hidden_skipped = walked.hidden;
-    m_result.ignored_skipped = walked.ignored;
-    m_result.unreadable = walked.unreadable;
-    m_result.unreadable_paths = walked.unreadable_paths;
-    m_result.ignore_files_left_out = walked.ignore_files_left_out;
+    m_result.walked = std::move(walked);
     for (const auto& finder : finders) {
       add_totals(m_result, finder->totals);
     }
-    std::sort(m_result.unreadable_paths.begin(), m_result.unreadable_paths.end());
+    std::sort(m_result.walked.unreadable_paths.begin(), m_result.walked.unreadable_paths.end());
   }
   all_known = !hits.has_limit();
   return hits.sorted();
 }
 
-void Search::look_into(int directory_fd, const char* name, std::string_view path, Finder& finder) const {
+void Search::search_entry(int directory_fd, const char* name, std::string_view path, Finder& finder) const {
   const Fd file(::openat(directory_fd, name, k_file_flags));
   if (file) {
     count(file.get(), path, finder);
-  } else if (errno != ENOENT && errno != ELOOP && errno != ENXIO) {  // it is gone, or no plain file any more
-    add_unreadable(finder.totals, path, std::strerror(errno));
+  } else if (errno != ENOENT && errno != ELOOP && errno != ENXIO) {  // otherwise it was removed or replaced
+    finder.totals.walked.add_unreadable(path, std::strerror(errno));
   }
 }
 
@@ -213,7 +203,7 @@ void Search::count(int fd, std::string_view path, Finder& finder) const {
     return;
   }
   if (outcome == TextReader::Outcome::unreadable) {
-    add_unreadable(finder.totals, path, std::strerror(errno));
+    finder.totals.walked.add_unreadable(path, std::strerror(errno));
     return;
   }
   ++finder.totals.files_searched;
@@ -244,25 +234,25 @@ void Search::show(const std::vector<Hit>& hits) {
       m_result.files.push_back({hit.path, m_request.output == Output::files ? 0 : hit.matches});
       ++m_result.shown;
       m_text_bytes += hit.bytes();
-      m_shown_end = m_text_bytes >= k_most_text_bytes;
+      m_shown_end = m_text_bytes >= k_max_text_bytes;
     }
   }
 }
 
-/// The file is read again, as what is shown of it could not be known before.
+/// Reads the file again: the lines to show were not known before.
 void Search::show_content(const Hit& hit, std::uint64_t skip) {
   const Fd opened = hit.path.empty() ? Fd() : open_beneath(m_start_fd, hit.path, k_file_flags);
   const int fd = hit.path.empty() ? m_start_fd : opened.get();
   const auto take =
       static_cast<std::size_t>(std::min<std::uint64_t>(hit.matches - skip, m_request.max - m_result.shown));
-  LineCollector collector(m_matcher, {skip, take, m_request.context, m_request.max_line_bytes,
-                                      k_most_text_bytes - std::min(k_most_text_bytes, m_text_bytes)});
+  LineCollector collector(m_matcher, {skip, take, m_request.context, m_max_line_bytes,
+                                      k_max_text_bytes - std::min(k_max_text_bytes, m_text_bytes)});
   if (fd >= 0 && m_reader.read(fd, collector, m_request.multi_line) != TextReader::Outcome::read) {
     collector.lines().clear();
   }
   m_text_bytes += collector.text_bytes() + hit.bytes();
-  m_shown_end = m_text_bytes >= k_most_text_bytes;
-  // Matches that are gone since they were counted are passed as well, or the next page would begin too early.
+  m_shown_end = m_text_bytes >= k_max_text_bytes;
+  // Matches that vanished since they were counted count as shown. Otherwise, the next page would begin too early.
   m_result.shown += m_shown_end ? std::max<std::size_t>(collector.taken(), 1) : take;
   if (!collector.lines().empty()) {
     m_result.files.push_back({hit.path, hit.matches, std::move(collector.lines())});
@@ -271,7 +261,8 @@ void Search::show_content(const Hit& hit, std::uint64_t skip) {
 
 }  // namespace
 
-Result<SearchResult> search(int start_fd, const SearchRequest& request) {
+Result<SearchResult> search(int start_fd, const wire::FileGrepRequest& request, int top_fd,
+                            std::size_t max_line_bytes) {
   auto matcher =
       Matcher::compile(request.pattern, {request.literal, request.ignore_case, request.whole_word, request.multi_line});
   if (!matcher) {
@@ -289,10 +280,10 @@ Result<SearchResult> search(int start_fd, const SearchRequest& request) {
   if (::fstat(start_fd, &info) != 0 || !(S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))) {
     return fail(ErrorCode::not_searchable, "Neither a file nor a directory");
   }
-  Search search(start_fd, request, std::move(*matcher),
-                {request.honour_ignore, request.hidden, request.max_depth, std::move(*include), std::move(*exclude),
-                 request.top_fd});
-  return S_ISDIR(info.st_mode) ? search.in_tree() : search.in_file();
+  Search search(start_fd, request, max_line_bytes, std::move(*matcher),
+                {request.honour_ignore_files, request.hidden, 0, std::move(*include), std::move(*exclude), top_fd});
+  S_ISDIR(info.st_mode) ? search.search_tree() : search.search_file();
+  return search.take_result();
 }
 
 }  // namespace dockbridge::agent

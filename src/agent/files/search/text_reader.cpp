@@ -8,34 +8,17 @@
 #include <cstring>
 #include <limits>
 
+#include "agent/files/text/encoding.hpp"
+
 namespace dockbridge::agent {
 
 namespace {
 
-/// Most files fit, and so does the buffer into a core's own cache.
+/// Most files fit into it, and it fits into the cache of a core.
 constexpr std::size_t k_block = 128 * 1024;
 constexpr std::size_t k_raw_block = 32 * 1024;
 /// A UTF-16 unit of two bytes becomes at most three bytes.
 constexpr std::size_t k_decoded_block = k_raw_block / 2 * 3 + 4;
-
-char* put_utf8(char* out, std::uint32_t c) {
-  if (c < 0x80) {
-    *out++ = static_cast<char>(c);
-  } else if (c < 0x800) {
-    *out++ = static_cast<char>(0xC0U | (c >> 6U));
-    *out++ = static_cast<char>(0x80U | (c & 0x3FU));
-  } else if (c < 0x10000) {
-    *out++ = static_cast<char>(0xE0U | (c >> 12U));
-    *out++ = static_cast<char>(0x80U | ((c >> 6U) & 0x3FU));
-    *out++ = static_cast<char>(0x80U | (c & 0x3FU));
-  } else {
-    *out++ = static_cast<char>(0xF0U | (c >> 18U));
-    *out++ = static_cast<char>(0x80U | ((c >> 12U) & 0x3FU));
-    *out++ = static_cast<char>(0x80U | ((c >> 6U) & 0x3FU));
-    *out++ = static_cast<char>(0x80U | (c & 0x3FU));
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -67,7 +50,7 @@ TextReader::Outcome TextReader::read(int fd, TextSink& sink, bool windows) {
   }
 }
 
-/// Until the buffer is full or the file ends.
+/// Reads until the buffer is full or the file ends.
 TextReader::Filled TextReader::fill(int fd) {
   if (m_buffer.size() < m_capacity) {
     m_buffer.resize(m_capacity);
@@ -89,7 +72,7 @@ TextReader::Filled TextReader::fill(int fd) {
 
 TextReader::Filled TextReader::read_more(int fd) {
   if (m_limit == 0 && m_offset >= k_block) {
-    // Small files are not asked what they are: a read has told. This one could go on for ever.
+    // A small file needs no check: its read succeeded. A larger one could be endless.
     struct stat info {};
     if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
       return Filled::unreadable;
@@ -116,7 +99,7 @@ TextReader::Filled TextReader::read_more(int fd) {
   return Filled::full;
 }
 
-/// True if what has been read is UTF-16, which then waits to be decoded.
+/// True if the first block is UTF-16, which must be decoded.
 bool TextReader::recognise_encoding() {
   const std::string_view text(m_buffer.data(), m_size);
   if (text.starts_with("\xef\xbb\xbf")) {
@@ -130,7 +113,7 @@ bool TextReader::recognise_encoding() {
   m_raw.resize(k_raw_block);
   m_raw_size = 0;
   m_size = 0;
-  m_offset = 2;  // the rest is read again, in smaller blocks
+  m_offset = 2;  // reads the rest again, in smaller blocks
   return true;
 }
 
@@ -168,7 +151,7 @@ void TextReader::decode_utf16(bool is_end) {
   m_raw_size -= at;
 }
 
-/// False when there is nothing more to be done.
+/// Returns false if the file is finished.
 bool TextReader::hand_over(TextSink& sink, bool is_end) {
   if (m_in_piece) {
     const std::string_view text(m_buffer.data(), m_size);
@@ -199,7 +182,7 @@ bool TextReader::hand_over(TextSink& sink, bool is_end) {
       return false;
     }
     drop_front(last + 1);
-  } else if (m_capacity < k_longest_line) {
+  } else if (m_capacity < k_max_line_bytes) {
     m_capacity *= 2;
   } else {
     m_had_long_line = true;

@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "agent/files/search/ignore_rules.hpp"
 #include "agent/files/search/open_beneath.hpp"
@@ -19,29 +22,40 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr unsigned k_most_threads = 12;
+constexpr unsigned k_max_threads = 12;
 constexpr std::size_t k_entries_buffer_bytes = 32 * 1024;
-constexpr std::size_t k_room_for_an_entry = 512;
-/// Beyond this many, a directory is closed as soon as it is read, and what is in it is opened by its whole path.
-constexpr std::size_t k_most_open_directories = 200;
+constexpr std::size_t k_max_entry_bytes = 512;
+/// Above this number, a directory is closed as soon as it is read, and its children are opened by their whole path.
+constexpr std::size_t k_max_open_directories = 200;
 /// Directories that are known but not read yet. Only a tree that is both very deep and very wide has more.
-constexpr std::size_t k_most_waiting = 100'000;
-constexpr std::size_t k_most_paths_told = 20;
-constexpr std::size_t k_longest_path_told = 4096;
+constexpr std::size_t k_max_waiting = 100'000;
+constexpr std::size_t k_max_reported_paths = 20;
+constexpr std::size_t k_max_reported_path_bytes = 4096;
 constexpr int k_directory_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
-/// A directory of the tree, as long as something beneath it is to be visited. All but `name` and `parent` is guarded by
-/// the walk's lock, unless it is being read.
+/// A directory of the tree. Its children keep it alive until they are read. The walk's lock guards all members but
+/// `name` and `parent`, except in the thread that reads the directory.
 struct Directory {
-  Directory* parent = nullptr;
+  using Shared = std::shared_ptr<Directory>;
+
+  Directory() = default;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  /// Releases the ancestors in a loop: in a very deep tree, a recursion would overflow the stack.
+  ~Directory() {
+    while (parent && parent.use_count() == 1) {
+      parent = Shared(parent->parent);
+    }
+  }
+
+  Shared parent;
   std::string name;
-  std::uint32_t depth = 0;       // of the start: 0
-  std::uint32_t references = 1;  // itself until it is read, and its children
-  std::uint32_t unopened = 0;    // children that will be opened through `fd`
-  std::uint32_t fd_users = 0;    // who needs it just now
-  bool started = false;          // read in part
+  std::uint32_t depth = 0;     // 0 for the start
+  std::uint32_t unopened = 0;  // children that will be opened through `fd`
+  std::uint32_t fd_users = 0;  // threads that use `fd` now
+  bool started = false;        // at least partly read
   Fd fd;
-  IgnoreRules::Shared rules;  // of the parent until it is read
+  IgnoreRules::Shared rules;  // those of the parent until it is read
 };
 
 class Walk {
@@ -54,32 +68,32 @@ class Walk {
  private:
   struct Worker;
   void work(unsigned thread);
-  Directory* take();
+  Directory::Shared take();
   bool open(Directory& directory, Worker& worker);
   bool read_entries(Directory& directory, Worker& worker);
   void enter_rules(Directory& directory, Worker& worker, bool is_complete);
-  void sort_out(Directory& directory, Worker& worker, bool more);
+  void add_entries(const Directory::Shared& directory, Worker& worker, bool more);
   void visit_files(const Directory& directory, Worker& worker);
-  void finish(Directory* directory);
+  void finish(Directory& directory);
   void close_if_unused(Directory& directory);
   [[nodiscard]] std::string_view path_of_directory(const Worker& worker) const;
-  void tell_unreadable(std::string_view path, std::string_view reason);
+  void add_unreadable(std::string_view path, std::string_view reason);
 
   int m_start_fd;
   const WalkOptions& m_options;
   const std::function<void(const WalkEntry&)>& m_visit;
   IgnoreBudget m_budget;
-  std::string m_lead;  // before all paths that rules are held against
+  std::string m_lead;  // prefix of all paths that rules are matched against
 
   std::mutex m_mutex;
   std::condition_variable m_changed;
-  std::vector<Directory*> m_waiting;  // the last is read first, so that few wait
-  std::size_t m_unfinished = 0;       // waiting or being read
+  std::vector<Directory::Shared> m_waiting;  // the last is read first, so that few wait
+  std::size_t m_unfinished = 0;              // waiting or being read
   std::size_t m_open = 0;
   WalkTotals m_totals;
 };
 
-/// What one thread has for itself.
+/// State of one thread.
 struct Walk::Worker {
   unsigned thread;
   WalkTotals totals{};
@@ -88,24 +102,24 @@ struct Walk::Worker {
   std::string path{};  // lead, directory, name
   std::size_t directory_bytes = 0;
   std::vector<const dirent64*> files{};
-  std::vector<Directory*> children{};
+  std::vector<Directory::Shared> children{};
 
   void go_to(const Directory& directory, const std::string& lead) {
     path = lead;
     std::size_t length = lead.size();
-    for (const Directory* level = &directory; level->parent != nullptr; level = level->parent) {
+    for (const Directory* level = &directory; level->parent; level = level->parent.get()) {
       length += level->name.size() + 1;
     }
     directory_bytes = length;
     path.resize(length);
-    for (const Directory* level = &directory; level->parent != nullptr; level = level->parent) {
+    for (const Directory* level = &directory; level->parent; level = level->parent.get()) {
       path[--length] = '/';
       length -= level->name.size();
       path.replace(length, level->name.size(), level->name);
     }
   }
 
-  /// The path of what has this name in the current directory, from the lead on.
+  /// The path of a name in the current directory, with the lead.
   std::string_view path_of(const char* name) {
     path.resize(directory_bytes);
     path += name;
@@ -114,11 +128,11 @@ struct Walk::Worker {
 };
 
 WalkTotals Walk::run(unsigned threads) {
-  auto start = std::make_unique<Directory>();
+  auto start = std::make_shared<Directory>();
   if (m_options.honour_ignore) {
     start->rules = IgnoreRules::above_start(m_start_fd, m_options.top_fd, m_lead, m_budget);
   }
-  m_waiting.push_back(start.release());
+  m_waiting.push_back(std::move(start));
   m_unfinished = 1;
   std::vector<std::thread> others;
   for (unsigned thread = 1; thread < threads; ++thread) {
@@ -134,10 +148,10 @@ WalkTotals Walk::run(unsigned threads) {
 
 void Walk::work(unsigned thread) {
   Worker worker{thread};
-  while (Directory* directory = take()) {
+  while (const Directory::Shared directory = take()) {
     worker.go_to(*directory, m_lead);
     if (!directory->started && !open(*directory, worker)) {
-      finish(directory);
+      finish(*directory);
       continue;
     }
     const bool more = read_entries(*directory, worker);
@@ -147,9 +161,9 @@ void Walk::work(unsigned thread) {
         enter_rules(*directory, worker, !more);
       }
     }
-    sort_out(*directory, worker, more);
+    add_entries(directory, worker, more);
     visit_files(*directory, worker);
-    finish(directory);
+    finish(*directory);
   }
   const std::lock_guard lock(m_mutex);
   m_totals.directories += worker.totals.directories;
@@ -158,19 +172,19 @@ void Walk::work(unsigned thread) {
   m_totals.excluded += worker.totals.excluded;
 }
 
-Directory* Walk::take() {
+Directory::Shared Walk::take() {
   std::unique_lock lock(m_mutex);
   m_changed.wait(lock, [this] { return !m_waiting.empty() || m_unfinished == 0; });
   if (m_waiting.empty()) {
     return nullptr;
   }
-  Directory* directory = m_waiting.back();
+  Directory::Shared directory = std::move(m_waiting.back());
   m_waiting.pop_back();
   return directory;
 }
 
 bool Walk::open(Directory& directory, Worker& worker) {
-  Directory* parent = directory.parent;
+  Directory* const parent = directory.parent.get();
   Fd fd;
   if (parent == nullptr) {
     fd.reset(::openat(m_start_fd, ".", k_directory_flags));
@@ -202,9 +216,9 @@ bool Walk::open(Directory& directory, Worker& worker) {
       ++m_open;
     }
   }
-  // What is no directory any more, or gone, has been changed meanwhile.
+  // A name that vanished, or is not a directory any more, was changed during the walk. That is not an error.
   if (!opened && (parent == nullptr || (error != ENOENT && error != ENOTDIR && error != ELOOP))) {
-    tell_unreadable(path_of_directory(worker), std::strerror(error));
+    add_unreadable(path_of_directory(worker), std::strerror(error));
   }
   return opened;
 }
@@ -212,11 +226,11 @@ bool Walk::open(Directory& directory, Worker& worker) {
 /// Fills the buffer; true if there may be more.
 bool Walk::read_entries(Directory& directory, Worker& worker) {
   worker.entries_bytes = 0;
-  while (worker.entries.size() - worker.entries_bytes >= k_room_for_an_entry) {
+  while (worker.entries.size() - worker.entries_bytes >= k_max_entry_bytes) {
     const ssize_t got = ::getdents64(directory.fd.get(), worker.entries.data() + worker.entries_bytes,
                                      worker.entries.size() - worker.entries_bytes);
     if (got < 0 && errno != ENOENT) {
-      tell_unreadable(path_of_directory(worker), std::strerror(errno));
+      add_unreadable(path_of_directory(worker), std::strerror(errno));
     }
     if (got <= 0) {
       return false;
@@ -245,8 +259,10 @@ void Walk::enter_rules(Directory& directory, Worker& worker, bool is_complete) {
   }
 }
 
-/// Makes the directories among the entries known to all threads, and keeps the rest to be visited.
-void Walk::sort_out(Directory& directory, Worker& worker, bool more) {
+/// Applies the options to the entries that were read. Hands the directories to all threads, and keeps the rest for
+/// `visit_files`.
+void Walk::add_entries(const Directory::Shared& shared, Worker& worker, bool more) {
+  Directory& directory = *shared;
   worker.files.clear();
   worker.children.clear();
   for (std::size_t at = 0; at < worker.entries_bytes;) {
@@ -273,37 +289,30 @@ void Walk::sort_out(Directory& directory, Worker& worker, bool more) {
     } else {
       worker.files.push_back(entry);
       if (is_directory && (m_options.max_depth == 0 || directory.depth + 1 < m_options.max_depth)) {
-        auto child = std::make_unique<Directory>();
-        child->parent = &directory;
+        auto child = std::make_shared<Directory>();
+        child->parent = shared;
         child->name = name;
         child->depth = directory.depth + 1;
         child->rules = directory.rules;
-        worker.children.push_back(child.release());
+        worker.children.push_back(std::move(child));
       }
     }
   }
   const std::lock_guard lock(m_mutex);
   directory.started = true;
-  if (m_waiting.size() + worker.children.size() > k_most_waiting) {
+  if (m_waiting.size() + worker.children.size() > k_max_waiting) {
     m_totals.unreadable += worker.children.size();
-    for (Directory* child : worker.children) {
-      delete child;
-    }
     worker.children.clear();
   }
   if (more) {
-    m_waiting.push_back(&directory);
-    ++directory.references;
+    m_waiting.push_back(shared);
     ++directory.fd_users;
-    ++m_unfinished;
   }
-  for (Directory* child : worker.children) {
-    m_waiting.push_back(child);
-    ++directory.references;
-    ++directory.unopened;
-    ++m_unfinished;
-  }
-  if (worker.children.size() + (more ? 1 : 0) > 1) {
+  std::move(worker.children.begin(), worker.children.end(), std::back_inserter(m_waiting));
+  directory.unopened += static_cast<std::uint32_t>(worker.children.size());
+  const std::size_t added = worker.children.size() + (more ? 1 : 0);
+  m_unfinished += added;
+  if (added > 1) {
     m_changed.notify_all();
   } else {
     m_changed.notify_one();
@@ -320,16 +329,11 @@ void Walk::visit_files(const Directory& directory, Worker& worker) {
 }
 
 /// A thread is done with this directory, or with a part of it.
-void Walk::finish(Directory* directory) {
+void Walk::finish(Directory& directory) {
   const std::lock_guard lock(m_mutex);
-  if (directory->fd) {
-    --directory->fd_users;
-    close_if_unused(*directory);
-  }
-  while (directory != nullptr && --directory->references == 0) {
-    Directory* parent = directory->parent;
-    delete directory;
-    directory = parent;
+  if (directory.fd) {
+    --directory.fd_users;
+    close_if_unused(directory);
   }
   if (--m_unfinished == 0) {
     m_changed.notify_all();
@@ -337,7 +341,7 @@ void Walk::finish(Directory* directory) {
 }
 
 void Walk::close_if_unused(Directory& directory) {
-  if (directory.fd && directory.fd_users == 0 && (directory.unopened == 0 || m_open > k_most_open_directories)) {
+  if (directory.fd && directory.fd_users == 0 && (directory.unopened == 0 || m_open > k_max_open_directories)) {
     directory.fd.reset();
     --m_open;
   }
@@ -348,18 +352,29 @@ std::string_view Walk::path_of_directory(const Worker& worker) const {
   return length == 0 ? "." : std::string_view(worker.path).substr(m_lead.size(), length - 1);
 }
 
-void Walk::tell_unreadable(std::string_view path, std::string_view reason) {
+void Walk::add_unreadable(std::string_view path, std::string_view reason) {
   const std::lock_guard lock(m_mutex);
-  ++m_totals.unreadable;
-  if (m_totals.unreadable_paths.size() < k_most_paths_told) {
-    m_totals.unreadable_paths.push_back(std::string(path.substr(0, k_longest_path_told)) + ": " + std::string(reason));
-  }
+  m_totals.add_unreadable(path.substr(0, k_max_reported_path_bytes), reason);
 }
 
 }  // namespace
 
+void WalkTotals::add_unreadable(std::string_view path, std::string_view reason) {
+  ++unreadable;
+  if (unreadable_paths.size() < k_max_reported_paths) {
+    unreadable_paths.push_back(std::string(path) + ": " + std::string(reason));
+  }
+}
+
+void WalkTotals::add_unreadable(const WalkTotals& other) {
+  unreadable += other.unreadable;
+  const std::size_t count = std::min(other.unreadable_paths.size(), k_max_reported_paths - unreadable_paths.size());
+  unreadable_paths.insert(unreadable_paths.end(), other.unreadable_paths.begin(),
+                          other.unreadable_paths.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
 unsigned walk_threads() {
-  return std::clamp(std::thread::hardware_concurrency(), 1U, k_most_threads);
+  return std::clamp(std::thread::hardware_concurrency(), 1U, k_max_threads);
 }
 
 WalkTotals walk_tree(int start_fd, const WalkOptions& options, unsigned threads,

@@ -12,39 +12,44 @@
 namespace dockbridge::agent {
 
 struct WalkOptions {
-  bool honour_ignore = true;    ///< .gitignore and .ignore, as git and ripgrep read them; skips .git as well
+  bool honour_ignore = true;    ///< .gitignore and .ignore, with the rules of git and ripgrep; skips .git as well
   bool hidden = false;          ///< also names that begin with a dot
-  std::uint32_t max_depth = 0;  ///< 1: only what is in the start itself; 0: no limit
-  std::vector<Glob> include;    ///< if any, only what matches one; directories are entered all the same
-  std::vector<Glob> exclude;    ///< what matches one is left out, a directory with all that is beneath it
-  int top_fd = -1;              ///< no rules are read above this directory; -1: no such limit
+  std::uint32_t max_depth = 0;  ///< 1 means only the entries of the start itself; 0 means no limit
+  std::vector<Glob> include;    ///< if any, only entries that match one; directories are entered in any case
+  std::vector<Glob> exclude;    ///< entries that match one are left out, a directory with its whole subtree
+  int top_fd = -1;              ///< no rules are read above this directory; -1 means no limit
 };
 
-/// What a walk comes by. Valid during the visit only.
+/// An entry of a directory. Valid during the visit only.
 struct WalkEntry {
-  int directory_fd;       ///< of the directory that has it
-  const char* name;       ///< there
+  int directory_fd;       ///< the directory that contains it
+  const char* name;       ///< its name there
   std::string_view path;  ///< relative to the start
   FileType type;
-  unsigned thread;  ///< which of the walk's threads this is, from 0
+  unsigned thread;  ///< number of the walk's thread, from 0
 };
 
 struct WalkTotals {
-  std::uint64_t directories = 0;  ///< read, the start included
-  std::uint64_t hidden = 0;       ///< entries left out; a directory counts once, whatever is beneath it
+  std::uint64_t directories = 0;  ///< directories that were read, with the start
+  std::uint64_t hidden = 0;       ///< entries that were left out; a directory counts once
   std::uint64_t ignored = 0;
   std::uint64_t excluded = 0;
-  std::uint64_t unreadable = 0;               ///< directories that could not be read
+  std::uint64_t unreadable = 0;               ///< directories that could not be read; a search adds files
   std::vector<std::string> unreadable_paths;  ///< the first of them, in no order, with the reason
   std::uint64_t ignore_files_left_out = 0;    ///< too large, or too many
+
+  void add_unreadable(std::string_view path, std::string_view reason);
+  /// Adds the unreadable ones of `other`.
+  void add_unreadable(const WalkTotals& other);
 };
 
-/// How many threads a walk has: as many as there are cores for this process, up to a bound.
+/// Number of threads of a walk: one per core that this process may use, up to a limit.
 unsigned walk_threads();
 
-/// Visits all that is beneath a directory, in no order, with `threads` threads at once. Follows no symbolic link, opens
-/// nothing but directories. What vanishes meanwhile is not there; what may not be read is counted. Any depth, with
-/// bounded descriptors and memory. Returns when all has been visited; `start_fd` may be an O_PATH descriptor.
+/// Visits everything beneath a directory, in no order, with `threads` threads at once. Follows no symbolic link, and
+/// opens only directories. Entries that vanish meanwhile are left out. Directories that cannot be read are counted. The
+/// depth has no limit, and descriptors and memory are bounded. Returns when the walk is complete. `start_fd` may be an
+/// O_PATH descriptor.
 WalkTotals walk_tree(int start_fd, const WalkOptions& options, unsigned threads,
                      const std::function<void(const WalkEntry&)>& visit);
 

@@ -11,7 +11,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// A JPEG states its size behind what cameras add: previews, profiles.
+/// A JPEG states its size after the data that cameras add: previews, profiles.
 constexpr std::size_t k_image_header_bytes = 1024 * 1024;
 
 std::optional<ImageHeader> image_header(const ResolvedFile& file, const FileContent& content) {

@@ -9,11 +9,11 @@
 
 namespace dockbridge::agent {
 
-/// A regular file. Errors of `FileSpace::find`, and one for anything else than a regular file.
+/// Finds a regular file. Errors of `FileSpace::find` and `expect_regular`.
 Result<ResolvedFile> find_regular(const FileSpace& space, const std::string& path);
 
 wire::FileFacts describe(const ResolvedFile& file);
-/// `content` is that of the file.
+/// `content` must be the content of the file.
 wire::ContentFacts describe_content(const ResolvedFile& file, const FileContent& content);
 
 }  // namespace dockbridge::agent

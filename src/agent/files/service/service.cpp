@@ -34,7 +34,7 @@ using wire::Operation;
 
 constexpr rlim_t k_wanted_descriptors = 4096;
 constexpr int k_rest_after_ms = 1000;
-/// A request that took more memory than this gives it back.
+/// Memory of a request above this size is returned to the system.
 constexpr std::size_t k_kept_bytes = 1024 * 1024;
 
 /// A frame that answers `request`.
@@ -43,14 +43,14 @@ std::string encoded_answer(const wire::Frame& request, nlohmann::json head, std:
   return wire::encode(head, body);
 }
 
-/// Reads requests, has them served, and encodes the answers.
+/// Dispatches requests, and makes frames of the answers.
 class Service {
  public:
   explicit Service(FileChanger changer) : m_changer(std::move(changer)) {}
 
-  /// To be called after an answer was sent.
+  /// Must be called after an answer was sent.
   void run_deferred_work() { m_changer.run_deferred_work(); }
-  /// To be called when nothing has come for a while.
+  /// Must be called when no request has arrived for a while.
   void rest() { m_changer.rest(); }
 
   Result<std::string> handle(const wire::Frame& frame) {
@@ -108,8 +108,8 @@ class Service {
     return fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
   }
 
-  /// `serve` gets the files that the request may reach, unless it does without them, and the request. It returns an
-  /// answer, or a frame if it has made that itself.
+  /// Calls `serve` with the request and, if it takes them, the files that the request may access. It returns an answer
+  /// or a complete frame.
   template <typename Request, typename Serve>
   static Result<std::string> answer(const wire::Frame& frame, Serve serve) {
     const auto request = wire::message_from<Request>(frame.head, ErrorCode::bad_request, frame.body);
@@ -148,7 +148,7 @@ class Service {
   CopyRequests m_copies;
 };
 
-/// Files that are changed together are open together.
+/// Raises the limit on open files: all files of an edit set are open together.
 void allow_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < k_wanted_descriptors) {
@@ -172,7 +172,7 @@ std::string respond(Service& service, const wire::Frame& frame) {
 int serve_files(const Fd& stream, const char* state_path) {
   ::prctl(PR_SET_NAME, "dockbridge-file");
   ::umask(022);
-  ::signal(SIGCHLD, SIG_DFL);  // the session ignores it, and then the decoder's status would be lost
+  ::signal(SIGCHLD, SIG_DFL);  // the session ignores it, which would lose the exit status of the decoder
   allow_descriptors();
   keep_freed_memory(k_kept_bytes);
   const Fd state(::open(state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));

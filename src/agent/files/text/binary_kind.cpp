@@ -79,7 +79,7 @@ constexpr Magic k_kinds[] = {
     {0, "\0\0\xFE\xFF"sv, "UTF-32 text"},
 };
 
-/// What the file at hand is by one of these tables; null if it is in none of them.
+/// Looks up the first bytes of a file in a table; null if no entry matches.
 const char* kind_by_magic(std::span<const Magic> table, std::string_view first_bytes) {
   for (const auto& [at, bytes, kind] : table) {
     if (first_bytes.size() >= at && first_bytes.substr(at).starts_with(bytes) &&

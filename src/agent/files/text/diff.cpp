@@ -13,12 +13,12 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_longest_shown_line = 1000;  // bytes
+constexpr std::size_t k_max_shown_line_bytes = 1000;
 
-/// Writes hunks until there is no more room, and counts what does not fit.
+/// Writes hunks up to the size limit, and counts the changes that do not fit.
 class Writer {
  public:
-  /// `lines_ahead` of what the Lines hold are the same on both sides.
+  /// `lines_ahead` is the number of equal lines before those in `before` and `after`.
   Writer(const Lines& before, const Lines& after, std::size_t lines_ahead, const DiffLimits& limits, Diff& diff)
       : m_before(before), m_after(after), m_lines_ahead(lines_ahead), m_limits(limits), m_diff(diff) {}
 
@@ -113,7 +113,7 @@ void Writer::write_change(const Region& change) {
   write_side('+', m_after, change.after_begin, change.after_end, room());
 }
 
-/// Where a long line is shown from: shortly before the place that is different in it.
+/// First byte that is shown of a long line: shortly before the first difference.
 std::size_t Writer::first_shown_byte(const Region& change, std::size_t i) const {
   constexpr std::size_t k_lead_bytes = 100;
   if (change.removed() != change.added() || change.before_begin + i >= m_before.known() ||
@@ -122,12 +122,12 @@ std::size_t Writer::first_shown_byte(const Region& change, std::size_t i) const 
   }
   const std::string_view before = m_before[change.before_begin + i];
   const std::string_view after = m_after[change.after_begin + i];
-  if (before.size() <= k_longest_shown_line && after.size() <= k_longest_shown_line) {
+  if (before.size() <= k_max_shown_line_bytes && after.size() <= k_max_shown_line_bytes) {
     return 0;
   }
   const auto differs = std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first;
   const auto same = static_cast<std::size_t>(differs - before.begin());
-  if (same < k_longest_shown_line / 2) {
+  if (same < k_max_shown_line_bytes / 2) {
     return 0;
   }
   const std::size_t from = same - k_lead_bytes;
@@ -143,8 +143,8 @@ void Writer::write_line(char mark, std::string_view line, std::size_t from) {
     m_diff.cut = true;
     line.remove_prefix(from);
   }
-  if (line.size() > k_longest_shown_line) {
-    std::string_view shown = line.substr(0, k_longest_shown_line);
+  if (line.size() > k_max_shown_line_bytes) {
+    std::string_view shown = line.substr(0, k_max_shown_line_bytes);
     shown.remove_suffix(incomplete_utf8_tail(shown));
     m_diff.text += fmt::format("{}…[{} more bytes]", shown, line.size() - shown.size());
     m_diff.cut = true;
@@ -154,7 +154,7 @@ void Writer::write_line(char mark, std::string_view line, std::size_t from) {
   m_diff.text += ends ? "\n" : "\n\\ No newline at end of file\n";
 }
 
-/// As git writes it: relative, and quoted if it holds what would break the line.
+/// Writes a path like git: relative, and quoted if it contains bytes that would break the line.
 std::string header_name(char side, std::string_view path) {
   while (path.starts_with('/')) {
     path.remove_prefix(1);
@@ -179,10 +179,10 @@ std::string header_name(char side, std::string_view path) {
   return fmt::format("{}/{}{}", side, name, name.find(' ') == std::string::npos ? "" : "\t");
 }
 
-/// What is compared at once; the C library does that faster than one byte after another.
+/// Bytes that are compared at once: the C library compares blocks faster than a loop over bytes.
 constexpr std::size_t k_compared_bytes = 1024;
 
-/// How many bytes at the start of both are the same.
+/// Number of equal bytes at the start of both texts.
 std::size_t same_at_start(std::string_view a, std::string_view b) {
   const std::size_t most = std::min(a.size(), b.size());
   std::size_t same = 0;
@@ -195,7 +195,7 @@ std::size_t same_at_start(std::string_view a, std::string_view b) {
   return same;
 }
 
-/// How many bytes at the end of both are the same.
+/// Number of equal bytes at the end of both texts.
 std::size_t same_at_end(std::string_view a, std::string_view b) {
   const auto last = [](std::string_view text, std::size_t count) { return text.substr(text.size() - count); };
   const std::size_t most = std::min(a.size(), b.size());
@@ -210,14 +210,14 @@ std::size_t same_at_end(std::string_view a, std::string_view b) {
   return same;
 }
 
-/// How much at the start of both texts is the same, in whole lines.
+/// Number of bytes of the equal lines at the start of both texts.
 std::size_t common_start(std::string_view before, std::string_view after) {
   const std::size_t same = same_at_start(before, after);
   const std::size_t line_end = same == 0 ? std::string_view::npos : before.rfind('\n', same - 1);
   return line_end == std::string_view::npos ? 0 : line_end + 1;
 }
 
-/// How much at the end of both is the same, in whole lines; both start with a line.
+/// Number of bytes of the equal lines at the end of both texts, which start with a line.
 std::size_t common_end(std::string_view before, std::string_view after) {
   const std::size_t same = same_at_end(before, after);
   const auto at_line_start = [same](std::string_view text) {

@@ -8,18 +8,18 @@ namespace dockbridge::agent {
 
 struct DiffLimits {
   std::size_t context = 3;            ///< lines shown around a change
-  std::size_t max_bytes = 16 * 1024;  ///< of the text, apart from the notes on what was left out
+  std::size_t max_bytes = 16 * 1024;  ///< of the text, without the notes on omissions
 };
 
 struct Diff {
   std::string text;         ///< empty if nothing has changed
-  std::size_t added = 0;    ///< lines, those not shown included
+  std::size_t added = 0;    ///< lines, with those that are not shown
   std::size_t removed = 0;  ///< likewise
-  bool cut = false;         ///< the text is for people only; notes in square brackets say what was left out
+  bool cut = false;         ///< notes in square brackets state the omissions, so patch(1) rejects the text
 };
 
-/// What has changed, line by line, in the unified format that patch(1) takes (unless cut). Time and memory are bounded:
-/// where texts differ too much for an exact answer, a whole region is shown as replaced.
+/// Compares two texts line by line. The diff has the unified format of patch(1), unless it is cut. Time and memory are
+/// bounded: where the texts differ too much for an exact answer, a whole region is shown as replaced.
 Diff unified_diff(std::string_view before, std::string_view after, const std::string& path,
                   const DiffLimits& limits = {});
 

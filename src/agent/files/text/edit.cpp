@@ -14,10 +14,10 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_result_bytes = 128 * 1024 * 1024;
-constexpr std::size_t k_most_named_lines = 10;
+constexpr std::size_t k_max_result_bytes = 128 * 1024 * 1024;
+constexpr std::size_t k_max_named_lines = 10;
 
-/// What is looked for and put in its place, with the line ends of the file.
+/// An edit with the line ends of the file.
 struct Replacement {
   std::string old_text;
   std::string new_text;
@@ -35,7 +35,7 @@ std::string with_crlf(std::string_view text) {
   return out;
 }
 
-/// Whether the line that holds this place, or the one before it if it is the last, ends with CR LF.
+/// True if the line at this position, or the previous one if it is the last, ends with CR LF.
 bool is_in_crlf_line(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
   if (end == std::string_view::npos) {
@@ -44,7 +44,7 @@ bool is_in_crlf_line(std::string_view text, std::size_t at) {
   return end != std::string_view::npos && end > 0 && text[end - 1] == '\r';
 }
 
-/// One, or two for a file of mixed line ends.
+/// Returns one replacement, or two for a file with mixed line ends.
 std::vector<Replacement> replacements_for(std::string_view text, LineEnds ends, const TextEdit& edit) {
   const LineEnds old_ends = line_ends_of(edit.old_text);
   const bool is_to_the_letter = old_ends == LineEnds::crlf || old_ends == LineEnds::mixed;
@@ -68,7 +68,7 @@ std::vector<Replacement> replacements_for(std::string_view text, LineEnds ends, 
 
 struct Places {
   std::size_t count = 0;
-  std::vector<std::size_t> first;  // the first of them, as offsets
+  std::vector<std::size_t> first;  // offsets of the first places
 };
 
 Places places_of(std::string_view text, std::string_view wanted) {
@@ -76,7 +76,7 @@ Places places_of(std::string_view text, std::string_view wanted) {
   for (std::size_t at = find_text(text, wanted); at != std::string_view::npos;
        at = find_text(text, wanted, at + wanted.size())) {
     ++places.count;
-    if (places.first.size() < k_most_named_lines) {
+    if (places.first.size() < k_max_named_lines) {
       places.first.push_back(at);
     }
   }
@@ -85,7 +85,7 @@ Places places_of(std::string_view text, std::string_view wanted) {
 
 std::string lines_of(std::string_view text, std::vector<std::size_t> places, std::size_t count) {
   std::sort(places.begin(), places.end());
-  places.resize(std::min(places.size(), k_most_named_lines));
+  places.resize(std::min(places.size(), k_max_named_lines));
   std::vector<std::size_t> lines;
   std::size_t line = 1;
   std::size_t counted = 0;
@@ -106,7 +106,7 @@ tl::unexpected<Error> ambiguous(std::string_view text, const std::vector<std::si
               "Add surrounding lines to oldString until it is unique, or set replaceAll");
 }
 
-/// Error `ambiguous_match` unless there is one place, places that overlap included.
+/// Error `ambiguous_match` unless there is exactly one place. Overlapping places count.
 Result<void> check_unique(std::string_view text, std::span<const Replacement> replacements,
                           std::span<const Places> places, std::size_t count) {
   std::vector<std::size_t> all;
@@ -166,11 +166,11 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const TextEdit&
       return fail(unique.error());
     }
   }
-  if (result_bytes > k_most_result_bytes) {
+  if (result_bytes > k_max_result_bytes) {
     return fail(ErrorCode::result_too_large, fmt::format("The file would grow to {}", human_bytes(result_bytes)),
                 "Change fewer places, or use a command");
   }
-  // The one with CR LF first: what the other puts in may hold some.
+  // The replacement with CR LF first: the new text of the other may contain CR LF.
   for (std::size_t i = replacements.size(); i-- > 0;) {
     if (places[i].count > 0) {
       replace_all(text, replacements[i], places[i].count);

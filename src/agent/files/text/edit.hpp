@@ -18,16 +18,15 @@ struct Edited {
   std::vector<std::size_t> replacements;  ///< of each edit
 };
 
-/// The edits in their order, each on the result of the one before: all, or an error. The text is UTF-8.
+/// Applies the edits in order, each to the result of the previous one: all of them, or none. The text is UTF-8.
 ///
-/// Line ends are the file's: where it has CR LF, an edit that knows only LF means those, and its new text gets them. An
-/// edit that says CR LF itself is taken to the letter. In a file of both kinds either is matched, and the new text gets
-/// what it replaces, or what the line has that it stands in.
+/// The line ends of the file are kept. Where it has CR LF, LF in an edit matches CR LF, and the new text gets CR LF. An
+/// edit that contains CR LF is applied literally. In a file with both, either is matched, and the new text gets the
+/// line ends that it replaces, or those of its line.
 ///
-/// Errors, which say which edit of several it was: `empty_old_text`, `identical_texts`, `result_too_large`,
-/// `ambiguous_match` with the number of places and the first of their lines, and `no_match` with the lines that come
-/// nearest and what is different in them. The time is linear in the text for each edit, and messages are a few KB at
-/// most.
+/// Errors, with the number of the edit if there are several: `empty_old_text`, `identical_texts`, `result_too_large`,
+/// `ambiguous_match` with the number of places and the first of their lines, and `no_match` with the most similar lines
+/// and their differences. Each edit takes linear time. Messages have a few KB at most.
 Result<Edited> apply_edits(std::string_view text, std::span<const TextEdit> edits);
 
 }  // namespace dockbridge::agent

@@ -15,14 +15,14 @@ constexpr std::string_view k_utf8_mark = "\xEF\xBB\xBF";
 constexpr std::string_view k_utf16_le_mark = "\xFF\xFE";
 constexpr std::string_view k_utf16_be_mark = "\xFE\xFF";
 constexpr std::string_view k_utf32_le_mark{"\xFF\xFE\0\0", 4};
-constexpr std::size_t k_longest_mark = 4;
+constexpr std::size_t k_max_mark_bytes = 4;
 
-/// Text may hold a few control characters: so many in any, and a share of the rest.
+/// Text may contain a few control characters: this number in any file, and a share of the other bytes.
 constexpr std::uint64_t k_free_controls = 8;
 constexpr std::uint64_t k_utf8_bytes_per_control = 10;
-constexpr std::uint64_t k_latin1_bytes_per_control = 50;  // one in ten of random bytes is one
+constexpr std::uint64_t k_latin1_bytes_per_control = 50;  // a tenth of random bytes are controls
 
-/// A fixed length, so that the compiler makes a few vector instructions of a look at it.
+/// A fixed length, so the compiler uses vector instructions.
 constexpr std::size_t k_block_bytes = 64;
 
 bool is_ascii_block(const char* bytes) {
@@ -33,7 +33,7 @@ bool is_ascii_block(const char* bytes) {
   return all < 0x80;
 }
 
-/// Neither text nor what steers a terminal or printer: BEL to CR, and ESC.
+/// A control character other than those for terminals and printers (BEL to CR, and ESC).
 bool is_control(unsigned char byte) {
   const bool is_layout = static_cast<unsigned char>(byte - 7) <= 6;
   return static_cast<unsigned>(byte < 0x20) & static_cast<unsigned>(!is_layout) & static_cast<unsigned>(byte != 0x1B);
@@ -55,25 +55,11 @@ std::uint64_t count_controls(std::string_view bytes) {
 }
 
 void append_utf8(std::string& out, std::uint32_t point) {
-  if (point < 0x80) {
-    out.push_back(static_cast<char>(point));
-    return;
-  }
-  if (point < 0x800) {
-    out.push_back(static_cast<char>(0xC0U | (point >> 6U)));
-  } else {
-    if (point < 0x10000) {
-      out.push_back(static_cast<char>(0xE0U | (point >> 12U)));
-    } else {
-      out.push_back(static_cast<char>(0xF0U | (point >> 18U)));
-      out.push_back(static_cast<char>(0x80U | ((point >> 12U) & 0x3FU)));
-    }
-    out.push_back(static_cast<char>(0x80U | ((point >> 6U) & 0x3FU)));
-  }
-  out.push_back(static_cast<char>(0x80U | (point & 0x3FU)));
+  std::array<char, 4> bytes{};
+  out.append(bytes.data(), put_utf8(bytes.data(), point));
 }
 
-/// Takes the first character off text that is known to be valid.
+/// Removes the first character from valid text, and returns it.
 std::uint32_t take_point(std::string_view& text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t length = lead < 0x80 ? 1 : static_cast<std::size_t>(std::countl_one(lead));
@@ -226,7 +212,7 @@ void Utf8Check::take(unsigned char byte) {
 }
 
 void EncodingDetector::feed(std::string_view bytes) {
-  m_start.append(bytes.substr(0, k_longest_mark - m_start.size()));
+  m_start.append(bytes.substr(0, k_max_mark_bytes - m_start.size()));
   m_size += bytes.size();
   m_utf8.feed(bytes);
   m_nul = m_nul || bytes.find('\0') != std::string_view::npos;

@@ -17,13 +17,37 @@ using wire::name_of;
 
 LineEnds line_ends_of(std::string_view text);
 
-/// Whether bytes that come in pieces of any size are UTF-8.
+/// True for every byte of UTF-8 that is not the continuation of a character.
+inline bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+/// Writes one character as UTF-8 to `out`, which has room for four bytes. Returns the end of the character.
+inline char* put_utf8(char* out, std::uint32_t point) {
+  if (point < 0x80) {
+    *out++ = static_cast<char>(point);
+    return out;
+  }
+  if (point < 0x800) {
+    *out++ = static_cast<char>(0xC0U | (point >> 6U));
+  } else {
+    if (point < 0x10000) {
+      *out++ = static_cast<char>(0xE0U | (point >> 12U));
+    } else {
+      *out++ = static_cast<char>(0xF0U | (point >> 18U));
+      *out++ = static_cast<char>(0x80U | ((point >> 12U) & 0x3FU));
+    }
+    *out++ = static_cast<char>(0x80U | ((point >> 6U) & 0x3FU));
+  }
+  *out++ = static_cast<char>(0x80U | (point & 0x3FU));
+  return out;
+}
+
+/// Checks bytes, fed in pieces of any size, for valid UTF-8.
 class Utf8Check {
  public:
   void feed(std::string_view bytes);
-  /// Nothing so far is wrong.
-  [[nodiscard]] bool is_valid() const { return m_valid; }
-  /// And the last character is not cut short.
+  /// All bytes so far are valid, and the last character is complete.
   [[nodiscard]] bool is_complete() const { return m_valid && m_missing == 0; }
 
  private:
@@ -35,30 +59,31 @@ class Utf8Check {
   std::uint8_t m_most = 0xBF;  // of the next one
 };
 
-/// Finds out how a file is stored from its bytes, in pieces of any size. A gigabyte of ASCII takes part of a second.
+/// Detects the encoding of a file from its bytes, fed in pieces of any size. A gigabyte of ASCII takes a fraction of a
+/// second.
 class EncodingDetector {
  public:
   void feed(std::string_view bytes);
-  /// Taking what was fed as the whole file (of a part, leave out `incomplete_utf8_tail`). None: it is binary, as it
-  /// holds NUL bytes or many control characters, and no byte order mark.
+  /// The encoding if the bytes so far are the whole file. For a part of a file, do not feed its
+  /// `incomplete_utf8_tail`. Nullopt means binary: NUL bytes or many control characters, and no byte order mark.
   [[nodiscard]] std::optional<Encoding> result() const;
 
  private:
-  std::string m_start;  // where a byte order mark would be
+  std::string m_start;  // the place of a byte order mark
   std::uint64_t m_size = 0;
   std::uint64_t m_controls = 0;
   bool m_nul = false;
   Utf8Check m_utf8;
 };
 
-/// The same for bytes that are there as a whole.
+/// Detects the encoding of a whole file.
 std::optional<Encoding> detect_encoding(std::string_view bytes);
 
-/// To UTF-8, without a byte order mark. Error `not_decodable` where the bytes are not in that encoding.
-/// `encode` makes the same bytes of it again.
+/// Converts to UTF-8, without a byte order mark. `encode` is the exact inverse. Error `not_decodable` if the bytes are
+/// not in that encoding.
 Result<std::string> decode(std::string_view bytes, Encoding encoding);
-/// With the byte order mark that belongs to the encoding. Error `not_encodable`, naming the first character that has no
-/// place in it.
+/// Converts from UTF-8, with the byte order mark of the encoding. Error `not_encodable`, with the first character that
+/// does not exist in the encoding.
 Result<std::string> encode(std::string_view utf8_text, Encoding encoding);
 
 }  // namespace dockbridge::agent

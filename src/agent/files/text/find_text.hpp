@@ -6,7 +6,7 @@
 
 namespace dockbridge::agent {
 
-/// As std::string_view::find, but in linear time whatever is looked for.
+/// Like std::string_view::find, but in linear time for any text.
 inline std::size_t find_text(std::string_view text, std::string_view wanted, std::size_t from = 0) {
   const void* found = ::memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found == nullptr ? std::string_view::npos

@@ -10,9 +10,9 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_lines = 1'000'000;   // of either side that are compared one by one
-constexpr std::size_t k_most_differences = 1024;  // of a region, for an exact answer; memory is its square
-constexpr std::size_t k_most_work = 64'000'000;   // comparisons of lines
+constexpr std::size_t k_max_lines = 1'000'000;   // lines of either side that are compared one by one
+constexpr std::size_t k_max_differences = 1024;  // of a region, for an exact answer; memory is its square
+constexpr std::size_t k_max_work = 64'000'000;   // comparisons of lines
 
 class Comparison {
  public:
@@ -36,7 +36,7 @@ class Comparison {
   const Lines& m_before;
   const Lines& m_after;
   std::size_t m_work = 0;
-  std::vector<Region> m_changes;  // in order, none touching the next
+  std::vector<Region> m_changes;  // in order, not adjacent
 };
 
 Region Comparison::trimmed(Region region) const {
@@ -73,27 +73,27 @@ void Comparison::add(const Region& change) {
   }
 }
 
-/// The greedy algorithm: for each number of differences, how far one comes on each diagonal (lines before less lines
-/// after).
+/// Myers' greedy algorithm: computes, for each number of differences, the furthest position on each diagonal (lines
+/// before minus lines after).
 bool Comparison::solve_exactly(const Region& region) {
   const auto removed = static_cast<std::ptrdiff_t>(region.removed());
   const auto added = static_cast<std::ptrdiff_t>(region.added());
-  const auto most = static_cast<std::ptrdiff_t>(k_most_differences);
+  const auto most = static_cast<std::ptrdiff_t>(k_max_differences);
   if (std::abs(removed - added) > most) {
     return false;
   }
-  // Row d holds the diagonals -d to d. A place is the number of lines of `before` behind it.
+  // Row d has the diagonals -d to d. A position is a number of lines of `before`.
   std::vector<std::vector<std::int32_t>> rows;
   const auto reached = [&](std::ptrdiff_t d, std::ptrdiff_t diagonal) -> std::ptrdiff_t {
     return rows[static_cast<std::size_t>(d)][static_cast<std::size_t>(diagonal + d)];
   };
-  /// Whether the best way to a diagonal is an added line, rather than a removed one.
+  // True if the best way to a diagonal is an added line, not a removed one.
   const auto comes_from_above = [&](std::ptrdiff_t d, std::ptrdiff_t diagonal) {
     return diagonal == -d || (diagonal != d && reached(d - 1, diagonal - 1) < reached(d - 1, diagonal + 1));
   };
   std::ptrdiff_t differences = 0;
   for (bool arrived = false; !arrived; ++differences) {
-    if (differences > most || m_work > k_most_work) {
+    if (differences > most || m_work > k_max_work) {
       return false;
     }
     const std::ptrdiff_t d = differences;
@@ -128,7 +128,7 @@ bool Comparison::solve_exactly(const Region& region) {
   return true;
 }
 
-/// The lines of a range that occur once in it, by hash.
+/// Lines that occur once in a range, with their hashes.
 std::vector<std::pair<std::size_t, std::size_t>> unique_lines(const Lines& lines, std::size_t begin, std::size_t end) {
   std::vector<std::pair<std::size_t, std::size_t>> sorted;
   sorted.reserve(end - begin);
@@ -149,10 +149,10 @@ std::vector<std::pair<std::size_t, std::size_t>> unique_lines(const Lines& lines
 
 using Pair = std::pair<std::size_t, std::size_t>;
 
-/// Of pairs sorted by their first number, the most that are also in order of their second.
+/// Longest subsequence, of pairs sorted by their first number, that is also sorted by the second.
 std::vector<Pair> longest_in_order(const std::vector<Pair>& pairs) {
   constexpr std::size_t k_none = SIZE_MAX;
-  std::vector<std::size_t> ends;  // of the best chain of each length, as indices of pairs
+  std::vector<std::size_t> ends;  // end of the best chain of each length, as an index of `pairs`
   std::vector<std::size_t> previous(pairs.size(), k_none);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto place =
@@ -217,8 +217,8 @@ std::size_t count_lines(std::string_view text) {
 }
 
 Lines::Lines(std::string_view text) : m_text(text), m_size(count_lines(text)) {
-  m_lines.reserve(std::min(m_size, k_most_lines));
-  for (std::size_t at = 0; at < text.size() && m_lines.size() < k_most_lines;) {
+  m_lines.reserve(std::min(m_size, k_max_lines));
+  for (std::size_t at = 0; at < text.size() && m_lines.size() < k_max_lines;) {
     const std::size_t end = next_line(text, at);
     m_lines.push_back({end, std::hash<std::string_view>()(text.substr(at, end - at))});
     at = end;

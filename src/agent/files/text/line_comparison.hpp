@@ -6,24 +6,24 @@
 
 namespace dockbridge::agent {
 
-/// Where the line after the one at `at` begins.
+/// Start of the line after the one at `at`.
 std::size_t next_line(std::string_view text, std::size_t at);
-/// What comes after the last line end is a line too.
+/// Counts lines. A last line without an end counts.
 std::size_t count_lines(std::string_view text);
 
-/// The lines of a text that outlives this, each with its end, and hashes to compare them by. Those beyond a million are
-/// only counted.
+/// Lines of a text, each with its end, and their hashes. Lines beyond the first million are only counted. The text must
+/// outlive this object.
 class Lines {
  public:
   explicit Lines(std::string_view text);
   [[nodiscard]] std::size_t size() const { return m_size; }
-  /// Only these can be asked for.
+  /// Number of lines that can be accessed.
   [[nodiscard]] std::size_t known() const { return m_lines.size(); }
   [[nodiscard]] std::size_t hash(std::size_t i) const { return m_lines[i].hash; }
   [[nodiscard]] std::string_view operator[](std::size_t i) const {
     return m_text.substr(begin(i), m_lines[i].end - begin(i));
   }
-  /// Of the lines from `first` to before `last`, as far as they are known.
+  /// Bytes of the known lines from `first` to before `last`.
   [[nodiscard]] std::size_t bytes(std::size_t first, std::size_t last) const;
 
  private:
@@ -38,7 +38,7 @@ class Lines {
   std::vector<Line> m_lines;
 };
 
-/// A range of lines on either side.
+/// A range of lines on each side.
 struct Region {
   std::size_t before_begin = 0;
   std::size_t before_end = 0;
@@ -49,9 +49,9 @@ struct Region {
   [[nodiscard]] std::size_t added() const { return after_end - after_begin; }
 };
 
-/// The regions that differ, in order, none touching the next. All lines must be known. The fewest lines that can be, by
-/// Myers' algorithm; a region with too many differences for that is cut at lines that occur once on either side, and
-/// what is still too much is taken as a whole. So time and memory are bounded.
+/// Finds the regions that differ, in order, not adjacent. All lines must be known. Myers' algorithm gives the fewest
+/// changed lines. A region with too many differences for that is cut at lines that occur once on each side, and a part
+/// that is still too large counts as changed. So time and memory are bounded.
 std::vector<Region> changed_regions(const Lines& before, const Lines& after);
 
 }  // namespace dockbridge::agent

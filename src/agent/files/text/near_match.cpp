@@ -19,20 +19,20 @@ namespace dockbridge::agent {
 namespace {
 
 constexpr std::size_t k_shown_line_bytes = 200;
-constexpr std::size_t k_most_shown_lines = 8;
+constexpr std::size_t k_max_shown_lines = 8;
 constexpr std::size_t k_lines_of_context = 4;
-constexpr std::size_t k_most_known_lines = 200;  // of the wanted ones, which all of the file are held against
-constexpr std::size_t k_most_alignments = 4096;
-constexpr std::size_t k_telling_bytes = 4;  // "}" and "end" are everywhere
-constexpr std::size_t k_telling_share = 4;  // one in four bytes: then it is the place that was meant
-constexpr std::size_t k_least_similarity_percent = 60;
-constexpr std::size_t k_most_similar_lines = 3;
+constexpr std::size_t k_max_known_lines = 200;  // of the wanted text; every line of the file is compared with them
+constexpr std::size_t k_max_alignments = 4096;
+constexpr std::size_t k_min_line_bytes = 4;  // "}" and "end" are everywhere
+constexpr std::size_t k_min_share = 4;       // one in four bytes must match for a place to count as the intended one
+constexpr std::size_t k_min_similarity_percent = 60;
+constexpr std::size_t k_max_similar_lines = 3;
 
 std::size_t line_number(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-/// Where the line begins that holds `at`.
+/// Start of the line that contains `at`.
 std::size_t line_start(std::string_view text, std::size_t at) {
   const std::size_t line_break = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
   return line_break == std::string_view::npos ? 0 : line_break + 1;
@@ -44,19 +44,19 @@ std::string_view line_at(std::string_view text, std::size_t at) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
-/// Numbered lines of the text from `at` on, which is in line `number`.
+/// Formats numbered lines of the text from `at` on, which is in line `number`.
 std::string shown_lines(std::string_view text, std::size_t at, std::size_t number, std::size_t count) {
   at = line_start(text, at);
   std::string shown;
-  for (std::size_t i = 0; i < std::min(count, k_most_shown_lines) && at < text.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(count, k_max_shown_lines) && at < text.size(); ++i) {
     shown += fmt::format("\n{:6}: {}", number + i, printable_line(line_at(text, at), k_shown_line_bytes));
     at = next_line(text, at);
   }
-  return count > k_most_shown_lines ? shown + fmt::format("\n        (and {} more lines)", count - k_most_shown_lines)
-                                    : shown;
+  return count > k_max_shown_lines ? shown + fmt::format("\n        (and {} more lines)", count - k_max_shown_lines)
+                                   : shown;
 }
 
-/// The file has the same words with the same signs, and only what is easily overlooked differs.
+/// Describes a place that differs only in characters that are easily overlooked.
 std::string describe(const Overlooked& found, std::string_view text) {
   const std::size_t first = line_number(text, found.begin);
   const std::size_t last = line_number(text, found.end);
@@ -68,11 +68,11 @@ std::string describe(const Overlooked& found, std::string_view text) {
       shown_lines(text, found.begin, first, last - first + 1));
 }
 
-/// Which pairs of neighbouring bytes are in a line, by hash.
+/// Set of the pairs of adjacent bytes in a line, by hash.
 class Pairs {
  public:
   explicit Pairs(std::string_view folded) {
-    for (std::size_t i = 0; i + 1 < std::min(folded.size(), k_most_bytes); ++i) {
+    for (std::size_t i = 0; i + 1 < std::min(folded.size(), k_max_bytes); ++i) {
       const unsigned pair =
           static_cast<unsigned char>(folded[i]) * 31U + static_cast<unsigned char>(folded[i + 1]) * 257U;
       m_bits[(pair / 64) % m_bits.size()] |= std::uint64_t{1} << (pair % 64);
@@ -91,7 +91,7 @@ class Pairs {
   }
 
  private:
-  static constexpr std::size_t k_most_bytes = 256;
+  static constexpr std::size_t k_max_bytes = 256;
   std::array<std::uint64_t, 16> m_bits{};
   std::size_t m_count = 0;
 };
@@ -101,7 +101,7 @@ struct Line {
   std::size_t number = 0;
 };
 
-/// Holds all lines of a file against those of the wanted text.
+/// Compares all lines of a file with those of the wanted text.
 class Survey {
  public:
   explicit Survey(std::string_view wanted) {
@@ -109,7 +109,7 @@ class Survey {
     for (std::size_t at = 0; at < wanted.size(); at = next_line(wanted, at)) {
       m_wanted.push_back(line_at(wanted, at));
       const std::string folded = fold(m_wanted.back());
-      if (folded.size() >= k_telling_bytes && m_index.size() < k_most_known_lines) {
+      if (folded.size() >= k_min_line_bytes && m_index.size() < k_max_known_lines) {
         m_index.try_emplace(std::hash<std::string>()(folded), m_wanted.size() - 1);
         m_known_bytes += folded.size();
       }
@@ -123,7 +123,7 @@ class Survey {
   void look_at(std::string_view line, Line place) {
     m_folded.clear();
     fold_into(m_folded, line);
-    if (m_folded.size() < k_telling_bytes) {
+    if (m_folded.size() < k_min_line_bytes) {
       return;
     }
     if (const auto known = m_index.find(std::hash<std::string>()(m_folded)); known != m_index.end()) {
@@ -149,7 +149,7 @@ class Survey {
     const auto start = static_cast<std::ptrdiff_t>(place.number) - static_cast<std::ptrdiff_t>(wanted);
     auto found = m_alignments.find(start);
     if (found == m_alignments.end()) {
-      if (m_alignments.size() == k_most_alignments) {
+      if (m_alignments.size() == k_max_alignments) {
         return;
       }
       found = m_alignments.emplace(start, Alignment{0, place, wanted}).first;
@@ -158,28 +158,28 @@ class Survey {
   }
 
   void note_similar(std::size_t percent, Line place) {
-    if (percent < k_least_similarity_percent) {
+    if (percent < k_min_similarity_percent) {
       return;
     }
     const auto worse =
         std::find_if(m_similar.begin(), m_similar.end(), [&](const Similar& s) { return s.percent < percent; });
     m_similar.insert(worse, {percent, place});
-    m_similar.resize(std::min(m_similar.size(), k_most_similar_lines), {});
+    m_similar.resize(std::min(m_similar.size(), k_max_similar_lines), {});
   }
 
   [[nodiscard]] bool is_like(std::size_t wanted, std::string_view line) const;
   [[nodiscard]] std::string aligned_verdict(std::string_view text, const Alignment& best) const;
 
   std::vector<std::string_view> m_wanted;
-  std::unordered_map<std::size_t, std::size_t> m_index;  // hash of a folded line to its first place in m_wanted
+  std::unordered_map<std::size_t, std::size_t> m_index;  // hash of a folded line to its first index in m_wanted
   std::size_t m_known_bytes = 0;                         // of the lines in m_index
   Pairs m_longest{{}};
-  std::unordered_map<std::ptrdiff_t, Alignment> m_alignments;  // by the line that m_wanted would start in
+  std::unordered_map<std::ptrdiff_t, Alignment> m_alignments;  // by the line in which m_wanted would start
   std::vector<Similar> m_similar;                              // best first
   std::string m_folded;
 };
 
-/// Some lines are there: shows where the file is different from what they were part of.
+/// Describes a place where some lines match, and the first line that differs.
 std::string Survey::aligned_verdict(std::string_view text, const Alignment& best) const {
   Line place = best.first;
   std::size_t wanted = best.first_wanted;
@@ -210,7 +210,7 @@ std::string Survey::aligned_verdict(std::string_view text, const Alignment& best
                      shown_lines(text, shown.at, shown.number, k_lines_of_context));
 }
 
-/// The first and the last line may be parts of lines.
+/// Compares two lines. The first and the last line of the wanted text may be parts of lines.
 bool Survey::is_like(std::size_t wanted, std::string_view line) const {
   const std::string folded = fold(line);
   const std::string like = fold(m_wanted[wanted]);
@@ -222,7 +222,7 @@ std::string Survey::verdict(std::string_view text) const {
   const auto best = std::max_element(m_alignments.begin(), m_alignments.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.bytes, -a.first) < std::pair(b.second.bytes, -b.first);
   });
-  if (best != m_alignments.end() && (m_similar.empty() || best->second.bytes * k_telling_share >= m_known_bytes)) {
+  if (best != m_alignments.end() && (m_similar.empty() || best->second.bytes * k_min_share >= m_known_bytes)) {
     return aligned_verdict(text, best->second);
   }
   if (m_similar.empty()) {

@@ -5,8 +5,8 @@
 
 namespace dockbridge::agent {
 
-/// For a text that was looked for and is not there: sentences on what comes nearest to it, with line numbers, and in
-/// what that differs; or that nothing does. Each starts in lower case and the last has no full stop. Takes linear time.
+/// Explains why a text was not found: sentences on the most similar lines, with their numbers and differences, or that
+/// nothing is similar. Each starts in lower case, and the last has no full stop. Takes linear time.
 std::string explain_no_match(std::string_view text, std::string_view wanted);
 
 }  // namespace dockbridge::agent

@@ -15,17 +15,17 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_counted_places = 100;
+constexpr std::size_t k_max_counted_places = 100;
 
-/// One character, or one byte of a character that nothing is done about.
+/// One character, or one byte of a character that is not folded.
 struct Token {
   enum class Kind { blank, invisible, visible };
   Kind kind;
   std::size_t length;
-  char folded = 0;  // the same for all that are easily taken for each other
+  char folded = 0;  // the same for characters that look alike
 };
 
-/// What a byte is folded to if it is a character by itself, or part of one that nothing is done about.
+/// Special values in the table of folded bytes.
 constexpr char k_blank = 0;
 constexpr char k_look_closer = 1;
 
@@ -48,7 +48,7 @@ constexpr std::array<char, 256> make_folds() {
 
 constexpr std::array<char, 256> k_folds = make_folds();
 
-/// `rest` starts with E2: general punctuation.
+/// Classifies general punctuation; `rest` starts with E2.
 Token punctuation(std::string_view rest) {
   const auto second = static_cast<unsigned char>(rest[1]);
   const auto third = static_cast<unsigned char>(rest[2]);
@@ -100,7 +100,7 @@ Token token_at(std::string_view text, std::size_t at) {
   return {Token::Kind::visible, 1, c};
 }
 
-/// Steps from one visible token to the next, with the run of blank and invisible ones before each.
+/// Iterates over the visible tokens, each with the run of blank and invisible tokens before it.
 class Walk {
  public:
   explicit Walk(std::string_view text) : m_text(text) { next(); }
@@ -130,13 +130,13 @@ class Walk {
   std::size_t m_length = 0;
 };
 
-/// What differs between two texts that are equal when folded, in words, each kind once.
+/// Collects the kinds of differences between two texts that are equal when folded.
 class Differences {
  public:
   void note(const char* kind, std::size_t at, std::string_view in_file, std::string_view in_wanted);
-  /// The characters between two words; `at` is the place in the file.
+  /// Compares the characters between two words; `at` is the position in the file.
   void compare_runs(std::string_view in_file, std::string_view in_wanted, std::size_t at, bool starts_line);
-  /// What comes after the last word.
+  /// Compares the characters after the last word.
   void compare_end(std::string_view in_file, std::string_view in_wanted, std::size_t at);
   void compare_tokens(std::string_view in_file, std::string_view in_wanted, std::size_t at);
   [[nodiscard]] std::size_t first_at() const { return m_first_at; }
@@ -151,11 +151,11 @@ class Differences {
   std::string m_first;
 };
 
-/// "2 tabs, 1 space", "LF", "U+00A0", "\"x\"".
+/// Describes characters: "2 tabs, 1 space", "LF", "U+00A0", "\"x\"".
 std::string in_words(std::string_view text) {
-  constexpr std::size_t k_most_words = 6;
+  constexpr std::size_t k_max_words = 6;
   std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size() && words.size() < k_most_words;) {
+  for (std::size_t at = 0; at < text.size() && words.size() < k_max_words;) {
     const char c = text[at];
     const std::size_t count = std::min(text.find_first_not_of(c, at), text.size()) - at;
     if (c == ' ' || c == '\t') {
@@ -197,7 +197,7 @@ auto line_breaks(std::string_view run) {
   return std::count(run.begin(), run.end(), '\n');
 }
 
-/// A run with plain blanks alone, and line ends that are LF.
+/// Reduces a run to plain blanks, with LF for line ends.
 std::string plain_run(std::string_view run) {
   std::string plain;
   for (std::size_t at = 0; at < run.size();) {
@@ -283,7 +283,7 @@ void Differences::compare_tokens(std::string_view in_file, std::string_view in_w
   note(is_letter ? "upper and lower case" : folded == '"' ? "quotes" : "dashes", at, in_file, in_wanted);
 }
 
-/// Of the run before a first word, as much of its end as there is in `like`.
+/// End of the run before a first word, as long as `like`.
 std::string_view end_of_run(std::string_view run, std::string_view like) {
   if (run.ends_with(like)) {
     return like;
@@ -301,7 +301,7 @@ std::string_view end_of_run(std::string_view run, std::string_view like) {
   return run;
 }
 
-/// Of the run after a last word, as much of its start as there is in `like`.
+/// Start of the run after a last word, as long as `like`.
 std::string_view start_of_run(std::string_view run, std::string_view like) {
   if (run.starts_with(like)) {
     return like;
@@ -322,15 +322,15 @@ std::string_view start_of_run(std::string_view run, std::string_view like) {
   return run;
 }
 
-/// Whether blanks at the end of the wanted text are missing in the file because a word continues there, or line breaks
-/// because the line does. Then the two differ in more than blanks.
+/// True if blanks at the end of the wanted text are missing in the file because a word continues there, or line breaks
+/// because the line continues. Then the two differ in more than blanks.
 bool is_continued(std::string_view in_file, std::string_view in_wanted, bool is_edge_of_file) {
   return !is_edge_of_file &&
          ((in_file.empty() && !in_wanted.empty()) || (line_breaks(in_file) == 0 && line_breaks(in_wanted) > 0));
 }
 
-/// The places in a text that are equal to the wanted text when both are folded, and that begin and end where it does.
-/// Takes linear time. Borrows the texts.
+/// Finds the places in a text that are equal to the wanted text when both are folded, and that have the same ends.
+/// Takes linear time. The texts must outlive this object.
 class Places {
  public:
   Places(std::string_view text, std::string folded, std::string_view wanted, const std::string& folded_wanted)
@@ -355,7 +355,7 @@ class Places {
       const bool fits = !is_continued(m_begin.run(), m_run_before, m_begin.run().size() == m_begin.at()) &&
                         !is_continued(m_end.run(), m_run_after, m_end.at() == m_size);
       // Starting a search costs the length of the wanted text, so overlapping places are tried only a few times.
-      m_from += fits || ++m_misfits > k_most_counted_places ? m_wanted.size() : 1;
+      m_from += fits || ++m_misfits > k_max_counted_places ? m_wanted.size() : 1;
       if (fits) {
         return true;
       }
@@ -370,7 +370,7 @@ class Places {
   std::string m_folded;
   std::string_view m_wanted;  // folded
   Walk m_begin;
-  Walk m_end;  // behind the place
+  Walk m_end;  // after the place
   std::size_t m_size;
   std::string_view m_run_before;
   std::string_view m_run_after;
@@ -436,7 +436,7 @@ std::optional<Overlooked> find_overlooked(std::string_view text, std::string_vie
     differences.compare_runs(in_file.run(), in_wanted.run(), found.end, false);
   }
   differences.compare_end(start_of_run(in_file.run(), in_wanted.run()), in_wanted.run(), found.end);
-  while (found.places < k_most_counted_places && places.next()) {
+  while (found.places < k_max_counted_places && places.next()) {
     ++found.places;
   }
   found.kinds = differences.kinds();

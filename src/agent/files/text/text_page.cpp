@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/files/revision.hpp"
+#include "agent/files/text/line_comparison.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {
@@ -15,47 +16,15 @@ namespace {
 
 constexpr std::size_t k_start_bytes = 512;
 constexpr std::size_t k_chunk_bytes = 256ULL * 1024;
-/// Of a file that is not read as a whole, how much decides what encoding it has.
+/// Bytes that decide the encoding of a file that is not read as a whole.
 constexpr std::uint64_t k_judged_bytes = 4ULL * 1024 * 1024;
 constexpr int k_max_tries = 3;
 
-/// How many bytes a number of characters takes; all, if there are not so many.
-std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
-  if (text.size() <= characters) {
-    return text.size();
-  }
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
-    if (begins && characters-- == 0) {
-      break;
-    }
-  }
-  return at;
-}
-
-std::uint64_t characters_of(std::string_view text) {
-  return static_cast<std::uint64_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-/// Of a text in UTF-8, how many bytes fit into `most`, in whole characters; one character always fits.
-std::size_t bytes_that_fit(std::string_view text, std::size_t most) {
-  if (text.size() <= most) {
-    return text.size();
-  }
-  std::size_t at = most;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) {
-    --at;
-  }
-  return at > 0 ? at : bytes_of_characters(text, 1);
-}
-
-/// How many bytes of the next piece of a line come before a column. `passed` counts the characters of all pieces.
+/// Number of bytes of the next piece of a line before a column. `passed` counts the characters of all pieces.
 std::size_t bytes_to_column(std::string_view piece, std::uint64_t column, bool is_latin1, std::uint64_t& passed) {
   std::size_t at = 0;
   for (; at < piece.size(); ++at) {
-    const bool begins = is_latin1 || (static_cast<unsigned char>(piece[at]) & 0xC0U) != 0x80U;
+    const bool begins = is_latin1 || begins_character(piece[at]);
     if (begins && passed == column) {
       break;
     }
@@ -64,18 +33,35 @@ std::size_t bytes_to_column(std::string_view piece, std::uint64_t column, bool i
   return at;
 }
 
-/// Takes lines one after the other and keeps those that belong on the page.
+/// Number of bytes of the first characters; all bytes if the text is shorter.
+std::size_t bytes_of_characters(std::string_view text, std::uint64_t characters) {
+  std::uint64_t passed = 0;
+  return text.size() <= characters ? text.size() : bytes_to_column(text, characters, false, passed);
+}
+
+std::uint64_t characters_of(std::string_view text) {
+  return static_cast<std::uint64_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// Number of bytes of whole characters that `most` bytes can hold; at least one character.
+std::size_t bytes_that_fit(std::string_view text, std::size_t most) {
+  const std::string_view start = text.substr(0, most);
+  const std::size_t bytes = start.size() - incomplete_utf8_tail(start);
+  return bytes > 0 ? bytes : bytes_of_characters(text, 1);
+}
+
+/// Receives lines in order, and keeps those of the page.
 class PageBuilder {
  public:
-  /// `numbered`: the first line's number is known, so that a cut line can say how to read on.
+  /// `numbered` means that the number of the first line is known. Then a cut line states how to read its rest.
   PageBuilder(const PageRequest& request, std::uint64_t skip, bool numbered = true)
       : m_request(request), m_skip(skip), m_numbered(numbered) {}
 
-  /// Whether the next line is the one that `PageRequest::column` is about.
+  /// True if the next line is the one to which `PageRequest::column` applies.
   [[nodiscard]] bool expects_first() const { return m_seen == m_skip; }
 
-  /// A line without its end, in UTF-8; of a very long one at least what is shown, and how many characters follow that.
-  /// The first line comes without the characters that are skipped.
+  /// Adds a line without its end, in UTF-8. Of a very long line, the caller may pass only the part to show and the
+  /// number of characters after it. The first line is passed without the skipped characters.
   void add(std::string_view line, std::uint64_t characters_left_out = 0) {
     ++m_seen;
     if (m_seen <= m_skip || m_full) {
@@ -105,7 +91,7 @@ class PageBuilder {
     ++m_page.lines;
   }
   [[nodiscard]] bool is_full() const { return m_full; }
-  /// How many lines to come are not on the page, whatever they hold.
+  /// Number of the next lines that are not on the page.
   [[nodiscard]] std::uint64_t to_skip() const { return m_skip - std::min(m_skip, m_seen); }
   void skip_one() { ++m_seen; }
   TextPage take() {
@@ -121,11 +107,6 @@ class PageBuilder {
   bool m_full = false;
   TextPage m_page;
 };
-
-std::uint64_t lines_in(std::string_view text) {
-  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) +
-         (text.empty() || text.back() == '\n' ? 0 : 1);
-}
 
 std::uint64_t lines_to_skip(std::int64_t offset, std::uint64_t total) {
   if (offset >= 0) {
@@ -143,13 +124,13 @@ void decode_whole(FileContent& content, const PageRequest& request) {
   const bool as_it_is = *encoding == Encoding::utf8;
   const auto decoded = as_it_is ? Result<std::string>() : decode(*content.whole, *encoding);
   if (!decoded) {
-    return;  // it begins like a text, and is none
+    return;  // its start looks like text, but the rest is not
   }
   content.page = page_of(as_it_is ? *content.whole : *decoded, request);
   content.page->encoding = *encoding;
 }
 
-/// Reads a large file piece by piece: as far as is needed, or to its end if it shall have a revision.
+/// Reads a large file in pieces: as far as necessary, or to its end if it gets a revision.
 class LargeFile {
  public:
   LargeFile(int fd, const std::string& path, std::uint64_t size, const PageRequest& request)
@@ -161,7 +142,7 @@ class LargeFile {
     EncodingDetector detector;
     std::uint64_t total = 0;
     if (whole) {
-      // Once for what is to be known before the first line is taken.
+      // The first pass gathers the facts that are needed before the first line.
       std::uint64_t at = 0;
       while (at < m_size) {
         const auto piece = read_chunk(at);
@@ -195,7 +176,7 @@ class LargeFile {
     }
     const auto encoding = detector.result();
     if (!encoding || *encoding == Encoding::utf16_le || *encoding == Encoding::utf16_be) {
-      return {};  // not text, or not to be read in pieces
+      return {};  // not text, or an encoding that cannot be read in pieces
     }
     m_encoding = *encoding;
     const bool from_end = m_request.offset < 0 && !whole;
@@ -228,7 +209,7 @@ class LargeFile {
     return read_at(m_fd, at, static_cast<std::size_t>(std::min<std::uint64_t>(k_chunk_bytes, m_size - at)), m_path);
   }
 
-  /// Where the lines begin that are asked for from the end.
+  /// Start of the requested lines, counted from the end.
   Result<std::uint64_t> find_from_end() {
     auto wanted = static_cast<std::uint64_t>(-m_request.offset);
     std::uint64_t end = m_size;
@@ -252,9 +233,9 @@ class LargeFile {
 
   Result<TextPage> read_lines(std::uint64_t start, std::uint64_t skip, bool numbered) {
     PageBuilder page(m_request, skip, numbered);
-    std::string line;            // what is kept of the one that is not finished
-    std::uint64_t left_out = 0;  // characters of it that are not
-    std::uint64_t dropped = 0;   // characters of the first line that were skipped
+    std::string line;            // kept part of the unfinished line
+    std::uint64_t left_out = 0;  // characters of it that are not kept
+    std::uint64_t dropped = 0;   // skipped characters of the first line
     std::uint64_t crlf = 0;
     std::uint64_t lf = 0;
     char before = '\0';
@@ -264,7 +245,7 @@ class LargeFile {
         std::max((m_request.most_line_characters + 1) * 4, m_request.column > 0 ? m_request.most_bytes : 0);
     const auto finish = [&] {
       if (cut) {
-        // The character at the cut is left out, the CR of the line's end is none.
+        // The character at the cut is left out. The CR of the line end does not count as a character.
         const std::size_t tail = is_latin1 ? 0 : incomplete_utf8_tail(line);
         line.resize(line.size() - tail);
         left_out += (tail > 0 ? 1 : 0) - (before == '\r' ? 1 : 0);
@@ -347,21 +328,20 @@ class LargeFile {
 }  // namespace
 
 TextPage page_of(std::string_view text, const PageRequest& request) {
-  PageBuilder builder(request, lines_to_skip(request.offset, request.offset < 0 ? lines_in(text) : 0));
+  PageBuilder builder(request, lines_to_skip(request.offset, request.offset < 0 ? count_lines(text) : 0));
   std::string_view rest = text;
   std::uint64_t total = 0;
   for (; !rest.empty() && !builder.is_full(); ++total) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
-    if (request.column > 0 && builder.expects_first()) {
-      std::uint64_t passed = 0;
-      line.remove_prefix(bytes_to_column(line, request.column, false, passed));
+    if (builder.expects_first()) {
+      line.remove_prefix(bytes_of_characters(line, request.column));
     }
     builder.add(line);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   TextPage page = builder.take();
-  page.total_lines = total + lines_in(rest);
+  page.total_lines = total + count_lines(rest);
   page.ends = line_ends_of(text);
   page.final_newline = text.empty() || text.back() == '\n';
   return page;
@@ -374,12 +354,12 @@ Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& re
   }
   FileContent content;
   content.size = static_cast<std::uint64_t>(file.info.st_size);
-  // Pseudo files say that they have no size: what counts is what they give.
+  // The size of a pseudo file is 0. The bytes that it returns count.
   const std::size_t expected = content.size > k_most_whole_bytes ? k_start_bytes : k_most_whole_bytes + 1;
   auto bytes =
       read_at(fd->get(), 0, std::min<std::size_t>(expected, std::max<std::size_t>(content.size + 1, 65536)), file.path);
   if (bytes && bytes->size() > content.size && content.size <= k_most_whole_bytes) {
-    bytes = read_at(fd->get(), 0, expected, file.path);  // it has grown, or is a pseudo file
+    bytes = read_at(fd->get(), 0, expected, file.path);  // the file grew, or is a pseudo file
   }
   if (!bytes) {
     return fail(bytes.error());

@@ -11,24 +11,25 @@
 
 namespace dockbridge::agent {
 
-/// Files up to this size have a revision, and can be written and edited; to know it they are read as a whole.
+/// Files up to this size have a revision, which requires reading the whole file, and can be written and edited.
 inline constexpr std::uint64_t k_most_revised_bytes = 100ULL * 1024 * 1024;
-/// What is held in memory at once; larger files are read in pieces.
+/// Files up to this size are held in memory; larger files are read in pieces.
 inline constexpr std::size_t k_most_whole_bytes = 16ULL * 1024 * 1024;
 
 struct PageRequest {
-  std::int64_t offset = 0;  ///< lines to skip; negative: how many from the end to begin with
+  std::int64_t offset = 0;  ///< lines to skip; a negative number counts from the end
   std::size_t limit = 2000;
-  std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `most_bytes` only
+  std::uint64_t column = 0;  ///< characters of the first line to skip; only `most_bytes` limits that line then
   std::size_t most_line_characters = 2000;
   std::size_t most_bytes = 256ULL * 1024;
 };
 
-/// Some lines of a file, in UTF-8, and what is to be known of the whole of it.
+/// Some lines of a file, in UTF-8, and facts about the whole file.
 struct TextPage {
-  std::string text;  ///< every line ended by "\n", whatever it ends with in the file
+  std::string text;  ///< every line ends with "\n", not with its line end in the file
   std::size_t lines = 0;
-  std::int64_t first_line = 1;  ///< counted from 1; negative: from the end, in a file that was not read as a whole
+  std::int64_t first_line =
+      1;  ///< counted from 1; negative if counted from the end of a file that was not read as a whole
   std::optional<std::uint64_t> total_lines;
   bool more = false;  ///< lines follow
   std::size_t cut_lines = 0;
@@ -37,18 +38,18 @@ struct TextPage {
   bool final_newline = true;
 };
 
-/// What a file turned out to be.
+/// Content of a file, as far as it was read.
 struct FileContent {
   std::uint64_t size = 0;
-  std::string revision;              ///< empty: too large to have one
+  std::string revision;              ///< empty if the file is too large
   std::string start;                 ///< its first bytes
-  std::optional<TextPage> page;      ///< none: not text, or UTF-16 that is broken or too large to be shown
-  std::optional<std::string> whole;  ///< the bytes, if they were few enough to be held
+  std::optional<TextPage> page;      ///< nullopt if not text, or UTF-16 that is invalid or too large to be shown
+  std::optional<std::string> whole;  ///< the bytes, if the file is small enough
 };
 
 Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& request);
 
-/// Lines of a text that is there as a whole.
+/// Makes a page of a text that is in memory.
 TextPage page_of(std::string_view text, const PageRequest& request);
 
 }  // namespace dockbridge::agent

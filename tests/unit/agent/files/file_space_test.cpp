@@ -46,7 +46,7 @@ std::string code_of(const Result<Value>& result) {
   return result ? "" : std::string(name_of(result.error().code));
 }
 
-/// Makes a file where a space says that one may be.
+/// Creates a file at a place that a space returned.
 std::string make_at(const FileSpace& space, const std::string& path, const std::string& content) {
   const auto place = space.place_for(path, true);
   if (!place) {
@@ -56,7 +56,7 @@ std::string make_at(const FileSpace& space, const std::string& path, const std::
   return file && ::write(file.get(), content.data(), content.size()) > 0 ? "" : "not made";
 }
 
-/// A directory `root` that files are to be kept in, and beside it what nobody may reach from there.
+/// A directory `root`, and files beside it that must not be reachable from there.
 struct Confined {
   test::TemporaryDirectory world;
   fs::path root = world / "root";
@@ -74,7 +74,7 @@ struct Confined {
 
 }  // namespace
 
-TEST_CASE("a file is found by its path, through links and dots, and its real path is told") {
+TEST_CASE("file space: finds files through links and dots, with their real path") {
   const test::TemporaryDirectory world;
   fs::create_directory(world / "a");
   put(world / "a" / "file", "x");
@@ -88,7 +88,7 @@ TEST_CASE("a file is found by its path, through links and dots, and its real pat
   }
 }
 
-TEST_CASE("a path that is empty, relative, too long or holds a NUL byte is refused by what it is") {
+TEST_CASE("file space: empty, relative, too long and NUL paths are rejected") {
   CHECK(code_of(everything().find("")) == "bad_path");
   CHECK(code_of(everything().find("etc/passwd")) == "bad_path");
   CHECK(code_of(everything().find(std::string("/etc/pass\0wd", 12))) == "bad_path");
@@ -97,7 +97,7 @@ TEST_CASE("a path that is empty, relative, too long or holds a NUL byte is refus
   CHECK(code_of(everything().place_for("/" + std::string(4999, 'a'), true)) == "path_too_long");
 }
 
-TEST_CASE("links that lead in a circle, or through a file, are told from files that are not there") {
+TEST_CASE("file space: link loops and missing files have different errors") {
   const test::TemporaryDirectory world;
   fs::create_symlink("two", world / "one");
   fs::create_symlink("one", world / "two");
@@ -111,7 +111,7 @@ TEST_CASE("links that lead in a circle, or through a file, are told from files t
   CHECK(code_of(everything().place_for((world / "file/below").string(), true)) == "not_a_directory");
 }
 
-TEST_CASE("a pipe, a socket or a device is found without being opened") {
+TEST_CASE("file space: pipes, sockets and devices are found without opening them") {
   const test::TemporaryDirectory world;
   const std::string pipe = (world / "pipe").string();
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -123,7 +123,7 @@ TEST_CASE("a pipe, a socket or a device is found without being opened") {
   }
 }
 
-TEST_CASE("directories on the way to a new file are made, if they may be") {
+TEST_CASE("file space: missing directories of a new file are created on request") {
   const test::TemporaryDirectory world;
   CHECK(code_of(everything().place_for((world / "a/b/file").string(), false)) == "no_such_file");
   CHECK(!fs::exists(world / "a"));
@@ -134,7 +134,7 @@ TEST_CASE("directories on the way to a new file are made, if they may be") {
   CHECK(fs::is_directory(world / "a/b/c"));
 }
 
-TEST_CASE("a path that names a directory is no place for a file") {
+TEST_CASE("file space: a directory's path is rejected for a file") {
   const test::TemporaryDirectory world;
   for (const char* end : {"new/", "new/.", "new/..", "."}) {
     CAPTURE(end);
@@ -143,13 +143,13 @@ TEST_CASE("a path that names a directory is no place for a file") {
   CHECK(fs::is_empty(world.path()));
 }
 
-TEST_CASE("a way back over a directory that is not there makes nothing") {
+TEST_CASE("file space: '..' after a missing directory creates nothing") {
   const test::TemporaryDirectory world;
   CHECK(code_of(everything().place_for(world.path().string() + "/none/../file", true)) == "no_such_file");
   CHECK(fs::is_empty(world.path()));
 }
 
-TEST_CASE("a thousand directories deep a file can be made and found again") {
+TEST_CASE("file space: a file 1,000 directories deep is created and found") {
   const test::TemporaryDirectory world;
   std::string path = world.path().string();
   for (int i = 0; i < 1000; ++i) {
@@ -160,7 +160,7 @@ TEST_CASE("a thousand directories deep a file can be made and found again") {
   CHECK(everything().find(path));
 }
 
-TEST_CASE("a file that was replaced after it was found has no place any more") {
+TEST_CASE("file space: a file that was replaced after its lookup is rejected") {
   const test::TemporaryDirectory world;
   put(world / "file", "old");
   const auto found = everything().find((world / "file").string());
@@ -170,7 +170,7 @@ TEST_CASE("a file that was replaced after it was found has no place any more") {
   CHECK(code_of(everything().place_of(*found)) == "file_changed");
 }
 
-TEST_CASE("with a root, what is beneath it is found by the root's path, and by its real one") {
+TEST_CASE("file space: a root accepts its own path and its real path") {
   const Confined confined;
   fs::create_directory(confined.root / "sub");
   fs::create_symlink("../file", confined.root / "sub" / "up");
@@ -189,7 +189,7 @@ TEST_CASE("with a root, what is beneath it is found by the root's path, and by i
   CHECK(place->path == confined.at("file"));
 }
 
-TEST_CASE("with a root, no path leads out of it") {
+TEST_CASE("file space: no path leaves the root") {
   const Confined confined;
   fs::create_symlink(confined.secret, confined.root / "absolute");
   fs::create_symlink("../secret", confined.root / "relative");
@@ -214,7 +214,7 @@ TEST_CASE("with a root, no path leads out of it") {
   CHECK(!fs::exists(confined.secret / "new"));
 }
 
-TEST_CASE("with a root, a directory that is swapped for a link at any moment leads nowhere else") {
+TEST_CASE("file space: a directory swapped for a link does not leave the root") {
   const Confined confined;
   const FileSpace space = confined.space();
   fs::create_directory(confined.root / "dir");
@@ -394,7 +394,7 @@ TEST_CASE("file space: swapped absolute links never lead out of the root") {
   CHECK(std::distance(fs::directory_iterator(confined.secret), {}) == 1);
 }
 
-TEST_CASE("a root that is not there, or is no directory, is an error of its own") {
+TEST_CASE("file space: a missing root, or one that is a file, is an error") {
   const Confined confined;
   CHECK(code_of(FileSpace::open(confined.at("none"))) == "no_such_file");
   CHECK(code_of(FileSpace::open(confined.at("file"))) == "not_a_directory");

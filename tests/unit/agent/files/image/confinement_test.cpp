@@ -13,16 +13,16 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they make system calls of their own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers make system calls of their own
 
 namespace {
 
-/// A seccomp filter that is there already, as in a Docker container.
+/// An existing seccomp filter, as in a Docker container.
 constexpr FailingCall k_no_reboot{SYS_reboot, EPERM};
-/// A filter that lets nobody install another one.
+/// A filter that forbids installing another one.
 constexpr FailingCall k_no_filter{SYS_prctl, EPERM, 0, PR_SET_SECCOMP, PR_SET_SECCOMP};
 
-/// Signal that ends a process which confines itself and then makes a system call; 0 if it goes on.
+/// Signal that ends a process which confines itself and then makes a system call; 0 if it continues.
 int signal_after(const std::function<bool()>& prepare) {
   const pid_t process = ::fork();
   if (process == 0) {
@@ -49,7 +49,7 @@ TEST_CASE("confinement: a confined process may only exit, with another filter or
   CHECK(while_failing(k_no_reboot, [] { return agent::forbid_system_calls(); }));
 }
 
-TEST_CASE("image scale: works under another filter, and does not decode without confinement") {
+TEST_CASE("image scale: works under another filter, never without confinement") {
   CHECK(while_failing(k_no_reboot, [] { return scaled().has_value(); }));
   CHECK(while_failing(k_no_filter, [] {
     const auto refused = scaled();

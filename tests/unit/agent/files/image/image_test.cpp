@@ -86,7 +86,7 @@ TEST_CASE("image header: damaged headers and other files have none") {
     for (int i = 0; i < 3; ++i) {
       damaged[random() % damaged.size()] = static_cast<char>(random());
     }
-    if (const auto header = image_header_of(damaged)) {  // whatever it says, within bounds
+    if (const auto header = image_header_of(damaged)) {  // any values, within bounds
       const bool is_bounded = header->width > 0 && header->width <= 0xFFFF && header->height > 0 &&
                               header->height <= 0xFFFF && header->orientation >= 1 && header->orientation <= 8;
       REQUIRE(is_bounded);
@@ -122,7 +122,7 @@ TEST_CASE("image scale: a PNG that is too large becomes a JPEG, and a JPEG stays
   CHECK(again->type == "image/jpeg");
   CHECK(again->width == 50);
   CHECK(again->height == 33);
-  // A photo on its side is turned upright.
+  // A photo with an orientation is turned upright.
   const std::string turned = jpeg->bytes.substr(0, 2) + exif(6, true) + jpeg->bytes.substr(2);
   const auto upright = scale_image(turned, *image_header_of(turned), 50, k_room);
   REQUIRE(upright);
@@ -162,7 +162,7 @@ TEST_CASE("image scale: every orientation is applied") {
 TEST_CASE("image scale: bombs and damaged files are errors") {
   const std::string bomb = png_start(30'000, 30'000) + png_chunk("IDAT", zlib_stored("x")) + png_chunk("IEND", "");
   CHECK(code(bomb, *image_header_of(bomb)) == "too_large");
-  // 36 million pixels of 8 bytes do not fit into the decoder's memory. Its data are there: 288 MB of zeros.
+  // 36 million pixels of 8 bytes exceed the decoder's memory. The file has all its data: 288 MB of zeros.
   const std::string deep =
       png_start(6000, 6000, 16, 6) + png_chunk("IDAT", zlib_zeros(6000ULL * (1 + 6000 * 8))) + png_chunk("IEND", "");
   CHECK(code(deep, *image_header_of(deep)) == "out_of_memory");
@@ -174,7 +174,7 @@ TEST_CASE("image scale: bombs and damaged files are errors") {
   const std::string whole = plain_png(50, 50);
   CHECK(code(whole.substr(0, whole.size() / 2), *image_header_of(whole)) == "bad_image");
   CHECK(code(whole, ImageHeader{40, 40, 1}) == "bad_image");
-  // Room for nothing.
+  // The result has no space.
   CHECK(scale_image(whole, *image_header_of(whole), 20, 10).error().code == ErrorCode::bad_image);
   std::mt19937 random(3);
   const std::string noise = noisy_png(40, 40);

@@ -14,7 +14,7 @@
 #include "unit/agent/files/search/tree.hpp"
 
 using namespace dockbridge;
-using agent::FindRequest;
+using FindRequest = wire::FileGlobRequest;
 using test::Tree;
 
 namespace {
@@ -31,7 +31,7 @@ Paths paths(const Tree& tree, const FindRequest& one) {
   const auto result = agent::find_files(tree.fd(), one);
   REQUIRE(result);
   Paths found;
-  for (const auto& file : result->files) {
+  for (const auto& file : result->entries) {
     found.push_back(file.path);
   }
   return found;
@@ -44,7 +44,7 @@ void set_time(const Tree& tree, const std::string& path, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("names are found by a glob, in the order of their paths, with what they are") {
+TEST_CASE("find files: a glob finds entries in path order, with their facts") {
   const Tree tree;
   for (const char* path : {"b.c", "a/z.c", "a.c", "a/b/c.c", "a/x.h", ".hidden.c", "out/o.c"}) {
     tree.put(path, "12345");
@@ -56,19 +56,18 @@ TEST_CASE("names are found by a glob, in the order of their paths, with what the
   CHECK(paths(tree, request("a/*")) == Paths{"a/x.h", "a/z.c"});
   CHECK(paths(tree, request("a/**/*.{c,h}")) == Paths{"a/b/c.c", "a/x.h", "a/z.c"});
   const auto one = agent::find_files(tree.fd(), request("a.c"));
-  REQUIRE(one->files.size() == 1);
-  CHECK(one->files[0].size == 5);
-  CHECK(one->files[0].type == agent::FileType::regular);
-  CHECK(one->files[0].modified_ns == 1'000'000'000'005);
-  CHECK(one->hidden_skipped == 2);
-  CHECK(one->ignored_skipped == 1);
-  FindRequest directories = request("a*");
-  directories.directories = true;
-  CHECK(paths(tree, directories) == Paths{"a", "a.c"});
+  REQUIRE(one->entries.size() == 1);
+  CHECK(one->entries[0].size == 5);
+  CHECK(one->entries[0].type == "file");
+  CHECK(one->entries[0].modified_at_ms == 1'000'000);
+  CHECK(!one->entries[0].mode);
+  CHECK(one->walked.hidden == 2);
+  CHECK(one->walked.ignored == 1);
+  CHECK(paths(tree, request("a*")) == Paths{"a.c"});
   CHECK(agent::find_files(tree.fd(), request("[")).error().code == ErrorCode::bad_glob);
 }
 
-TEST_CASE("the newest come first, and those of one time by path") {
+TEST_CASE("find files: newest first, equal times by path") {
   const Tree tree;
   tree.put("old");
   tree.put("b/new");
@@ -79,7 +78,7 @@ TEST_CASE("the newest come first, and those of one time by path") {
   set_time(tree, "same1", 200);
   set_time(tree, "a/same2", 200);
   FindRequest one = request("*");
-  one.order = FindRequest::Order::newest_first;
+  one.newest_first = true;
   CHECK(paths(tree, one) == Paths{"b/new", "a/same2", "same1", "old"});
   one.offset = 1;
   one.max = 2;
@@ -89,7 +88,7 @@ TEST_CASE("the newest come first, and those of one time by path") {
   CHECK(page->more);
 }
 
-TEST_CASE("pages of many files are in order and have each file once") {
+TEST_CASE("find files: pages are in order and have each file once") {
   const Tree tree;
   Paths all;
   for (int i = 0; i < 500; ++i) {
@@ -107,7 +106,7 @@ TEST_CASE("pages of many files are in order and have each file once") {
   CHECK(pages == all);
 }
 
-TEST_CASE("items beyond what is kept at a time come in the next round") {
+TEST_CASE("first items: items beyond the limit are found in the next round") {
   struct Number {
     int value;
     bool operator<(const Number& other) const { return value < other.value; }
@@ -146,7 +145,7 @@ TEST_CASE("items beyond what is kept at a time come in the next round") {
   }
 }
 
-TEST_CASE("paths are ordered by their components") {
+TEST_CASE("path order: compares components") {
   CHECK(agent::path_less("a", "a/b"));
   CHECK(agent::path_less("a/b", "a.c"));
   CHECK(agent::path_less("a/z", "a b"));

@@ -18,7 +18,7 @@ bool matches(const std::string& pattern, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("globs match as people expect") {
+TEST_CASE("glob: matches names and paths") {
   struct Case {
     const char* pattern;
     std::vector<std::string> yes;
@@ -79,7 +79,7 @@ TEST_CASE("globs match as people expect") {
   }
 }
 
-TEST_CASE("a bad glob is refused with the reason") {
+TEST_CASE("glob: an invalid pattern is rejected with the reason") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "empty"},
       {"[a", "[ is not closed"},
@@ -106,7 +106,7 @@ TEST_CASE("a bad glob is refused with the reason") {
   }
 }
 
-TEST_CASE("no pattern takes exponential time") {
+TEST_CASE("glob: no pattern takes exponential time") {
   std::string stars;
   std::string directories;
   for (int i = 0; i < 100; ++i) {

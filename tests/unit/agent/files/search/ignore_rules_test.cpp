@@ -31,7 +31,7 @@ std::set<std::string> files_of(int start_fd, const agent::WalkOptions& options) 
   return paths;
 }
 
-/// What a command prints, split at NUL bytes.
+/// Output of a command, split at NUL bytes.
 std::set<std::string> names_from(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
@@ -52,10 +52,10 @@ using Names = std::set<std::string>;
 
 }  // namespace
 
-TEST_CASE("lines of an ignore file mean what git says they mean") {
+TEST_CASE("ignore rules: each line means what it means to git") {
   struct Case {
     std::string rules;
-    std::string path;  // a slash at its end: a directory
+    std::string path;  // a directory if it ends with a slash
     bool ignored;
   };
   const std::vector<Case> cases = {
@@ -107,7 +107,7 @@ TEST_CASE("lines of an ignore file mean what git says they mean") {
   }
 }
 
-TEST_CASE("rules of deeper directories go first, and .ignore before .gitignore") {
+TEST_CASE("ignore rules: deeper directories win, .ignore before .gitignore") {
   const Tree tree;
   tree.put(".gitignore", "*.log\nbuild/\n");
   tree.put(".ignore", "secret\n!kept.log\n");
@@ -125,7 +125,7 @@ TEST_CASE("rules of deeper directories go first, and .ignore before .gitignore")
   CHECK(files_of(tree.fd(), all).size() == 7);
 }
 
-TEST_CASE("rules from above the start count, up to the root of the repository or where the tools may look") {
+TEST_CASE("ignore rules: rules above the start apply, up to the repository root") {
   const Tree tree;
   tree.put(".gitignore", "beyond\n");
   tree.put("repo/.git/info/exclude", "excluded\n");
@@ -140,7 +140,7 @@ TEST_CASE("rules from above the start count, up to the root of the repository or
   CHECK(files_of(start.get(), confined) == Names{"a.o", "anchored", "beyond", "excluded", "kept"});
 }
 
-TEST_CASE("a repository in a repository has its own rules only, and .git is never entered") {
+TEST_CASE("ignore rules: a nested repository has only its own rules") {
   const Tree tree;
   tree.make_directory(".git");
   tree.put(".gitignore", "*.o\n");
@@ -152,7 +152,7 @@ TEST_CASE("a repository in a repository has its own rules only, and .git is neve
   CHECK(files_of(tree.fd(), options) == Names{".gitignore", "inner/a.o"});
 }
 
-TEST_CASE("ignore files that are too large are left out and counted, and links are not followed") {
+TEST_CASE("ignore rules: oversized files are counted, links are not followed") {
   const Tree tree;
   tree.put(".gitignore", std::string(2'000'000, 'x'));
   std::string many;
@@ -171,7 +171,7 @@ TEST_CASE("ignore files that are too large are left out and counted, and links a
   CHECK(files_of(tree.fd(), options) == Names{"elsewhere", "linked/a", "many/a"});
 }
 
-TEST_CASE("on random trees with random rules the same files are left as git leaves") {
+TEST_CASE("ignore rules: random trees give the same files as git") {
   std::mt19937 random(20240607);
   const auto pick = [&](const std::vector<std::string>& from) { return from[random() % from.size()]; };
   const std::vector<std::string> names = {"a", "b", "ab", "c.o", "d.o", "x y", "e.c", "#f", "-g"};

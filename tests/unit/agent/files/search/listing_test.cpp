@@ -1,4 +1,4 @@
-#include "agent/files/search/listing.hpp"
+#include "agent/files/search/find_files.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -12,9 +12,8 @@
 #include "unit/agent/files/search/tree.hpp"
 
 using namespace dockbridge;
-using agent::FileType;
-using agent::Listing;
-using agent::ListOptions;
+using Listing = agent::FoundPage;
+using ListOptions = wire::FileListRequest;
 using test::Tree;
 
 namespace {
@@ -37,7 +36,7 @@ using Paths = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a listing tells of each name what it is") {
+TEST_CASE("listing: describes each entry") {
   const Tree tree;
   tree.put("file", "12345");
   REQUIRE(::chmod(tree.path("file").c_str(), 04751) == 0);
@@ -49,35 +48,35 @@ TEST_CASE("a listing tells of each name what it is") {
   detailed.details = true;
   const Listing all = listing(tree, detailed);
   REQUIRE(paths(all) == Paths{".hidden", "a\nb\xff", "dir", "file", "link"});
-  CHECK(all.entries[2].type == FileType::directory);
-  CHECK(all.entries[3].type == FileType::regular);
+  CHECK(all.entries[2].type == "directory");
+  CHECK(all.entries[3].type == "file");
   CHECK(all.entries[3].size == 5);
   CHECK(all.entries[3].mode == 04751);
-  CHECK(all.entries[3].modified_ns > 1'600'000'000'000'000'000);
-  CHECK(all.entries[3].link_target == "");
-  CHECK(all.entries[4].type == FileType::symlink);
-  CHECK(all.entries[4].link_target == "dir/x");
+  CHECK(all.entries[3].modified_at_ms > 1'600'000'000'000);
+  CHECK(all.entries[3].target == "");
+  CHECK(all.entries[4].type == "link");
+  CHECK(all.entries[4].target == "dir/x");
   CHECK(all.total == 5);
   CHECK_FALSE(all.more);
 }
 
-TEST_CASE("a listing without details tells of names, types and targets only") {
+TEST_CASE("listing: without details, has only names, types and targets") {
   const Tree tree;
   tree.put("file", "12345");
   tree.put("dir/x");
   tree.link("dir/x", "link");
   const Listing plain = listing(tree);
   REQUIRE(paths(plain) == Paths{"dir", "file", "link"});
-  CHECK(plain.entries[0].type == FileType::directory);
-  CHECK(plain.entries[1].type == FileType::regular);
+  CHECK(plain.entries[0].type == "directory");
+  CHECK(plain.entries[1].type == "file");
   CHECK(plain.entries[1].size == 0);
-  CHECK(plain.entries[1].modified_ns == 0);
+  CHECK(plain.entries[1].modified_at_ms == 0);
   CHECK(!plain.entries[1].mode);
-  CHECK(plain.entries[2].type == FileType::symlink);
-  CHECK(plain.entries[2].link_target == "dir/x");
+  CHECK(plain.entries[2].type == "link");
+  CHECK(plain.entries[2].target == "dir/x");
 }
 
-TEST_CASE("depth, globs, rules and hidden names are chosen") {
+TEST_CASE("listing: depth, globs and ignore rules select the entries") {
   const Tree tree;
   for (const char* path : {"a/b/c", "a/d", "e", "out/f", ".g"}) {
     tree.put(path);
@@ -87,20 +86,19 @@ TEST_CASE("depth, globs, rules and hidden names are chosen") {
   CHECK(paths(listing(tree)) == Paths{".g", ".gitignore", "a", "e", "out"});
   ListOptions one;
   one.depth = 2;
-  one.hidden = false;
-  CHECK(paths(listing(tree, one)) == Paths{"a", "a/b", "a/d", "a/link", "e", "out", "out/f"});
-  CHECK(listing(tree, one).entries[3].link_target == "../a");
+  CHECK(paths(listing(tree, one)) == Paths{".g", ".gitignore", "a", "a/b", "a/d", "a/link", "e", "out", "out/f"});
+  CHECK(listing(tree, one).entries[5].target == "../a");
   one.depth = 0;
-  one.honour_ignore = true;
+  one.honour_ignore_files = true;
   one.ignore = {"link", "d"};
-  CHECK(paths(listing(tree, one)) == Paths{"a", "a/b", "a/b/c", "e"});
-  CHECK(listing(tree, one).ignored_skipped == 1);
-  CHECK(listing(tree, one).excluded == 2);
+  CHECK(paths(listing(tree, one)) == Paths{".g", ".gitignore", "a", "a/b", "a/b/c", "e"});
+  CHECK(listing(tree, one).walked.ignored == 1);
+  CHECK(listing(tree, one).walked.excluded == 2);
   one.ignore = {"["};
   CHECK(agent::list_directory(tree.fd(), one).error().code == ErrorCode::bad_glob);
 }
 
-TEST_CASE("an empty directory is listed, what is no directory is not") {
+TEST_CASE("listing: lists an empty directory, rejects a file") {
   const Tree tree;
   CHECK(listing(tree).total == 0);
   tree.put("file");
@@ -108,7 +106,7 @@ TEST_CASE("an empty directory is listed, what is no directory is not") {
   CHECK(agent::list_directory(file.get(), {}).error().code == ErrorCode::io_error);
 }
 
-TEST_CASE("a page of a huge directory is its part of the sorted names") {
+TEST_CASE("listing: a page of a huge directory is a part of the sorted names") {
   const Tree tree;
   for (int i = 0; i < 20'000; ++i) {
     REQUIRE(::mknodat(tree.fd(), fmt::format("{:05}", i).c_str(), S_IFREG | 0600, 0) == 0);

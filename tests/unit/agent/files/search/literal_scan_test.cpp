@@ -18,7 +18,7 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a literal is found wherever it is, and nowhere else") {
+TEST_CASE("literal scan: finds exactly the occurrences in random texts") {
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string text;
@@ -35,7 +35,7 @@ TEST_CASE("a literal is found wherever it is, and nowhere else") {
   }
 }
 
-TEST_CASE("a literal is found at every place of a text of any size") {
+TEST_CASE("literal scan: finds a literal at every position of any text size") {
   for (const std::string literal :
        {"x", "xy", "needle in a haystack that is longer than a block of thirty-two bytes"}) {
     for (std::size_t before = 0; before < 100; ++before) {

@@ -12,7 +12,7 @@ using namespace dockbridge;
 using agent::required_literals;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("the longest text that every match has is found") {
+TEST_CASE("required literal: the longest text of every match is found") {
   CHECK(required_literals("foo", false) == Texts{"foo"});
   CHECK(required_literals("foo.*barbaz", false) == Texts{"barbaz"});
   CHECK(required_literals("fo*ab", false) == Texts{"ab"});
@@ -30,7 +30,7 @@ TEST_CASE("the longest text that every match has is found") {
   CHECK(required_literals("\xc3\xa4+b", false) == Texts{"\xc3\xa4"});
 }
 
-TEST_CASE("where a text cannot be known, none is") {
+TEST_CASE("required literal: none is returned where none is certain") {
   for (const char* regex : {"", "a*", "a|b*", "a|", ".", "[abc]", "(?i)abc", "(?:a)(?i:b)c", R"(\Qa*\E)", R"(\x41b)",
                             R"(\pLab)", "a|b|c|d|e", R"(\Aab)"}) {
     CHECK_MESSAGE(required_literals(regex, false).empty(), regex);
@@ -39,7 +39,7 @@ TEST_CASE("where a text cannot be known, none is") {
   CHECK(required_literals("\xc3\xa4", true).empty());
 }
 
-TEST_CASE("what random expressions match has the texts that they require") {
+TEST_CASE("required literal: matches of random patterns contain their literals") {
   std::mt19937 random(7);
   const Texts pieces = {"a",    "b",           "K",    "s",    "ab",   ".",    "*",     "+",   "?",
                         "|",    "(",           ")",    "[ab]", "[^a]", "[]a]", "{0,2}", "{2}", "{1,}",
@@ -88,7 +88,7 @@ TEST_CASE("what random expressions match has the texts that they require") {
   CHECK(matched > 1000);
 }
 
-TEST_CASE("an expression that is nothing but a text is known as one") {
+TEST_CASE("required literal: a pattern that is a plain text is recognised") {
   CHECK(agent::whole_literal("abc") == "abc");
   CHECK(agent::whole_literal("a\\.b\\(\\)") == "a.b()");
   CHECK(agent::whole_literal("a}]") == "a}]");

@@ -12,7 +12,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("matching lines come in the order of their paths, with number and column") {
+TEST_CASE("search: matching lines are ordered by path, with number and column") {
   const Tree tree;
   tree.put("b.txt", "needle\n");
   tree.put("a/z.txt", "one\n  needle here\n");
@@ -28,7 +28,7 @@ TEST_CASE("matching lines come in the order of their paths, with number and colu
   CHECK_FALSE(result.more);
 }
 
-TEST_CASE("a start that is a file is searched, however it is named") {
+TEST_CASE("search: a start that is a file is searched, even if hidden") {
   const Tree tree;
   tree.put(".hidden", "a\nneedle\n");
   const Fd file(::open(tree.path(".hidden").c_str(), O_RDONLY | O_CLOEXEC));
@@ -39,7 +39,7 @@ TEST_CASE("a start that is a file is searched, however it is named") {
   CHECK(found(file.get(), second).shown == 0);
 }
 
-TEST_CASE("lines are what a pattern sees") {
+TEST_CASE("search: patterns match within lines") {
   const std::string text = "one two\nthree\r\n\nfour(5)\nONE\n";
   const auto lines = [&](const std::string& pattern) { return grep_text(text, request(pattern)); };
   CHECK(lines("^three$") == "f:2:three\n");
@@ -59,7 +59,7 @@ TEST_CASE("lines are what a pattern sees") {
   CHECK(lines("one|ONE|nothing") == "f:1:one two\nf:5:ONE\n");
 }
 
-TEST_CASE("a text is searched as it is, in any case, as a whole word") {
+TEST_CASE("search: literal, case-insensitive and whole-word patterns") {
   SearchRequest one = request("four(5)");
   CHECK(grep_text("four(5)\n", one) == "");
   one.literal = true;
@@ -79,7 +79,7 @@ TEST_CASE("a text is searched as it is, in any case, as a whole word") {
   CHECK(found(tree.fd(), one).files[0].lines[0].column == 8);
 }
 
-TEST_CASE("what cannot be searched for is refused with the reason and a way on") {
+TEST_CASE("search: invalid patterns and starts are rejected with the reason") {
   const Tree tree;
   for (const char* pattern : {"(", "[a", "a**", "(?=x)", "\\1", "a{1001}", "*", ".\xff", "\\", "x\ny"}) {
     const auto result = agent::search(tree.fd(), request(pattern));
@@ -96,14 +96,14 @@ TEST_CASE("what cannot be searched for is refused with the reason and a way on")
   CHECK(agent::search(fifo.get(), request("a")).error().code == ErrorCode::not_searchable);
 }
 
-TEST_CASE("an expression that would take others for ever takes its time in proportion") {
+TEST_CASE("search: patterns that backtrack elsewhere take linear time") {
   const std::string text = std::string(50'000, 'a') + "\n";
   CHECK(grep_text(text, request("(a*)*(a*)*(a|aa)+$x")) == "");
   CHECK(grep_text(text, request("(x+x+)+y")) == "");
   CHECK(grep_text(text, request("(a|b)*a(a|b){12}c")) == "");
 }
 
-TEST_CASE("globs, rules and hidden names choose the files, and what is left out is counted") {
+TEST_CASE("search: globs and ignore rules select files, omissions are counted") {
   const Tree tree;
   tree.put(".gitignore", "*.log\n");
   tree.put("a.c", "x\n");
@@ -115,20 +115,20 @@ TEST_CASE("globs, rules and hidden names choose the files, and what is left out 
   one.output = Output::files;
   SearchResult result = found(tree.fd(), one);
   CHECK(shown(result) == "a.c:0\nsrc/b.c:0\nsrc/b.h:0\n");
-  CHECK(result.ignored_skipped == 1);
-  CHECK(result.hidden_skipped == 2);
+  CHECK(result.walked.ignored == 1);
+  CHECK(result.walked.hidden == 2);
   one.include = {"*.{c,log}"};
   CHECK(grep(tree, one) == "a.c:0\nsrc/b.c:0\n");
   one.exclude = {"src"};
   CHECK(grep(tree, one) == "a.c:0\n");
-  one.honour_ignore = false;
+  one.honour_ignore_files = false;
   CHECK(grep(tree, one) == "a.c:0\na.log:0\n");
   one.include = {};
   one.hidden = true;
   CHECK(grep(tree, one) == ".hidden:0\na.c:0\na.log:0\n");
 }
 
-TEST_CASE("context is shown once, around what is shown") {
+TEST_CASE("search: each context line is shown once") {
   std::string numbers;
   for (int i = 1; i <= 20; ++i) {
     numbers += fmt::format("{}\n", i);
@@ -145,7 +145,7 @@ TEST_CASE("context is shown once, around what is shown") {
   CHECK(grep_text(numbers, one) == "f:1:1\nf-2-2\nf-3-3\nf-4-4\nf-17-17\nf-18-18\nf-19-19\nf:20:20\n");
 }
 
-TEST_CASE("pages together are all that was found, in every kind of output") {
+TEST_CASE("search: the pages of every output kind add up to all results") {
   const Tree tree;
   for (int i = 0; i < 30; ++i) {
     std::string content;
@@ -179,15 +179,13 @@ TEST_CASE("pages together are all that was found, in every kind of output") {
   CHECK_FALSE(found(tree.fd(), beyond).more);
 }
 
-TEST_CASE("a long line is cut around its match, and what is cut is counted") {
-  SearchRequest one = request("needle");
-  one.max_line_bytes = 100;
+TEST_CASE("search: a long line is cut around its match, and the cut is counted") {
   const Tree tree;
   tree.put("f", std::string(1000, 'a') + "needle" + std::string(2000, 'b') + "\n");
   tree.put("g", "needle" + std::string(1000, 'a') + "\n");
   tree.put("h", std::string(1000, 'a') + "needle\n");
   tree.put("u", std::string(999, 'x') + "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4needle\n");
-  const SearchResult result = found(tree.fd(), one);
+  const SearchResult result = found(tree.fd(), request("needle"), 100);
   for (const agent::FoundFile& file : result.files) {
     const agent::FoundLine& line = file.lines[0];
     CHECK(line.text.find("needle") == line.column - 1 - line.cut_before);
@@ -197,7 +195,7 @@ TEST_CASE("a long line is cut around its match, and what is cut is counted") {
   }
 }
 
-TEST_CASE("a match may span lines if that is asked for") {
+TEST_CASE("search: with multi-line, a match may span lines") {
   SearchRequest one = request("two\\s+three");
   one.multi_line = true;
   const std::string text = "one\ntwo\nthree\nfour two  three\nend\n";
@@ -214,7 +212,7 @@ TEST_CASE("a match may span lines if that is asked for") {
   CHECK(grep_text(text, one) == "f:1:one\nf:2:two\nf-3-three\n");
 }
 
-TEST_CASE("what is found is what a plain search line by line finds") {
+TEST_CASE("search: random patterns give the result of a search line by line") {
   std::mt19937 random(11);
   const std::array<std::string, 12> patterns = {"ab",       "a+b", "^a",    "b$",     "a|bb",     "[ab]c",
                                                 "\\bab\\b", "a.c", "a?b*c", "(ab)+c", "ab|ba|cc", "x*$"};

@@ -20,7 +20,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-/// Runs in a process of its own, whose exit status tells what became of it, and returns that process's peak memory.
+/// Runs a function in a separate process, which must succeed, and returns the peak memory of that process.
 std::size_t peak_kib_of(const std::function<bool()>& act) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -36,7 +36,7 @@ std::size_t peak_kib_of(const std::function<bool()>& act) {
 
 }  // namespace
 
-TEST_CASE("files with a NUL byte are skipped, wherever it is") {
+TEST_CASE("searched files: a file with a NUL byte anywhere is skipped") {
   const Tree tree;
   tree.put("early", std::string("needle\n\0", 8));
   tree.put("late", "needle\n" + std::string(500'000, '\n') + std::string(1, '\0'));
@@ -47,7 +47,7 @@ TEST_CASE("files with a NUL byte are skipped, wherever it is") {
   CHECK(result.files_searched == 1);
 }
 
-TEST_CASE("UTF-16 with its mark is searched as text, and a UTF-8 mark is no part of the first line") {
+TEST_CASE("searched files: UTF-16 and UTF-8 with a BOM are searched as text") {
   const Tree tree;
   std::string little = "\xff\xfe";
   std::string big = "\xfe\xff";
@@ -80,7 +80,7 @@ TEST_CASE("UTF-16 with its mark is searched as text, and a UTF-8 mark is no part
   CHECK(found(tree.fd(), request("^\xf0\x9f\x98\x80$")).matches == 1);
 }
 
-TEST_CASE("what is no plain file is never opened, and links are not followed") {
+TEST_CASE("searched files: only regular files are opened, links not followed") {
   const Tree tree;
   tree.put("outside/a", "needle\n");
   tree.make_directory("in");
@@ -94,27 +94,27 @@ TEST_CASE("what is no plain file is never opened, and links are not followed") {
   const Fd start(::open(tree.path("in").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const SearchResult result = found(start.get(), request("."));
   CHECK(result.files_searched == 0);
-  CHECK(result.unreadable == 0);
+  CHECK(result.walked.unreadable == 0);
 }
 
-TEST_CASE("files that may not be read are counted and named") {
+TEST_CASE("searched files: unreadable files are counted and named") {
   const Tree tree;
   tree.put("closed", "x\n");
   tree.put("open", "x\n");
   REQUIRE(::chmod(tree.path("closed").c_str(), 0) == 0);
   REQUIRE(::chmod(tree.path("").c_str(), 0755) == 0);
   peak_kib_of([&] {
-    // Root may read everything.
+    // Root can read everything.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) {
       return false;
     }
     const auto result = agent::search(tree.fd(), request("x"));
-    return result && result->unreadable == 1 && result->matches == 1 &&
-           result->unreadable_paths == std::vector<std::string>{"closed: Permission denied"};
+    return result && result->walked.unreadable == 1 && result->matches == 1 &&
+           result->walked.unreadable_paths == std::vector<std::string>{"closed: Permission denied"};
   });
 }
 
-TEST_CASE("a match is found wherever the blocks of a large file end") {
+TEST_CASE("searched files: matches are found across block boundaries") {
   std::mt19937 random(3);
   std::string text;
   std::size_t lines = 0;
@@ -138,25 +138,23 @@ TEST_CASE("a match is found wherever the blocks of a large file end") {
   for (const char* pattern : {"needle42", "ne+dle\\d+", "[n][e]+dle[0-9]"}) {
     SearchRequest one = request(pattern);
     one.max = hits;
-    one.max_line_bytes = 10;
-    const SearchResult result = found(tree.fd(), one);
+    const SearchResult result = found(tree.fd(), one, 10);
     CHECK(result.matches == hits);
     REQUIRE(result.shown == hits);
     CHECK(std::to_string(result.files[0].lines.back().number) == last);
   }
 }
 
-TEST_CASE("a line beyond the bound is searched in pieces, and that is said") {
-  constexpr std::size_t k_bound = agent::TextReader::k_longest_line;
-  const std::string longest(k_bound - 3, 'a');  // the match lies across the first piece's end
+TEST_CASE("searched files: an oversized line is searched in pieces, and reported") {
+  constexpr std::size_t k_bound = agent::TextReader::k_max_line_bytes;
+  const std::string longest(k_bound - 3, 'a');  // the match crosses the end of the first piece
   const Tree tree;
   tree.put("f", "first\n" + longest + "needle" + std::string(3 * k_bound, 'b') + "\nlast needle\n");
   SearchRequest one = request("needle");
-  one.max_line_bytes = 50;
   one.context = 1;
   for (const char* pattern : {"needle", "ne+dle"}) {
     one.pattern = pattern;
-    const SearchResult result = found(tree.fd(), one);
+    const SearchResult result = found(tree.fd(), one, 50);
     CHECK(result.matches == 2);
     CHECK(result.files_with_long_lines == 1);
     REQUIRE(result.files.size() == 1);
@@ -177,7 +175,7 @@ TEST_CASE("a line beyond the bound is searched in pieces, and that is said") {
   CHECK(found(tree.fd(), request("^(first|last)")).matches == 2);
 }
 
-TEST_CASE("memory is bounded: 200 MB in one line, and millions of matching lines") {
+TEST_CASE("searched files: huge lines and millions of matches use bounded memory") {
   const Tree tree;
   const std::string piece(1'000'000, 'x');
   {
@@ -204,7 +202,7 @@ TEST_CASE("memory is bounded: 200 MB in one line, and millions of matching lines
   CHECK(peak - before < 32 * 1024);
 }
 
-TEST_CASE("a match across lines is found in a large file, in windows, and that is said") {
+TEST_CASE("searched files: multi-line search uses windows in a large file") {
   std::string text;
   for (int i = 0; i < 400'000; ++i) {
     text += i % 1000 == 0 ? "begin\nfinish\n" : "nothing of it\n";
@@ -222,7 +220,7 @@ TEST_CASE("a match across lines is found in a large file, in windows, and that i
   }
 }
 
-TEST_CASE("files that grow, shrink and vanish while they are searched do no harm") {
+TEST_CASE("searched files: files may grow, shrink and vanish meanwhile") {
   const Tree tree;
   std::string content;
   for (int i = 0; i < 50'000; ++i) {

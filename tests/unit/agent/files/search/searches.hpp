@@ -10,9 +10,9 @@
 
 namespace dockbridge::test {
 
-using agent::SearchRequest;
 using agent::SearchResult;
-using Output = SearchRequest::Output;
+using Output = wire::GrepOutput;
+using SearchRequest = wire::FileGrepRequest;
 
 inline SearchRequest request(const std::string& pattern) {
   SearchRequest one;
@@ -20,13 +20,13 @@ inline SearchRequest request(const std::string& pattern) {
   return one;
 }
 
-inline SearchResult found(int fd, const SearchRequest& one) {
-  auto result = agent::search(fd, one);
+inline SearchResult found(int fd, const SearchRequest& one, std::size_t max_line_bytes = 500) {
+  auto result = agent::search(fd, one, -1, max_line_bytes);
   REQUIRE_MESSAGE(result, one.pattern);
   return std::move(*result);
 }
 
-/// "path:number:text" of matches and "path-number-text" of context, a line each; "path:count" without lines.
+/// Formats a result: "path:number:text" for a match, "path-number-text" for context, "path:count" without lines.
 inline std::string shown(const SearchResult& result) {
   std::string text;
   for (const agent::FoundFile& file : result.files) {

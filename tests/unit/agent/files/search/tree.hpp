@@ -10,7 +10,7 @@
 
 namespace dockbridge::test {
 
-/// A tree of files that is gone at the end of the test.
+/// A tree of files that is removed at the end of the test.
 class Tree {
  public:
   void put(const std::string& path, const std::string& content = "x\n") const {

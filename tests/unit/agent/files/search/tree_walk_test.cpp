@@ -45,7 +45,8 @@ std::set<std::string> paths(int start_fd, const WalkOptions& options = {}) {
 
 using Paths = std::set<std::string>;
 
-/// A chain of directories, each with `siblings` more. In memory, as ext4 takes many seconds to remove it.
+/// A chain of directories, with `siblings` more directories on each level. On a tmpfs, because ext4 takes many seconds
+/// to remove it.
 class DeepTree {
  public:
   DeepTree(int levels, int siblings) {
@@ -75,7 +76,7 @@ class DeepTree {
 
 }  // namespace
 
-TEST_CASE("all that is beneath a directory is visited once, with its kind") {
+TEST_CASE("tree walk: visits every entry once, with its type") {
   const Tree tree;
   tree.put("a");
   tree.put("b/c/d");
@@ -96,14 +97,14 @@ TEST_CASE("all that is beneath a directory is visited once, with its kind") {
                                                            {"socket", FileType::socket}});
 }
 
-TEST_CASE("a start that was opened as a path only will do") {
+TEST_CASE("tree walk: accepts an O_PATH descriptor as its start") {
   const Tree tree;
   tree.put("a/b");
   const Fd start(::open(tree.path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   CHECK(paths(start.get()) == Paths{"a", "a/b"});
 }
 
-TEST_CASE("links are never followed, so loops do no harm") {
+TEST_CASE("tree walk: never follows links") {
   const Tree tree;
   tree.put("a/x");
   tree.link("..", "a/up");
@@ -111,7 +112,7 @@ TEST_CASE("links are never followed, so loops do no harm") {
   CHECK(paths(tree.fd()) == Paths{"a", "a/x", "a/up", "loop"});
 }
 
-TEST_CASE("names are bytes: newlines, invalid UTF-8, dashes, spaces, quotes, the longest") {
+TEST_CASE("tree walk: names are any bytes, up to the longest name") {
   const Tree tree;
   const Paths names = {"a\nb", "\xff\xfe", "-rf", " ", "'\"", std::string(255, 'n'), "*", "\\"};
   for (const std::string& name : names) {
@@ -120,7 +121,7 @@ TEST_CASE("names are bytes: newlines, invalid UTF-8, dashes, spaces, quotes, the
   CHECK(paths(tree.fd()) == names);
 }
 
-TEST_CASE("hidden names, depth, and globs choose what is visited") {
+TEST_CASE("tree walk: hidden, depth and globs select the entries") {
   const Tree tree;
   for (const char* path : {"a.c", "a.h", ".hidden", ".dir/x.c", "src/b.c", "src/deep/c.c", "out/d.c"}) {
     tree.put(path);
@@ -144,7 +145,7 @@ TEST_CASE("hidden names, depth, and globs choose what is visited") {
   CHECK(totals.directories == 3);
 }
 
-TEST_CASE("a directory of very many entries is read in parts") {
+TEST_CASE("tree walk: a huge directory is read in parts") {
   const Tree tree;
   for (int i = 0; i < 5000; ++i) {
     tree.put(fmt::format("file_with_a_long_name_{}", i), "");
@@ -154,7 +155,7 @@ TEST_CASE("a directory of very many entries is read in parts") {
   CHECK(paths(tree.fd()).size() == 5001 - 1111);
 }
 
-TEST_CASE("a tree of 5,000 levels is walked, with few descriptors") {
+TEST_CASE("tree walk: 5,000 levels need few descriptors") {
   const DeepTree chain(5000, 0);
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -175,7 +176,7 @@ TEST_CASE("a tree of 5,000 levels is walked, with few descriptors") {
   CHECK(longest == 5000 * 2 + 6);
 }
 
-TEST_CASE("a deep tree that branches on every level takes few descriptors, too") {
+TEST_CASE("tree walk: a deep tree with branches needs few descriptors") {
   const DeepTree tree(1000, 2);
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -187,7 +188,7 @@ TEST_CASE("a deep tree that branches on every level takes few descriptors, too")
   CHECK(totals.unreadable == 0);
 }
 
-TEST_CASE("directories that may not be read are counted and named") {
+TEST_CASE("tree walk: unreadable directories are counted and named") {
   const Tree tree;
   tree.put("open/a");
   tree.put("closed/b");
@@ -196,7 +197,7 @@ TEST_CASE("directories that may not be read are counted and named") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Root may read everything.
+    // Root can read everything.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) {
       ::_exit(2);
     }
@@ -211,7 +212,7 @@ TEST_CASE("directories that may not be read are counted and named") {
   REQUIRE(::chmod(tree.path("closed").c_str(), 0700) == 0);
 }
 
-TEST_CASE("what vanishes or becomes a link while the tree is walked is not there") {
+TEST_CASE("tree walk: entries that vanish or become links are left out") {
   const Tree tree;
   tree.put("first");
   for (int i = 0; i < 50; ++i) {
@@ -220,7 +221,7 @@ TEST_CASE("what vanishes or becomes a link while the tree is walked is not there
   tree.put("outside/secret");
   std::atomic<bool> changed = false;
   std::atomic<int> inside = 0;
-  // The files of the start are visited before its directories are opened by this one thread.
+  // The only thread visits the files of the start before it opens the directories.
   const auto totals = agent::walk_tree(tree.fd(), {}, 1, [&](const WalkEntry& entry) {
     if (!changed.exchange(true)) {
       for (int i = 0; i < 50; ++i) {

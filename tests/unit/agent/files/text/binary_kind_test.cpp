@@ -8,7 +8,7 @@ using dockbridge::agent::describe_binary;
 using dockbridge::agent::image_type_of;
 using namespace std::string_literals;
 
-TEST_CASE("images are known by their first bytes") {
+TEST_CASE("binary kind: images are recognised by their first bytes") {
   CHECK(image_type_of("\x89PNG\r\n\x1A\n....") == "image/png");
   CHECK(image_type_of("\xFF\xD8\xFF\xE0") == "image/jpeg");
   CHECK(image_type_of("GIF89a") == "image/gif");
@@ -19,7 +19,7 @@ TEST_CASE("images are known by their first bytes") {
   CHECK(image_type_of("") == std::nullopt);
 }
 
-TEST_CASE("binary files are called what people call them") {
+TEST_CASE("binary kind: common file formats have their usual names") {
   CHECK(describe_binary("\x7F"
                         "ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0"s) == "ELF executable");
   CHECK(describe_binary("\x7F"

@@ -43,7 +43,7 @@ bool holds(const Diff& diff, const std::string& part) {
   return diff.text.find(part) != std::string::npos;
 }
 
-/// A folder in which patch(1) is run.
+/// A directory in which patch(1) runs.
 class PatchRoom {
  public:
   PatchRoom() { REQUIRE(::mkdtemp(m_folder.data()) != nullptr); }
@@ -64,7 +64,7 @@ class PatchRoom {
   std::string m_folder = std::filesystem::temp_directory_path() / "dockbridge-diff-XXXXXX";
 };
 
-/// Applies a diff as its format says it, and checks that all of it is so.
+/// Applies a diff according to its format, and checks every line of it.
 std::string applied(const std::string& before, const Diff& diff) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < before.size();) {
@@ -76,7 +76,7 @@ std::string applied(const std::string& before, const Diff& diff) {
   std::size_t next = 0;
   std::size_t added = 0;
   std::size_t removed = 0;
-  const std::size_t hunks = diff.text.find('\n', diff.text.find('\n') + 1) + 1;  // behind the two names
+  const std::size_t hunks = diff.text.find('\n', diff.text.find('\n') + 1) + 1;  // after the two names
   for (std::size_t at = hunks; at < diff.text.size();) {
     const std::size_t end = diff.text.find('\n', at);
     REQUIRE(end != std::string::npos);
@@ -114,7 +114,7 @@ std::string applied(const std::string& before, const Diff& diff) {
   return after;
 }
 
-/// Text of few different lines, so that they come again and again.
+/// Text of few different lines, so lines repeat.
 std::string random_text(std::mt19937& random) {
   const std::vector<std::string> lines = {"a\n",      "b\n",   "c\n",  "\n",   "  indented\n",
                                           "ende\r\n", "-- \n", "++\n", "@@ \n"};
@@ -125,7 +125,7 @@ std::string random_text(std::mt19937& random) {
   return random() % 3 == 0 ? text + "no end" : text;
 }
 
-/// Some lines gone, some new, some twice.
+/// Removes, adds and repeats some lines.
 std::string randomly_edited(const std::string& text, std::mt19937& random) {
   std::string out;
   const unsigned seldom = 2 + random() % 20;
@@ -148,7 +148,7 @@ std::string randomly_edited(const std::string& text, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a diff reads as everyone knows it") {
+TEST_CASE("diff: has the unified format") {
   const std::string before = numbered_lines(12);
   const Diff diff = unified_diff(before, replaced(before, "line 6\n", "line six\nand more\n"), "/app/src/x.txt");
   CHECK(diff.text ==
@@ -164,12 +164,12 @@ TEST_CASE("a diff reads as everyone knows it") {
   CHECK(!diff.cut);
 }
 
-TEST_CASE("texts that are equal have no diff") {
+TEST_CASE("diff: equal texts have none") {
   CHECK(unified_diff("", "", "x").text.empty());
   CHECK(unified_diff("same\n", "same\n", "x").text.empty());
 }
 
-TEST_CASE("changes that are near share a hunk, others have their own") {
+TEST_CASE("diff: near changes share a hunk, distant ones do not") {
   const std::string before = numbered_lines(40);
   const auto changed = [&](const std::string& second) {
     return unified_diff(before, replaced(replaced(before, "line 10\n", "ten\n"), second + "\n", "other\n"), "x").text;
@@ -179,7 +179,7 @@ TEST_CASE("changes that are near share a hunk, others have their own") {
   CHECK(changed("line 18").find("\n@@ -15,7 +15,7 @@\n") != std::string::npos);
 }
 
-TEST_CASE("empty files and missing line ends have their marks") {
+TEST_CASE("diff: marks empty files and missing line ends") {
   CHECK(unified_diff("", "one\n", "x").text == "--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+one\n");
   CHECK(unified_diff("one\n", "", "x").text == "--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n-one\n");
   CHECK(unified_diff("one", "one\n", "x").text ==
@@ -188,12 +188,12 @@ TEST_CASE("empty files and missing line ends have their marks") {
         "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n end\n\\ No newline at end of file\n");
 }
 
-TEST_CASE("names that would break the header are quoted") {
+TEST_CASE("diff: quotes names that would break the header") {
   CHECK(unified_diff("", "a\n", "/a b").text.starts_with("--- a/a b\t\n+++ b/a b\t\n"));
   CHECK(unified_diff("", "a\n", "a\n\"b").text.starts_with("--- \"a/a\\012\\\"b\"\n"));
 }
 
-TEST_CASE("random edits come out again when the diff is applied") {
+TEST_CASE("diff: applying it reproduces random edits") {
   std::mt19937 random(7);
   for (int round = 0; round < 3000; ++round) {
     const std::string before = random_text(random);
@@ -207,7 +207,7 @@ TEST_CASE("random edits come out again when the diff is applied") {
   }
 }
 
-TEST_CASE("patch takes the diff") {
+TEST_CASE("diff: patch(1) applies it") {
   const PatchRoom room;
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
@@ -220,7 +220,7 @@ TEST_CASE("patch takes the diff") {
   }
 }
 
-TEST_CASE("the fewest lines are shown as changed") {
+TEST_CASE("diff: shows the fewest possible lines as changed") {
   CHECK(unified_diff("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", "x").added == 2);
   const std::string before = times("{\n}\n", 50);
   const Diff diff = unified_diff(before, "new\n" + before + "new\n", "x");
@@ -228,7 +228,7 @@ TEST_CASE("the fewest lines are shown as changed") {
   CHECK(diff.removed == 0);
 }
 
-TEST_CASE("changes far apart in a large file stay small") {
+TEST_CASE("diff: distant changes in a large file give a small diff") {
   const std::string before = numbered_lines(300'000);
   const std::string after = replaced(replaced(before, "line 5\n", "five\n"), "line 299990\n", "");
   const Diff diff = unified_diff(before, after, "x");
@@ -237,7 +237,7 @@ TEST_CASE("changes far apart in a large file stay small") {
   CHECK(applied(before, diff) == after);
 }
 
-TEST_CASE("more changes than can be compared exactly are still found between lines that occur once") {
+TEST_CASE("diff: too many changes are split at lines that occur once") {
   std::string before;
   std::string after;
   for (int i = 0; i < 5000; ++i) {
@@ -250,7 +250,7 @@ TEST_CASE("more changes than can be compared exactly are still found between lin
   CHECK(applied(before, diff) == after);
 }
 
-TEST_CASE("texts that have nothing in common, or the same few lines in another order, do not hang") {
+TEST_CASE("diff: unrelated or reordered texts take bounded time") {
   const std::string before = numbered_lines(100'000, "before");
   const std::string after = numbered_lines(100'000, "after");
   const Diff replaced_whole = unified_diff(before, after, "x");
@@ -269,7 +269,7 @@ TEST_CASE("texts that have nothing in common, or the same few lines in another o
   CHECK(applied(one, shuffled) == other);
 }
 
-TEST_CASE("more lines than are compared one by one are counted") {
+TEST_CASE("diff: lines beyond the comparison limit are counted") {
   const std::string before = times("x\n", 1'500'000);
   const std::string after = times("y\n", 1'200'000);
   const Diff diff = unified_diff("same\n" + before + "end\n", "same\n" + after + "end\n", "x");
@@ -282,7 +282,7 @@ TEST_CASE("more lines than are compared one by one are counted") {
   CHECK(holds(diff, " more lines added]\n"));
 }
 
-TEST_CASE("a diff that is too long says what was left out, and shows both sides") {
+TEST_CASE("diff: a cut diff shows both sides and states the omissions") {
   const Diff one_hunk = unified_diff(numbered_lines(1000, "old"), numbered_lines(900, "new"), "x", {3, 2000});
   CHECK(one_hunk.cut);
   CHECK(one_hunk.text.size() < 2200);
@@ -305,7 +305,7 @@ TEST_CASE("a diff that is too long says what was left out, and shows both sides"
   CHECK(hunks.added == 50);
 }
 
-TEST_CASE("long lines are cut with a count, and shown where they differ") {
+TEST_CASE("diff: long lines are cut around their first difference") {
   const Diff at_start = unified_diff("x\n", std::string(5000, 'y') + "\n", "x");
   CHECK(at_start.cut);
   CHECK(holds(at_start, "y…[4000 more bytes]\n"));
@@ -318,7 +318,7 @@ TEST_CASE("long lines are cut with a count, and shown where they differ") {
   CHECK(holds(inside, "änewä"));
 }
 
-TEST_CASE("one changed byte is one changed line, wherever in a long text it is") {
+TEST_CASE("diff: one changed byte is one changed line at any position") {
   std::string before;
   for (int i = 0; i < 200; ++i) {
     before += fmt::format("line {:>26}\n", i);  // 32 bytes

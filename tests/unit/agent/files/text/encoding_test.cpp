@@ -29,7 +29,7 @@ std::string times(const std::string& text, std::size_t count) {
   return out;
 }
 
-/// Fed in two pieces, cut at every place.
+/// Detects an encoding from two pieces, for every position of the cut.
 std::optional<Encoding> detected_in_pieces(const std::string& bytes) {
   const auto whole = detect_encoding(bytes);
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
@@ -49,7 +49,7 @@ std::optional<Encoding> detected_in_pieces(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("encodings have names that lead back to them") {
+TEST_CASE("encoding: names convert back to encodings") {
   for (const Encoding encoding : k_all) {
     CHECK(wire::value_named<Encoding>(name_of(encoding)) == encoding);
   }
@@ -58,7 +58,7 @@ TEST_CASE("encodings have names that lead back to them") {
   CHECK(wire::value_named<Encoding>("") == std::nullopt);
 }
 
-TEST_CASE("text is told by its bytes, however they are cut") {
+TEST_CASE("encoding: detected from bytes cut at any position") {
   CHECK(detected_in_pieces("") == Encoding::utf8);
   CHECK(detected_in_pieces("plain\ttext\r\n\x1b[31mred\x1b[0m\f\n") == Encoding::utf8);
   CHECK(detected_in_pieces("aä€😀\n") == Encoding::utf8);
@@ -70,7 +70,7 @@ TEST_CASE("text is told by its bytes, however they are cut") {
   CHECK(detected_in_pieces(times("a line of text\n", 10) + "€€€" + times("more of it\n", 12)) == Encoding::utf8);
 }
 
-TEST_CASE("what only looks like UTF-8 is taken byte by byte") {
+TEST_CASE("encoding: invalid UTF-8 is detected as Latin-1") {
   for (const std::string bytes :
        {"cut \xE2\x82", "overlong \xC0\xAF ", "overlong \xE0\x80\xAF ", "overlong \xF0\x80\x80\xAF ",
         "surrogate \xED\xA0\x80 ", "beyond \xF4\x90\x80\x80 ", "\x80 alone", "lead \xC3 alone", "\xFF never"}) {
@@ -84,7 +84,7 @@ TEST_CASE("what only looks like UTF-8 is taken byte by byte") {
         Encoding::utf8);
 }
 
-TEST_CASE("NUL bytes and many control characters make a file binary") {
+TEST_CASE("encoding: NUL bytes or many control characters mean binary") {
   CHECK(detected_in_pieces("text with\0one"s) == std::nullopt);
   CHECK(detected_in_pieces(times("text\n", 30) + "\0"s + times("text\n", 30)) == std::nullopt);
   CHECK(detected_in_pieces(times("\x01\x02\x03\x04 abc", 10)) == std::nullopt);
@@ -93,7 +93,7 @@ TEST_CASE("NUL bytes and many control characters make a file binary") {
   CHECK(detected_in_pieces("\xFF\xFE\0\0a\0\0\0"s) == std::nullopt);  // UTF-32
 }
 
-TEST_CASE("what is decoded is encoded to the same bytes") {
+TEST_CASE("encoding: encode is the inverse of decode") {
   const std::vector<std::pair<Encoding, std::string>> files = {
       {Encoding::utf8, ""},
       {Encoding::utf8, "aä€😀\r\n"},
@@ -117,7 +117,7 @@ TEST_CASE("what is decoded is encoded to the same bytes") {
   CHECK(decode("\xEF\xBB\xBFtext", Encoding::utf8_bom) == "text");
 }
 
-TEST_CASE("any bytes that are taken for text survive the way there and back") {
+TEST_CASE("encoding: random text survives decode and encode") {
   std::mt19937 random(1);
   const std::vector<std::string> pieces = {"a", "\n", "ä", "€", "😀", "\xE9", "\xFF\xFE", "\xD8", "\xEF\xBB\xBF", "z\t"};
   std::size_t of_text = 0;
@@ -139,7 +139,7 @@ TEST_CASE("any bytes that are taken for text survive the way there and back") {
   CHECK(of_text > 1000);
 }
 
-TEST_CASE("UTF-16 that is none is refused, and the place named") {
+TEST_CASE("encoding: invalid UTF-16 is rejected with its position") {
   CHECK(decode("\xFF\xFE\x61"s, Encoding::utf16_le).error().message.find("odd number") != std::string::npos);
   for (const std::string& units :
        {"\x3D\xD8"s, "\x3D\xD8\x61\0"s, "\x00\xDE"s, "\x00\xDE\x3D\xD8"s, "\x3D\xD8\x3D\xD8"s}) {
@@ -150,7 +150,7 @@ TEST_CASE("UTF-16 that is none is refused, and the place named") {
   }
 }
 
-TEST_CASE("the first character that Latin-1 cannot hold is named") {
+TEST_CASE("encoding: the error names the first character not in Latin-1") {
   const auto bytes = encode("é\nprice:\n  5 € or 😀", Encoding::latin1);
   REQUIRE(!bytes);
   CHECK(bytes.error().code == ErrorCode::not_encodable);
@@ -158,7 +158,7 @@ TEST_CASE("the first character that Latin-1 cannot hold is named") {
   CHECK(encode("😀", Encoding::latin1).error().message.find("U+1F600") != std::string::npos);
 }
 
-TEST_CASE("line ends are told") {
+TEST_CASE("encoding: line ends are detected") {
   CHECK(line_ends_of("") == LineEnds::none);
   CHECK(line_ends_of("one\rline") == LineEnds::none);
   CHECK(line_ends_of("\n") == LineEnds::lf);

@@ -29,14 +29,14 @@ bool says(const std::string& text, const std::string& wanted, const std::string&
   return found;
 }
 
-/// That the first line and a second one, somewhere in the file, differ in this alone.
+/// Checks that the first line and another line in the file differ only in this.
 bool differ_only_in(const std::string& in_file, const std::string& wanted, const std::string& what) {
   return says("first line\n" + in_file + "\nlast line\n", wanted, "from it only in " + what);
 }
 
 }  // namespace
 
-TEST_CASE("what is easily overlooked is named, with both sides of it") {
+TEST_CASE("near match: names overlooked differences with both sides") {
   differ_only_in("\treturn x;", "    return x;",
                  "tabs against spaces (line 2: 1 tab in the file, 4 spaces in oldString)");
   differ_only_in("if (x) {\n  return;\n}", "if (x) {\n    return;\n}",
@@ -62,12 +62,12 @@ TEST_CASE("what is easily overlooked is named, with both sides of it") {
   differ_only_in("f(a,\n  b)", "f(a, b)", "line breaks or empty lines");
 }
 
-TEST_CASE("several differences are named together, each kind once") {
+TEST_CASE("near match: several differences are listed, each kind once") {
   differ_only_in("\tsay('a');\n\tsay('b');", "    say(\"a\");\n    say(\"b\");",
                  "tabs against spaces, quotes (line 2:");
 }
 
-TEST_CASE("what stands around the text in the file is no difference") {
+TEST_CASE("near match: the text around the match is no difference") {
   const std::string told = explain_no_match("x\n\n\n    call( a );   \n\n\ny\n", "call(a);");
   CHECK(told.find("only in spaces between words (") != std::string::npos);
   const std::string lines = explain_no_match("x  \n\tcall();  \n\ny\n", "\n    call();");
@@ -85,10 +85,10 @@ TEST_CASE("near match: a word that continues is not a difference in line breaks"
   CHECK(!is_only_in("a\nbb = 2\n", "\nb = 2\n"));
   CHECK(!is_only_in("a b = 2\n", "\nb = 2\n"));
   says("a = 1\nb = 22\n", "b = 2\n", "\n     2: b = 22");
-  // At the edges of the file a line break is all that is missing.
+  // At the ends of the file, only a line break is missing.
   says("b = 2", "b = 2\n", "line 1 differs from it only in line breaks");
   says("b = 2\n", "\nb = 2\n", "line 1 differs from it only in line breaks");
-  // The first place that fits is found behind those that do not, and these are not counted.
+  // The first place that fits is found after those that do not fit, which are not counted.
   says("b = 22\nx222\n22", "\n22\n", "line 3 differs from it only in line breaks");
   says("222", "22\n", "line 1 differs from it only in line breaks");
   const std::string told = explain_no_match("b = 22\nb  = 2\nb = 22\n", "b = 2\n");
@@ -96,13 +96,13 @@ TEST_CASE("near match: a word that continues is not a difference in line breaks"
   CHECK(told.find("other place") == std::string::npos);
 }
 
-TEST_CASE("the lines that come nearest are shown with their numbers") {
+TEST_CASE("near match: the most similar lines are shown with their numbers") {
   says("first\n\tif x:\n\t\treturn\nlast\n", "    if x:\n        return", "\n     2: \\tif x:\n     3: \\t\\treturn");
   says("a b\na b\na b\n", "a  b", "line 1 differs from it only in spaces between words");
   says("a b\na b\na b\n", "a  b", ", and so do 2 other places");
 }
 
-TEST_CASE("where a text goes on differently, that line is shown") {
+TEST_CASE("near match: the first line that differs is shown") {
   const std::string text = "int main() {\n  int total = 0;\n  return total;\n}\n";
   const std::string wanted = "int main() {\n  int total = 1;\n  return total;\n}\n";
   says(text, wanted,
@@ -116,26 +116,26 @@ TEST_CASE("where a text goes on differently, that line is shown") {
   says("int main() {", "int main() {\n  return 0;\n", "but there the file ends");
 }
 
-TEST_CASE("a line that is everywhere counts for less than similar ones") {
+TEST_CASE("near match: a common line counts less than similar lines") {
   const std::string text =
       "  return nullptr;\n}\n\nWidget* make_the_widget(int width, int height) {\n  return make();\n}\n";
   says(text, "Widget* make_a_widget(int width, int depth) {\n  check_all_arguments(width, depth);\n  return nullptr;",
        "the most similar lines are\n     4: Widget* make_the_widget");
 }
 
-TEST_CASE("without a line in common the most similar ones are shown") {
+TEST_CASE("near match: similar lines are shown if no line is equal") {
   const std::string text = "alpha\nconst int maximum_size = 100;\nomega\n";
   says(text, "const int maximum_size = 200;", "the most similar lines are\n     2: const int maximum_size = 100;");
 }
 
-TEST_CASE("if nothing is near, it is said") {
+TEST_CASE("near match: states that nothing is similar") {
   CHECK(explain_no_match("alpha\nbeta\n", "something else entirely") == "nothing in the file is similar to it");
   CHECK(explain_no_match("alpha\nbeta\n", "   ") == "nothing in the file is similar to it");
   CHECK(explain_no_match("\n\n", "x") == "nothing in the file is similar to it");
   CHECK(explain_no_match("", "x") == "the file is empty");
 }
 
-TEST_CASE("a difference that is only overlooked always has a name") {
+TEST_CASE("near match: every overlooked difference has a name") {
   std::mt19937 random(5);
   const std::vector<std::string> pieces = {"a",  "A", "b", " ", "  ",       "\t", "\n",          "\r\n",
                                            "\"", "“", "-", "–", "\xC2\xA0", "é",  "\xE2\x80\x8B"};
@@ -164,7 +164,7 @@ TEST_CASE("a difference that is only overlooked always has a name") {
   CHECK(found > 1000);
 }
 
-TEST_CASE("whatever the sizes, the answer is short and comes soon") {
+TEST_CASE("near match: the answer is short and fast for texts of any size") {
   const std::string text = numbered_lines(50'000);
   const std::string wanted = text.substr(text.size() / 2, 1024 * 1024);
   for (const std::string& searched : {text, std::string(2 * 1024 * 1024, '\n'), std::string(2 * 1024 * 1024, 'x')}) {
