@@ -72,17 +72,21 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
+  src/sandbox/agent_link.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
+  src/sandbox/greeting.cpp
   src/sandbox/outgoing_queue.cpp
   src/sandbox/process_calls.cpp
   src/sandbox/process_control.cpp
   src/sandbox/processes.cpp
+  src/sandbox/file_calls.cpp
   src/sandbox/files.cpp
   src/sandbox/sandbox.cpp
   src/sandbox/trusted_runs.cpp
+  src/sandbox/upload.cpp
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp

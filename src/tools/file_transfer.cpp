@@ -79,7 +79,7 @@ Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string
   }
   Progress progress(call.context, static_cast<std::uint64_t>(info.st_size));
   const auto limit = call.limit(call.settings.max_wait);
-  sandbox::Files::Upload upload = call.sandbox.files().upload(request.path);
+  sandbox::Upload upload = call.sandbox.files().upload(request.path);
   std::string piece(k_piece_bytes, '\0');
   std::uint64_t done = 0;
   ssize_t got = 0;

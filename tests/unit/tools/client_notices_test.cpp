@@ -70,7 +70,7 @@ constexpr std::size_t k_ample_room = 100'000;
 
 /// One request to the agent and back.
 bool round_trip(sandbox::Sandbox& sandbox) {
-  return sandbox.ask({{"op", "anything"}}, {}, k_patience, {}).has_value();
+  return sandbox.link().ask({{"op", "anything"}}, {}, k_patience, {}).has_value();
 }
 
 /// One server with one container.
