@@ -51,17 +51,8 @@ Heard read_all(Server& server, const std::string& process) {
   while (true) {
     heard.last =
         fields_of(check(server, process, {{"since", cursor}, {"maxOutput", 400000}, {"raw", true}, {"timeout", 60}}));
-    // What is left for the next call is announced on a line of its own.
-    for (const auto& [name, to] : {std::pair("stdout", &heard.out), std::pair("stderr", &heard.err)}) {
-      std::string text = heard.last[name];
-      if (const auto note = text.find("\n[");
-          note != std::string::npos && text.find("more bytes of") != std::string::npos) {
-        text.resize(note + 1);
-      } else if (text.starts_with("[") && text.find("more bytes of") != std::string::npos) {
-        text.clear();
-      }
-      *to += text;
-    }
+    heard.out += heard.last["stdout"].get<std::string>();
+    heard.err += heard.last["stderr"].get<std::string>();
     if (heard.last["cursor"] == cursor) {
       return heard;
     }
