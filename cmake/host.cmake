@@ -117,6 +117,7 @@ add_library(dockbridge_core STATIC
   src/tools/skills.cpp
   src/tools/tool_selection.cpp
   src/tools/tool_shape.cpp
+  src/tools/tool_table.cpp
   src/tools/toolbox.cpp
   src/tools/shown_cursors.cpp
   src/tools/stream_parts.cpp
