@@ -134,6 +134,8 @@ add_library(dockbridge_core STATIC
   src/util/worker_pool.cpp
   ${agent_image_source})
 target_include_directories(dockbridge_core PUBLIC src)
+# CLI11 is slow to optimize, and options are read once. Its options do not fit the precompiled header.
+set_source_files_properties(src/cli/options.cpp PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
 target_link_libraries(dockbridge_core
   PUBLIC dockbridge_shared_host dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
   PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL PkgConfig::HTTPLIB
