@@ -1,6 +1,6 @@
-// The least a program can cost: starts it and waits for its end, over and over, and prints how many nanoseconds each
-// time took, one a line. Usage: bare_spawn [--quiet] COUNT PROGRAM ARGUMENT...
-// --quiet: what it prints goes to /dev/null, and it may end with status 1, as searches do that find nothing.
+// Lower bound for the cost of a program: starts it repeatedly, waits for its end, and prints the nanoseconds of each
+// run, one a line. Usage: bare_spawn [--quiet] COUNT PROGRAM ARGUMENT...
+// --quiet: its output goes to /dev/null, and exit status 1 is accepted, as of searches without a match.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -15,9 +15,9 @@
 
 namespace {
 
-constexpr int k_most_warm_up_runs = 5;
+constexpr int k_max_warm_up_runs = 5;
 
-/// posix_spawn rather than fork: the quicker of the two, so that the comparison flatters nobody.
+/// posix_spawn rather than fork, because it is the faster of the two.
 bool run_once(char** argv, const posix_spawn_file_actions_t* actions, int worst_status) {
   pid_t pid = 0;
   int status = 0;
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   ::posix_spawn_file_actions_init(&to_nowhere);
   ::posix_spawn_file_actions_addopen(&to_nowhere, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<long long> times;
-  for (int run = -std::min(k_most_warm_up_runs, (count + 2) / 3); run < count; ++run) {
+  for (int run = -std::min(k_max_warm_up_runs, (count + 2) / 3); run < count; ++run) {
     const auto began = std::chrono::steady_clock::now();
     if (!run_once(given + 1, quiet ? &to_nowhere : nullptr, quiet ? 1 : 0)) {
       std::fputs("bare_spawn: the program does not start, or fails\n", stderr);

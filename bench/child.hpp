@@ -12,7 +12,7 @@ namespace dockbridge::bench {
 
 constexpr milliseconds k_command_patience{20'000};
 
-/// Where a child's standard descriptors go; -1 is /dev/null. Borrowed, and only while the child is started.
+/// Standard descriptors of a child; -1 means /dev/null. Borrowed while the child is started.
 struct Stdio {
   int in = -1;
   int out = -1;
@@ -25,7 +25,7 @@ struct Pipe {
 };
 Pipe make_pipe();
 
-/// Waits until `fd` can be read or has ended; false if that takes longer than the deadline.
+/// Waits until `fd` can be read or has ended; false after the deadline.
 bool await_readable(int fd, Deadline deadline);
 
 /// A child process; killed and reaped when it goes out of scope.

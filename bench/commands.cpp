@@ -28,7 +28,7 @@ Footprint footprint_of(pid_t pid) {
   return {static_cast<std::int64_t>(resident_bytes(pid)), static_cast<std::int64_t>(open_descriptors(pid))};
 }
 
-/// How many of the commands did not print what they were told to.
+/// Number of commands with wrong output.
 int run_commands(Server& server, int first, int last) {
   int errors = 0;
   for (int number = first; number < last; ++number) {
@@ -49,7 +49,7 @@ Figure growth_figure(const std::string& who, const Footprint& before, const Foot
           memory < k_growth_bound_bytes && descriptors <= 0};
 }
 
-/// The largest the keeper was seen at until the answer came.
+/// Largest sampled size of the keeper until the answer.
 std::uint64_t watch_keeper(const Server& server, pid_t keeper, Deadline deadline) {
   std::uint64_t peak = 0;
   while (!server.has_answer(k_sample_interval)) {
@@ -59,7 +59,7 @@ std::uint64_t watch_keeper(const Server& server, pid_t keeper, Deadline deadline
     try {
       peak = std::max(peak, peak_resident_bytes(keeper));
     } catch (const std::runtime_error&) {
-      continue;  // it has ended, and the answer is on its way
+      continue;  // it has ended, and the answer follows
     }
   }
   return peak;

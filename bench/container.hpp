@@ -19,7 +19,7 @@ struct ContainerProcess {
 constexpr const char* k_session_name = "dockbridge-sess";
 constexpr const char* k_keeper_name = "dockbridge-keep";
 
-/// A container of its own, removed when it goes out of scope; should even that fail, it ends by itself after a while.
+/// A container of its own, removed when it goes out of scope; if that fails, it ends by itself after a while.
 /// An empty directory of the host is its /app.
 class Container {
  public:
@@ -31,13 +31,13 @@ class Container {
 
   [[nodiscard]] const std::string& name() const { return m_name; }
   void copy_in(const std::string& host_path, const std::string& path) const;
-  /// The command line that runs `argv` in it by way of `docker exec`.
+  /// The command line that runs `argv` in it with `docker exec`.
   [[nodiscard]] std::vector<std::string> exec_command(const std::vector<std::string>& argv) const;
-  /// The shell that dockbridge takes: bash where there is one, else sh.
+  /// The shell that dockbridge uses: bash if it exists, else sh.
   [[nodiscard]] std::string shell() const;
 
   [[nodiscard]] int zombies() const;
-  /// The one process whose name begins like that; waits a little for it to appear, and for others to go.
+  /// The only process with this prefix of its name. Waits a little until it exists and others have ended.
   [[nodiscard]] pid_t pid_of(const std::string& name) const;
 
  private:

@@ -14,8 +14,8 @@ constexpr int k_calls = 300;
 constexpr int k_lines = 1000;
 constexpr int k_entries = 100;
 constexpr int k_many_entries = 100'000;
-/// Names of a few files. With a file each, removing them would make every new file dear for minutes, where ext4 has no
-/// journal: the next run would measure what this one did.
+/// Names of a few files. Removing many files would make creating one slow for minutes on ext4 without a journal, and so
+/// distort the next run.
 constexpr const char* k_make_many = R"(mkdir -p /bench/many && cd /bench/many && python3 -c '
 import os
 for i in range({}):
@@ -32,7 +32,7 @@ constexpr Samples::Duration k_change_bound{2};
 constexpr Samples::Duration k_many_entries_bound{150};
 constexpr const char* k_worker_name = "dockbridge-file";
 
-/// What a tool answers, and how long it took. Throws if it is an error.
+/// The answer of a tool and its duration. Throws if it is an error.
 json timed_call(Server& server, const std::string& tool, json arguments, Samples& samples) {
   const std::string request = call_request(1, tool, std::move(arguments));
   const auto began = Clock::now();
@@ -60,7 +60,7 @@ std::string lines_of_text(int number) {
   return text;
 }
 
-/// Runs `call` often, the first times without being counted.
+/// Runs `call` repeatedly. The first runs do not count.
 template <typename Call>
 Samples repeated(int count, Call call) {
   Samples counted;

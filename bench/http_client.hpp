@@ -6,13 +6,13 @@
 
 namespace dockbridge::bench {
 
-/// A port of this machine that nobody listens on.
+/// A free port of this machine.
 int free_port();
 
 /// One connection to a dockbridge on this machine that is kept alive. Throws if the server does not answer with 200.
 class HttpClient {
  public:
-  /// Waits a little until somebody listens.
+  /// Waits a little until a server listens.
   explicit HttpClient(int port);
   /// POSTs a request of the stateless revision; returns the answer's body, the last event if it is a stream.
   std::string post(const std::string& method, const std::string& name, const std::string& body);

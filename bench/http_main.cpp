@@ -1,5 +1,5 @@
 // Usage: dockbridge-http-bench [PROGRAM] [SECONDS]
-// What serving over HTTP costs, against stdio and under load; needs wrk for the rate of lists.
+// Measures HTTP, compared with stdio and under load. Needs wrk for the rate of lists.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -27,11 +27,11 @@ namespace {
 constexpr int k_warm_up_calls = 50;
 constexpr int k_rounds = 10;
 constexpr int k_calls_per_round = 100;
-constexpr double k_most_times_stdio = 1.5;
+constexpr double k_max_times_stdio = 1.5;
 constexpr int k_clients = 256;
 constexpr double k_least_lists_per_second = 5000;
-constexpr double k_most_p99_times_p50 = 10;
-constexpr std::uint64_t k_most_resident = 100ULL * 1024 * 1024;
+constexpr double k_max_p99_times_p50 = 10;
+constexpr std::uint64_t k_max_resident = 100ULL * 1024 * 1024;
 
 json stateless_meta() {
   return {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
@@ -84,7 +84,7 @@ Figure against_stdio(const Launch& launch, int port) {
   return {fmt::format("execute_command 'true' over HTTP / stdio (median of {})", over_http.count()),
           fmt::format("{:.2f}x ({:.2f} ms, p90 {:.2f} / {:.2f} ms, p90 {:.2f})", times, over_http.median().count(),
                       over_http.p90().count(), over_stdio.median().count(), over_stdio.p90().count()),
-          fmt::format("<= {:.1f}x", k_most_times_stdio), times <= k_most_times_stdio};
+          fmt::format("<= {:.1f}x", k_max_times_stdio), times <= k_max_times_stdio};
 }
 
 Figure lists_per_second(int port) {
@@ -122,7 +122,7 @@ std::vector<Figure> many_clients(int port, pid_t server, seconds span) {
       try {
         HttpClient client(port);
         std::vector<double> own;
-        // Ids and commands that differ by client: what belongs to another would be seen.
+        // Ids and commands differ by client, so another client's answer would be detected.
         for (int i = 0; Clock::now() < end; ++i) {
           const std::string word = fmt::format("c{}-{}", number, i);
           const auto began = Clock::now();
@@ -154,8 +154,8 @@ std::vector<Figure> many_clients(int port, pid_t server, seconds span) {
            fmt::format("{}, {} of {} calls", errors.load(), misrouted.load(), all.size()), "0, 0",
            errors == 0 && misrouted == 0 && !all.empty()},
           {"their p99 / p50", fmt::format("{:.1f}x ({:.0f} / {:.0f} ms)", p99 / p50, p99, p50),
-           fmt::format("< {:.0f}x", k_most_p99_times_p50), p99 < k_most_p99_times_p50 * p50},
-          {"resident memory at its peak", in_mebibytes(peak), "< 100 MiB", peak < k_most_resident}};
+           fmt::format("< {:.0f}x", k_max_p99_times_p50), p99 < k_max_p99_times_p50 * p50},
+          {"resident memory at its peak", in_mebibytes(peak), "< 100 MiB", peak < k_max_resident}};
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
     for (const Figure& figure : many_clients(port, server.pid(), span)) {
       figures.push_back(figure);
     }
-    ::kill(server.pid(), SIGTERM);  // the end of its input ends only stdio
+    ::kill(server.pid(), SIGTERM);  // the end of stdin ends only stdio
     print_table(figures);
     return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; }) ? 0 : 1;
   } catch (const std::exception& error) {

@@ -8,7 +8,7 @@ namespace dockbridge::bench {
 
 namespace {
 
-// A signal handler can reach nothing else.
+// A signal handler can access nothing else.
 volatile std::sig_atomic_t g_pending_signal = 0;
 
 void remember(int signal) {

@@ -9,12 +9,12 @@ namespace dockbridge::bench {
 namespace {
 
 constexpr int k_warm_up_calls = 50;
-// Turn and turn about, so that whatever else the machine does hits all three alike.
+// The three alternate, so that other load affects all of them alike.
 constexpr int k_rounds = 10;
 constexpr int k_calls_per_round = 100;
 constexpr int k_docker_execs_per_round = 3;
 
-constexpr double k_most_times_bare = 2.5;
+constexpr double k_max_times_bare = 2.5;
 constexpr double k_least_times_faster = 30;
 
 constexpr int k_parallel_calls = 16;
@@ -43,7 +43,7 @@ Samples::Duration timed_docker_exec(const std::vector<std::string>& command) {
   return Clock::now() - began;
 }
 
-/// All commands sent at once; the time until the last of them has answered.
+/// Time from sending all commands at once to the last answer.
 Samples::Duration timed_burst(Server& server, const std::string& command) {
   std::vector<std::string> requests;
   for (int id = 1; id <= k_parallel_calls; ++id) {
@@ -96,7 +96,7 @@ std::vector<Figure> measure_call_latency(const Setting& setting) {
   return {{fmt::format("execute_command 'true' / bare spawn (median of {})", calls.count()),
            fmt::format("{:.2f}x ({:.2f} ms, p90 {:.2f} / {:.2f} ms, p90 {:.2f})", times_bare, calls.median().count(),
                        calls.p90().count(), bare.median().count(), bare.p90().count()),
-           fmt::format("<= {:.1f}x", k_most_times_bare), times_bare <= k_most_times_bare},
+           fmt::format("<= {:.1f}x", k_max_times_bare), times_bare <= k_max_times_bare},
           {fmt::format("docker exec 'true' (median of {}) / execute_command", docker_execs.count()),
            fmt::format("{:.1f}x ({:.1f} ms, p90 {:.1f})", times_faster, docker_execs.median().count(),
                        docker_execs.p90().count()),

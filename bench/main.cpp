@@ -22,7 +22,7 @@ struct Measurement {
   std::vector<Figure> (*measure)(const Setting&);
 };
 
-/// In this order: the first calls put the agent into the container, which the start-up figures take for granted.
+/// The order matters: the first calls place the agent in the container, and the start-up figures require that.
 constexpr Measurement k_measurements[] = {
     {"call latency", measure_call_latency},
     {"commands at once", measure_concurrency},
@@ -37,7 +37,7 @@ constexpr Measurement k_measurements[] = {
     {"idle memory", measure_idle_memory},
 };
 
-/// A measurement that breaks off is a bound that is not met; the others still count.
+/// A measurement that fails counts as a bound that is not met; the others still count.
 std::vector<Figure> measure_all(const Setting& setting, const std::string& only) {
   std::vector<Figure> figures;
   for (const auto& [name, measure] : k_measurements) {

@@ -15,7 +15,7 @@ Figure idle_figure(const std::string& when, std::uint64_t bytes) {
           bytes < k_idle_server_bound_bytes};
 }
 
-/// A command that has printed a line and goes on is left in the background after a second of silence.
+/// A command that prints a line and keeps running is left in the background after a second of silence.
 void leave_one_running(Server& server) {
   server.send(execute_request(2, "echo ready; exec sleep 60", {{"maxWaitTime", 1}}));
   server.receive();

@@ -9,17 +9,17 @@
 
 namespace dockbridge::bench {
 
-/// What /proc says of a process on this host. Each throws if the process is gone, or may not be looked at.
+/// Facts in /proc about a process on this host. Each throws if the process has ended or cannot be examined.
 std::uint64_t resident_bytes(pid_t pid);
 std::uint64_t peak_resident_bytes(pid_t pid);
-/// Memory it shares with nobody.
+/// Private memory.
 std::uint64_t private_bytes(pid_t pid);
 std::size_t open_descriptors(pid_t pid);
 
-/// What this machine's processors have done since it was started.
+/// Time of this machine's processors since its start.
 struct ProcessorTime {
   std::uint64_t all = 0;
-  std::uint64_t stolen = 0;  ///< what the hypervisor gave to other machines while this one had work
+  std::uint64_t stolen = 0;  ///< time that the hypervisor gave to other machines while this one had work
 };
 ProcessorTime processor_time();
 

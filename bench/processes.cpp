@@ -10,7 +10,7 @@ namespace dockbridge::bench {
 namespace {
 
 constexpr int k_processes = 500;
-/// A server takes this many calls at a time.
+/// Concurrent calls that a server accepts.
 constexpr int k_at_once = 200;
 constexpr int k_lists = 20;
 constexpr int k_pattern_waits = 50;
@@ -33,7 +33,7 @@ json fields_of(const std::string& answer) {
   return result.at("structuredContent");
 }
 
-/// All of them, never more at once than the server takes; the fields of their results, in no order.
+/// Makes all calls, never more at once than the server accepts. Returns the fields of their results in any order.
 std::vector<json> call_all(Server& server, const std::vector<std::string>& requests) {
   std::vector<json> results;
   std::size_t sent = 0;

@@ -1,4 +1,4 @@
-// Holds file_grep against ripgrep on the same tree in the same container: `dockbridge-search-bench [PROGRAM] [--tree
+// Compares file_grep with ripgrep on the same tree in the same container: `dockbridge-search-bench [PROGRAM] [--tree
 // DIRECTORY]`. See README.md.
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ using namespace dockbridge::bench;
 namespace {
 
 constexpr double k_bound = 1.1;
-// Turn and turn about, so that whatever else the machine does hits both alike.
+// The two alternate, so that other load affects both alike.
 constexpr int k_rounds = 7;
 constexpr int k_runs_per_round = 3;
 constexpr dockbridge::seconds k_time_allowed{170};
@@ -29,7 +29,7 @@ constexpr const char* k_tree = "/tree";
 struct Case {
   const char* name;
   std::string pattern;
-  json arguments;  ///< of file_grep, beside pattern and path
+  json arguments;  ///< of file_grep, in addition to pattern and path
   std::vector<std::string> rg_flags;
 };
 
@@ -64,7 +64,7 @@ Samples::Duration time_grep(Server& server, const Case& one) {
   return took;
 }
 
-/// From before it is started to its end, as measured in the container: what docker exec costs is not in it.
+/// Time from its start to its end, measured in the container, without the cost of docker exec.
 void add_rg_runs(const Container& container, const Case& one, Samples& samples) {
   std::vector<std::string> command = {k_spawner, "--quiet", std::to_string(k_runs_per_round), "/usr/bin/rg"};
   command.insert(command.end(), one.rg_flags.begin(), one.rg_flags.end());

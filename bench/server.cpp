@@ -18,7 +18,7 @@ constexpr std::size_t k_shown_log_bytes = 2000;
 constexpr const char* k_handshake_version = "2025-11-25";
 constexpr const char* k_stateless_version = "2026-07-28";
 
-/// No settings of whoever runs this may get in the way.
+/// The environment without settings of the user, which could affect the result.
 std::vector<std::string> server_environment() {
   auto variables = own_environment();
   std::erase_if(variables, [](const std::string& variable) {

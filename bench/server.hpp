@@ -13,13 +13,13 @@ using nlohmann::json;
 
 constexpr milliseconds k_answer_patience{20'000};
 
-/// How to start the server that is measured.
+/// Command line of the measured server.
 struct Launch {
   std::string program;
   std::vector<std::string> arguments;
 };
 
-/// A running dockbridge and the client's end of its stdio. At the end it is asked to go by closing its input.
+/// A running dockbridge and the client's end of its stdio. The destructor ends it by closing its input.
 class Server {
  public:
   explicit Server(const Launch& launch);
@@ -30,7 +30,7 @@ class Server {
   [[nodiscard]] pid_t pid() const { return m_child.pid(); }
 
   void send(std::string_view line) const;
-  /// The next line from the server. Throws, with its log, if none comes in time.
+  /// The next line from the server. Throws, with its log, if none arrives in time.
   std::string receive(Deadline deadline = Deadline::after(k_answer_patience));
   /// Whether a line, or a part of one, is there within `span`.
   [[nodiscard]] bool has_answer(milliseconds span) const;
@@ -51,7 +51,7 @@ class Server {
 };
 
 std::string initialize_request();
-/// A request of the stateless era, which needs no handshake.
+/// A request of the stateless revision, which needs no handshake.
 std::string stateless_request(const std::string& method);
 std::string call_request(int id, const std::string& tool, json arguments);
 std::string execute_request(int id, const std::string& command, json more = json::object());

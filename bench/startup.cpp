@@ -14,7 +14,7 @@ constexpr int k_tool_starts = 10;
 constexpr Samples::Duration k_answer_bound{30};
 constexpr Samples::Duration k_tool_bound{150};
 
-/// From before the process is started to the end of `until`; the process's own end is not counted.
+/// Time from the start of the process to the end of `until`. The end of the process does not count.
 Samples::Duration timed_start(const Launch& launch, const std::function<void(Server&)>& until) {
   const auto began = Clock::now();
   Server server(launch);

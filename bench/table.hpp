@@ -6,7 +6,7 @@
 
 namespace dockbridge::bench {
 
-/// One line of the table: a promise, and what became of it.
+/// One line of the table: a bound, the measured value, and whether it is met.
 struct Figure {
   std::string what;
   std::string measured;
@@ -16,7 +16,7 @@ struct Figure {
 
 void print_table(const std::vector<Figure>& figures);
 
-/// Durations of one thing done many times.
+/// Durations of repeated runs.
 class Samples {
  public:
   using Duration = std::chrono::duration<double, std::milli>;

@@ -72,17 +72,21 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/stdio.cpp
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
+  src/sandbox/agent_link.cpp
   src/sandbox/channel.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
+  src/sandbox/greeting.cpp
   src/sandbox/outgoing_queue.cpp
   src/sandbox/process_calls.cpp
   src/sandbox/process_control.cpp
   src/sandbox/processes.cpp
+  src/sandbox/file_calls.cpp
   src/sandbox/files.cpp
   src/sandbox/sandbox.cpp
   src/sandbox/trusted_runs.cpp
+  src/sandbox/upload.cpp
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
@@ -113,6 +117,7 @@ add_library(dockbridge_core STATIC
   src/tools/skills.cpp
   src/tools/tool_selection.cpp
   src/tools/tool_shape.cpp
+  src/tools/tool_table.cpp
   src/tools/toolbox.cpp
   src/tools/shown_cursors.cpp
   src/tools/stream_parts.cpp
@@ -129,6 +134,8 @@ add_library(dockbridge_core STATIC
   src/util/worker_pool.cpp
   ${agent_image_source})
 target_include_directories(dockbridge_core PUBLIC src)
+# CLI11 is slow to optimize, and options are read once. Its options do not fit the precompiled header.
+set_source_files_properties(src/cli/options.cpp PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
 target_link_libraries(dockbridge_core
   PUBLIC dockbridge_shared_host dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
   PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL PkgConfig::HTTPLIB

@@ -14,7 +14,7 @@ std::optional<std::string> environment(const std::string& name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-/// Empty without a home directory.
+/// Empty if there is no home directory.
 std::string trusted_runs_directory() {
   std::string state = environment("XDG_STATE_HOME").value_or("");
   if (state.empty()) {

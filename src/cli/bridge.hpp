@@ -11,8 +11,8 @@
 
 namespace dockbridge::cli {
 
-/// The chain from the options to the sandbox. Making it touches nothing: the engine is looked for at the first use,
-/// so that a client that only asks for the tools' list gets it without an engine too.
+/// The chain from the options to the sandbox. Its construction does no input or output. The engine is looked up at the
+/// first use, so the list of tools needs no engine.
 class Bridge {
  public:
   Bridge(const Options& options, Log& log);

@@ -27,7 +27,7 @@ int call(const Options& options, const CallOrder& order, Log& log) {
   Bridge bridge(options, log);
   const auto resolve = [&](const mcp::CallContext&) -> sandbox::Sandbox& { return bridge.sandbox(); };
   tools::Settings settings = options.tools;
-  settings.rationale_required = false;  // a person at a terminal knows why
+  settings.rationale_required = false;  // a person at a terminal needs no rationale
   settings.selection = {};
   const auto tools = tools::all_tools(resolve, settings);
   const auto tool = std::find_if(tools.begin(), tools.end(), [&](const mcp::Tool& t) { return t.name == name; });
@@ -46,7 +46,7 @@ int call(const Options& options, const CallOrder& order, Log& log) {
     return 2;
   }
   const mcp::Interruption never;
-  // A terminal waits as long as it takes: that it does goes to stderr, the output itself at the end to stdout.
+  // A person can interrupt a long wait. Progress goes to stderr, the output at the end to stdout.
   mcp::CallContext context{"call", "local", never};
   context.progress_detail = mcp::ProgressDetail::heartbeat;
   context.report_progress = [&](const std::string& message) { print(stderr, "dockbridge: " + message, order.raw); };

@@ -38,7 +38,7 @@ bool lists(const json& host, const char* key, const std::string& wanted) {
          });
 }
 
-/// What a careful person would look at; none of it stops a tool from working.
+/// Warnings about the setup. None of them prevents a tool from working.
 void look_at_hardening(const json& container) {
   const json host = container.value("HostConfig", json::object());
   const auto check = [](bool good, const char* yes, const char* no, const char* next_step) {
@@ -75,7 +75,7 @@ int doctor(const Options& options, Log& log) {
   }
   print(Finding::good, fmt::format("{}, version {}", engine.description(), *version));
 
-  // Through the sandbox, as a tool call would: this starts or creates the container if that is allowed.
+  // Through the sandbox, as a tool call would: which starts or creates the container if that is allowed.
   const auto hello = bridge.sandbox().hello();
   if (!hello) {
     return give_up(fmt::format("container '{}'", options.container.name), hello.error());

@@ -60,11 +60,11 @@ class ProcessCensus {
       : m_sandbox(sandbox), m_owners(std::move(owners)) {}
 
   using Count = std::map<std::string, std::uint64_t>;
-  /// By phase; none if the container cannot be asked.
+  /// By phase; empty if there is no connection to the container.
   [[nodiscard]] std::optional<Count> take() const {
     Count count;
     for (const std::string& owner : m_owners) {
-      const auto list = m_sandbox.processes().list(owner, k_most_counted, {}, sandbox::Connect::never);
+      const auto list = m_sandbox.processes().list(owner, k_max_counted, {}, sandbox::Connect::never);
       if (!list) {
         return std::nullopt;
       }
@@ -76,7 +76,7 @@ class ProcessCensus {
   }
 
  private:
-  static constexpr std::size_t k_most_counted = 1000;
+  static constexpr std::size_t k_max_counted = 1000;
   sandbox::Sandbox& m_sandbox;
   std::vector<std::string> m_owners;
 };

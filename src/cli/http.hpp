@@ -12,7 +12,7 @@ namespace dockbridge::cli {
 
 /// The token file that HTTP will use; empty if HTTP needs none.
 std::string token_file_of(const Options& options);
-/// Serves HTTP as the options say, with the tokens they name; makes a token at the first start and says where it is.
+/// Serves HTTP with the tokens that the options name. Creates a token at the first start, and logs its path.
 Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
                                                     WorkerPool& pool);
 

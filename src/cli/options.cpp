@@ -14,20 +14,23 @@ namespace {
 
 using nlohmann::json;
 
-/// Takes a value into the options; returns what would have been accepted if it cannot.
+/// Sets a value in the options. If the value is rejected, returns a description of the accepted ones.
 using Taker = std::function<std::optional<std::string>(Options& options, const std::string& value)>;
 
 struct Setting {
   const char* group;  ///< heading in the help
-  std::string name;   ///< "container-name": flag --container-name, variable DOCKBRIDGE_CONTAINER_NAME, config key
-  std::string short_flag;
-  std::string placeholder;  ///< empty for a switch
-  std::string help;
+  const char* name;   ///< "container-name": flag --container-name, variable DOCKBRIDGE_CONTAINER_NAME, config key
+  const char* short_flag;
+  const char* placeholder;  ///< empty for a switch
+  const char* help;
   Taker take;
   bool repeatable = false;
+
+  [[nodiscard]] std::string flag() const { return std::string("--") + name; }
+  [[nodiscard]] bool is_switch() const { return *placeholder == '\0'; }
 };
 
-Taker text(std::string Options::*field, const std::string& accepted) {
+Taker text(std::string Options::*field, const char* accepted) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     if (value.empty()) {
       return accepted;
@@ -47,7 +50,7 @@ Taker absolute_path(std::string Options::*field) {
   };
 }
 
-/// Several may be given at once, with colons between them.
+/// Accepts several directories with colons between them.
 Taker host_directories(std::vector<std::string> Options::*field) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     for (std::size_t begin = 0; begin <= value.size();) {
@@ -63,7 +66,7 @@ Taker host_directories(std::vector<std::string> Options::*field) {
   };
 }
 
-Taker container_text(std::string docker::ContainerPolicy::*field, const std::string& accepted, bool absolute = false) {
+Taker container_text(std::string docker::ContainerPolicy::*field, const char* accepted, bool absolute = false) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     if (value.empty() || (absolute && value.front() != '/')) {
       return accepted;
@@ -74,7 +77,7 @@ Taker container_text(std::string docker::ContainerPolicy::*field, const std::str
 }
 
 /// `unit` is what follows "a number".
-Taker number(const std::string& unit, double least, double most, const std::function<void(Options&, double)>& set) {
+Taker number(const char* unit, double least, double most, const std::function<void(Options&, double)>& set) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     double given = NAN;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), given);
@@ -126,7 +129,7 @@ Taker switch_off(bool docker::ContainerPolicy::*field) {
                       [=](Options& options, bool given) { options.container.*field = !given; });
 }
 
-Taker http_text(std::string HttpOptions::*field, const std::string& accepted) {
+Taker http_text(std::string HttpOptions::*field, const char* accepted) {
   return [=](Options& options, const std::string& value) -> std::optional<std::string> {
     if (value.empty()) {
       return accepted;
@@ -158,7 +161,7 @@ Taker http_switch(bool HttpOptions::*field) {
 
 /// "NAME=SECONDS", several with commas between them. A later row wins over an earlier one.
 std::optional<std::string> take_client_waits(Options& options, const std::string& value) {
-  constexpr double k_most_seconds = 86400;
+  constexpr double k_max_seconds = 86400;
   for (std::size_t begin = 0; begin <= value.size();) {
     const std::size_t end = std::min(value.find(',', begin), value.size());
     const std::string row = value.substr(begin, end - begin);
@@ -166,8 +169,8 @@ std::optional<std::string> take_client_waits(Options& options, const std::string
     double given = 0;
     const char* last = row.data() + row.size();
     const auto parsed = std::from_chars(row.data() + std::min(equals + 1, row.size()), last, given);
-    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != last || !(given >= 1 && given <= k_most_seconds)) {
-      return fmt::format("NAME=SECONDS, such as codex-mcp-client=900, with 1 to {} seconds", k_most_seconds);
+    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != last || !(given >= 1 && given <= k_max_seconds)) {
+      return fmt::format("NAME=SECONDS, such as codex-mcp-client=900, with 1 to {} seconds", k_max_seconds);
     }
     auto& rows = options.tools.client_waits;
     rows.insert(rows.begin(), {row.substr(0, equals), milliseconds(static_cast<std::int64_t>(given * 1000))});
@@ -332,7 +335,7 @@ const std::vector<Setting>& settings() {
 }
 
 std::string variable_of(const Setting& setting) {
-  std::string name = "DOCKBRIDGE_" + setting.name;
+  std::string name = std::string("DOCKBRIDGE_") + setting.name;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
   return name;
@@ -363,7 +366,7 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
     if (known == all.end()) {
       std::string names;
       for (const Setting& setting : all) {
-        names += (names.empty() ? "" : ", ") + setting.name;
+        names += (names.empty() ? "" : ", ") + std::string(setting.name);
       }
       return fail(ErrorCode::bad_config, fmt::format("Unknown setting '{}' (from {})", key, path),
                   "Accepted: " + names);
@@ -380,7 +383,7 @@ Result<void> take_config(const std::string& path, const std::string& content, Op
   return {};
 }
 
-/// The config file named by flag or variable has to be there; the one in the usual place need not.
+/// A config file that a flag or variable names must exist. The one at the default path is optional.
 Result<void> read_config(const std::string& flag, const Surroundings& surroundings, Options& options) {
   std::string path = flag.empty() ? surroundings.environment("DOCKBRIDGE_CONFIG").value_or("") : flag;
   const bool named = !path.empty();
@@ -421,8 +424,9 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
   std::map<std::string, std::vector<std::string>> flags;
   std::map<std::string, bool> switches;
   for (const Setting& setting : settings()) {
-    const std::string names = (setting.short_flag.empty() ? "" : setting.short_flag + ",") + "--" + setting.name;
-    if (setting.placeholder.empty()) {
+    const std::string names =
+        (*setting.short_flag == '\0' ? "" : setting.short_flag + std::string(",")) + setting.flag();
+    if (setting.is_switch()) {
       app.add_flag(names, switches[setting.name], setting.help)->group(setting.group);
     } else {
       app.add_option(names, flags[setting.name], setting.help)
@@ -475,11 +479,11 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
         return fail(taken.error());
       }
     }
-    if (app.count("--" + setting.name) > 0 && setting.placeholder.empty()) {
+    if (app.count(setting.flag()) > 0 && setting.is_switch()) {
       flags[setting.name] = {switches[setting.name] ? "true" : "false"};
     }
     for (const std::string& value : flags[setting.name]) {
-      if (auto taken = take(setting, invocation.options, value, "the flag --" + setting.name); !taken) {
+      if (auto taken = take(setting, invocation.options, value, "the flag " + setting.flag()); !taken) {
         return fail(taken.error());
       }
     }

@@ -20,10 +20,10 @@ enum class Via { engine, exec };
 /// Serving over HTTP.
 struct HttpOptions {
   std::string host = "127.0.0.1";
-  std::string port{};  ///< empty: not at all
+  std::string port{};  ///< empty: HTTP is off
   bool stdio_too = false;
   std::string token{};       ///< from the environment only
-  std::string token_file{};  ///< empty: the usual place
+  std::string token_file{};  ///< empty: the default path
   bool no_token = false;
   std::vector<std::string> hosts{};
   std::vector<std::string> origins{};
@@ -35,7 +35,7 @@ struct HttpOptions {
   std::size_t max_message_bytes = 16ULL * 1024 * 1024;
 };
 
-/// Everything that can be set, by a flag, an environment variable or the config file.
+/// Values of all flags, environment variables and keys of the config file.
 struct Options {
   docker::ContainerPolicy container;
   Via via = Via::engine;
@@ -69,15 +69,15 @@ struct Invocation {
   std::string help;  ///< help
 };
 
-/// What options are read from; passed in so that it can be tested.
+/// Sources of options. Tests pass their own.
 struct Surroundings {
   std::function<std::optional<std::string>(const std::string& name)> environment;
-  /// The text of a file; none if it does not exist.
+  /// The text of a file; nullopt if it does not exist.
   std::function<Result<std::optional<std::string>>(const std::string& path)> read_file;
 };
 
-/// Flags win over the environment, which wins over the config file. An error names the bad value, where it came from
-/// and what would be accepted.
+/// Flags take precedence over the environment, which takes precedence over the config file. An error names the rejected
+/// value, its source and the accepted values.
 Result<Invocation> parse_command_line(const std::vector<std::string>& arguments, const Surroundings& surroundings);
 
 }  // namespace dockbridge::cli

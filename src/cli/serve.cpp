@@ -24,12 +24,12 @@ namespace dockbridge::cli {
 
 namespace {
 
-/// More than one owner may have at a time over HTTP, so that nobody can take them all.
+/// More than one owner may have at a time over HTTP, so that no owner can take them all.
 constexpr std::size_t k_max_calls = 512;
-/// A long reply and what it is made of.
+/// Memory for a long reply and its parts.
 constexpr std::size_t k_kept_memory = 2 * 1024 * 1024;
 
-/// A box with a way in and out.
+/// Icon: a box with an arrow into and out of it.
 constexpr const char* k_icon =
     "data:image/svg+xml;base64,"
     "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAyNCAyNCI+"
@@ -95,8 +95,8 @@ int serve(const Options& options, Log& log) {
     abandoned = !http->stop() || abandoned;
   }
   if (abandoned) {
-    // What does not return in time waits for an engine that hangs. Nothing is lost: the container goes on.
-    log.warn("leaving calls that do not return");
+    // Calls that do not return in time wait for an engine that hangs. Nothing is lost: the container keeps running.
+    log.warn("abandoning calls that do not return");
     ::_exit(0);
   }
   return 0;

@@ -5,9 +5,9 @@
 
 namespace dockbridge::sandbox {
 
-/// The agent program that travels inside this one.
+/// The agent program that is embedded in this one.
 std::string_view agent_image();
-/// `agent-<hash of its content>`: an agent in place is the right one, or has another name.
+/// `agent-<hash of its content>`: so a file with this name has the right content.
 std::string agent_file_name();
 
 }  // namespace dockbridge::sandbox

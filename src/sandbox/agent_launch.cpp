@@ -16,7 +16,7 @@ namespace {
 constexpr int k_max_attempts = 6;
 constexpr milliseconds k_pause_after_failed_place{100};
 
-/// Only a program that did not start is looked for elsewhere. The error of an agent that started is final.
+/// Another place is tried only if the program did not start. The error of an agent that started is final.
 bool may_be_missing(const Error& error) {
   return error.code == ErrorCode::agent_failed || error.code == ErrorCode::exec_failed;
 }
@@ -49,7 +49,7 @@ struct AgentLauncher::Place {
 };
 
 std::vector<AgentLauncher::Place> AgentLauncher::places() const {
-  // The first is directly below "/" and sorts early, so one archive of "/" begins with everything to be examined.
+  // The first is directly below "/" and sorts early, so one archive of "/" begins with all files to be examined.
   return {Place{"/", ".dockbridge/", "var/lib/dockbridge/state/"}, Place{"/var/lib/dockbridge", "", "state/"},
           Place{m_workdir, ".dockbridge-agent/", ""}};
 }

@@ -19,7 +19,7 @@ namespace dockbridge::sandbox {
 /// A less privileged user of the container must not be able to have another program started in the agent's place. So
 /// before the first start in a run of the container, the agent's file and every directory above it are examined through
 /// the engine. A path that passes stays trusted for the rest of the run, because only root or the agent's own user can
-/// change it. `TrustedRuns` tells other servers. Used by one thread at a time.
+/// change it. `TrustedRuns` passes the result to other servers. Used by one thread at a time.
 class AgentLauncher {
  public:
   /// `workdir` is the last resort, for containers whose root file system is read-only.
@@ -41,7 +41,7 @@ class AgentLauncher {
   [[nodiscard]] std::vector<Place> places() const;
   /// The agent that was trusted earlier in this run, by this server or another.
   [[nodiscard]] std::optional<Trusted> recall(const ContainerRun& run) const;
-  /// Error `agent_not_placed` if another place may do.
+  /// Error `agent_not_placed` if another place may be usable.
   Result<std::unique_ptr<Connection>> launch_at(const Place& place, const ContainerRun& run, Deadline deadline);
   Result<std::unique_ptr<Connection>> start(const std::string& path, const ContainerRun& run, Deadline deadline);
 

@@ -3,7 +3,7 @@
 namespace dockbridge::sandbox {
 
 std::uint32_t ContainerRun::generation() const {
-  // FNV-1a: stable across versions and machines, so that a later server recognises the ids of an earlier one.
+  // FNV-1a: stable across versions and machines, so that a later server recognizes the ids of an earlier one.
   std::uint32_t hash = 2166136261U;
   for (const std::string* part : {&id, &started_at}) {
     for (const char c : *part) {

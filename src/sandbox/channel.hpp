@@ -23,15 +23,15 @@ class ByteStream {
   [[nodiscard]] virtual int read_fd() const = 0;
   [[nodiscard]] virtual int write_fd() const = 0;
 
-  /// 0: nothing to be had right now. The end of the stream is the error `stream_ended`.
+  /// 0: no bytes are available at present. The end of the stream is the error `stream_ended`.
   virtual Result<std::size_t> read(std::span<char> buffer) = 0;
-  /// How much was taken, 0 if nothing right now.
+  /// Number of bytes that were accepted; 0: none can be written at present.
   virtual Result<std::size_t> write(std::string_view bytes) = 0;
-  /// What the program, or whoever should have started it, said on its error stream. Bounded.
+  /// Error output of the program, or of the command that should have started it. Bounded.
   [[nodiscard]] virtual std::string complaint() = 0;
 };
 
-/// A directory of the host that the container has too.
+/// A directory that host and container share.
 struct SharedDirectory {
   std::string host_path;
   std::string container_path;
@@ -39,7 +39,7 @@ struct SharedDirectory {
   std::vector<std::string> writable_mounts{};
 };
 
-/// One run of one container: a restart or a replacement makes another.
+/// One run of one container. A restart or a replacement begins another.
 struct ContainerRun {
   std::string id;
   std::string started_at;
@@ -49,7 +49,7 @@ struct ContainerRun {
   std::vector<std::string> hidden{};   ///< mounts that the engine's archives do not show, such as tmpfs
 
   bool operator==(const ContainerRun& other) const { return id == other.id && started_at == other.started_at; }
-  /// A number that differs, for practical purposes, between runs; part of every process id.
+  /// Hash that identifies the run; part of every process id.
   [[nodiscard]] std::uint32_t generation() const;
 };
 
@@ -74,15 +74,15 @@ struct Trust {
   std::string reason{};  ///< why the verdict is not `trusted`
 };
 
-/// A way to one container. Any thread may call it; calls block for as long as their deadline allows.
+/// Access to one container. Any thread may call it; calls block until their deadline at most.
 class Channel {
  public:
   virtual ~Channel() = default;
 
   [[nodiscard]] virtual std::string container_name() const = 0;
-  /// Finds the container and sees to it that it runs.
+  /// Finds the container, and starts or creates it if necessary.
   virtual Result<ContainerRun> prepare(Deadline deadline) = 0;
-  /// How the run that `prepare` reported is doing; `gone` if the name now belongs to another run.
+  /// Condition of the run that `prepare` reported; `gone` if the name now belongs to another run.
   virtual Result<Condition> condition(const ContainerRun& run, Deadline deadline) = 0;
   /// Starts a program and connects to its standard streams.
   virtual Result<std::unique_ptr<ByteStream>> open(const ContainerRun& run, const std::vector<std::string>& argv,

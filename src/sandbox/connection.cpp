@@ -17,32 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-/// While calls wait, the agent has to give a sign of life this often, or is asked for one.
+/// While calls wait, the agent is pinged if it has sent nothing for so long.
 constexpr milliseconds k_busy_ping_interval{1000};
 constexpr int k_reads_per_turn = 16;
-/// How long a caller waits before it looks at the clock again.
+/// A waiting caller checks the clock this often.
 constexpr milliseconds k_slice{500};
-/// A ping that has gone unanswered for so long means that the container is paused, or the engine hangs.
+/// If a ping is not answered for so long, the container is paused or the engine hangs.
 constexpr milliseconds k_silence_limit{2000};
-/// The largest backlog of requests towards an agent that does not read.
+/// Largest backlog of requests to an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
 Error lost(const std::string& why) {
   return {ErrorCode::connection_lost, "Connection to the agent lost: " + why,
           "Call again: that reconnects. Processes keep running"};
-}
-
-/// The texts go to logs and to people.
-Result<Hello> parse_hello(const json& head) {
-  constexpr std::size_t k_max_text = 500;
-  auto hello = wire::hello_from_greeting(head);
-  if (!hello) {
-    return fail(hello.error());
-  }
-  for (std::string* text : {&hello->version, &hello->machine, &hello->shell, &hello->state_directory, &hello->home}) {
-    *text = printable_line(*text, k_max_text);
-  }
-  return Hello{std::move(*hello)};
 }
 
 Result<wire::Frame> answer_of(wire::Frame frame) {
@@ -64,20 +51,22 @@ std::string encode(const Request& request, std::uint64_t id) {
 }  // namespace
 
 Connection::Connection(std::unique_ptr<ByteStream> stream)
-    : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_last_heard(Clock::now()) {}
+    : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_last_received(Clock::now()) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream> stream, Deadline deadline,
                                                      const std::optional<SharedDirectory>& shared) {
   std::unique_ptr<Connection> connection(new Connection(std::move(stream)));
-  if (auto greeted = connection->await_hello(deadline); !greeted) {
-    return fail(greeted.error());
+  auto hello = read_greeting(*connection->m_stream, connection->m_reader, deadline);
+  if (!hello) {
+    return fail(hello.error());
   }
+  connection->m_hello = std::move(*hello);
   if (!connection->m_wake) {
     return fail(ErrorCode::agent_failed, "dockbridge has no file descriptors left");
   }
   if (shared) {
-    if (auto gone = connection->go_direct(*shared, deadline); !gone) {
-      return fail(gone.error());
+    if (auto moved = connection->go_direct(*shared, deadline); !moved) {
+      return fail(moved.error());
     }
   }
   connection->m_idle_thread = std::thread([raw = connection.get()] { raw->idle(); });
@@ -96,58 +85,8 @@ Connection::~Connection() {
   }
 }
 
-Result<void> Connection::await_hello(Deadline deadline) {
-  std::string start;
-  std::array<char, 4096> buffer{};
-  const auto failed = [&](const std::string& why) {
-    const std::string said = printable_line(start + m_stream->complaint(), 500);
-    return fail(ErrorCode::agent_failed, "The agent did not start: " + (said.empty() ? why : said));
-  };
-  bool greeted = false;
-  while (true) {
-    if (!greeted && start.size() >= wire::k_magic.size()) {
-      if (!start.starts_with(wire::k_magic)) {
-        return failed("no greeting");
-      }
-      m_reader.feed(std::string_view(start).substr(wire::k_magic.size()));
-      greeted = true;
-    }
-    if (greeted) {
-      auto frame = m_reader.next();
-      if (!frame) {
-        return fail(frame.error());
-      }
-      if (*frame) {
-        auto hello = parse_hello((*frame)->head);
-        if (!hello) {
-          return fail(hello.error());
-        }
-        m_hello = std::move(*hello);
-        return {};
-      }
-    }
-    const auto got = m_stream->read(buffer);
-    if (!got) {
-      return failed(got.error().message);
-    }
-    if (*got > 0) {
-      const std::string_view bytes(buffer.data(), *got);
-      greeted ? m_reader.feed(bytes) : static_cast<void>(start.append(bytes));
-      continue;
-    }
-    pollfd polled{m_stream->read_fd(), POLLIN, 0};
-    if (deadline.passed() && !greeted && !wire::k_magic.starts_with(start)) {
-      return failed("no greeting");
-    }
-    if (deadline.passed()) {
-      return fail(ErrorCode::timed_out, "The agent did not send its greeting in time",
-                  "Check with `docker stats` whether the container is paused or overloaded");
-    }
-    ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
-  }
-}
-
-/// Before there is another thread. What keeps the agent from coming is no error; once it has come, the stream is dead.
+/// Called before there is another thread. It is no error if the agent cannot use the line. Once it does, the stream is
+/// not used any more.
 Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadline) {
   const auto line = DirectLine::offer(shared);
   const auto answer = line ? call(wire::to_json(line->invitation()), {}, deadline, {}) : fail(line.error());
@@ -167,13 +106,12 @@ Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadl
   return {};
 }
 
-bool Connection::alive() {
+void Connection::poll_stream() {
   Lock lock(m_mutex);
   if (!m_turn_taken && !m_broken) {
     take_turn(lock, milliseconds(0));
     pass_turn();
   }
-  return !m_broken;
 }
 
 void Connection::wake() {
@@ -187,8 +125,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail(*m_broken);
   }
   if (body.size() > wire::k_max_body_to_agent) {
-    return fail(ErrorCode::too_long, "The request exceeds the size of one message",
-                "Write the data to a file in parts, and use the file in a command");
+    return fail(ErrorCode::too_long, "The request exceeds the size of one message");
   }
   if (m_queue.bytes() + body.size() > k_max_queued) {
     return fail(ErrorCode::agent_busy, "Too many requests wait for the agent");
@@ -209,7 +146,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
 
   const auto silent = [&] { return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit; };
   do {
-    // In slices, because silence is noticed by the passing of time alone.
+    // In slices, because silence is detected by the clock alone.
     const Deadline slice = deadline.capped(k_slice);
     if (m_turn_taken) {
       mailbox.changed.wait_until(lock, stop, slice.time(), [&] { return mailbox.answer || !m_turn_taken; });
@@ -257,14 +194,14 @@ void Connection::send_or_wake(Lock& lock) {
   m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
 }
 
-/// Keeps the session alive while no call waits, and notices its end.
+/// Keeps the session alive while no call waits, and detects its end.
 void Connection::idle() {
   Lock lock(m_mutex);
   while (!m_closing && !m_broken) {
     while (!m_turn_taken && !m_broken) {
       take_turn(lock, milliseconds(0));
       if (m_queue.empty() || !m_writing.empty()) {
-        break;  // a ping goes out at once, unless the agent takes nothing
+        break;  // a ping is written at once, unless the agent does not read
       }
     }
     pass_turn();
@@ -272,7 +209,7 @@ void Connection::idle() {
   }
 }
 
-/// One round of input and output, without the lock meanwhile.
+/// Reads and writes once. The lock is released meanwhile.
 void Connection::take_turn(Lock& lock, milliseconds at_most) {
   m_turn_taken = true;
   m_queue.move_to(m_writing, m_written);
@@ -291,9 +228,9 @@ void Connection::take_turn(Lock& lock, milliseconds at_most) {
     break_off(violation ? exchanged.error() : lost(exchanged.error().message));
   }
   if (exchanged && exchanged->wrote_part) {
-    // An agent that takes a long request is alive, even if a ping behind that has yet to reach it.
-    m_last_heard = Clock::now();
-    m_unanswered_ping = m_unanswered_ping ? std::optional(m_last_heard) : std::nullopt;
+    // An agent that reads a long request is alive, even if a ping after that has not reached it yet.
+    m_last_received = Clock::now();
+    m_unanswered_ping = m_unanswered_ping ? std::optional(m_last_received) : std::nullopt;
   }
   ping_if_due();
 }
@@ -312,7 +249,7 @@ Result<Connection::Exchanged> Connection::exchange(milliseconds at_most, bool mo
     [[maybe_unused]] const ssize_t got = ::read(m_wake.get(), &count, sizeof count);
   }
   m_more_to_read = m_more_to_read || polled[1].revents != 0;
-  // Bounded, because an agent that never stops talking must not keep this thread from its deadline.
+  // Bounded, because an agent that sends without a pause must not delay this thread beyond its deadline.
   for (int round = 0; m_more_to_read && round < k_reads_per_turn; ++round) {
     const auto more = read_some();
     if (!more) {
@@ -323,7 +260,7 @@ Result<Connection::Exchanged> Connection::exchange(milliseconds at_most, bool mo
   return exchanged;
 }
 
-/// Whoever still waits goes on with the input and output.
+/// Wakes a waiting thread, which takes the turn.
 void Connection::pass_turn() {
   if (m_turn_taken) {
     return;
@@ -336,7 +273,7 @@ void Connection::pass_turn() {
   }
 }
 
-/// Whether there may be more to read.
+/// Returns whether there may be more to read.
 Result<bool> Connection::read_some() {
   std::array<char, 64 * 1024> buffer;
   const auto got = m_stream->read(buffer);
@@ -385,12 +322,12 @@ Result<void> Connection::deliver(wire::Frame frame) {
   }
   const auto number = id->get<std::uint64_t>();
   Lock lock(m_mutex);
-  m_last_heard = Clock::now();
+  m_last_received = Clock::now();
   m_unanswered_ping.reset();
   if (number >= m_next_id || number == 0) {
     return fail(ErrorCode::protocol_violation, "The agent answered an unknown request");
   }
-  // An answer to a call that gave up is dropped; so is a pong.
+  // Pongs, and answers to calls that gave up, are dropped.
   if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {
     mailbox->second.answer = answer_of(std::move(frame));
     mailbox->second.changed.notify_all();
@@ -402,7 +339,7 @@ Result<void> Connection::deliver(wire::Frame frame) {
 }
 
 void Connection::ping_if_due() {
-  const auto silence = Clock::now() - m_last_heard;
+  const auto silence = Clock::now() - m_last_received;
   const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
   if (due && !m_unanswered_ping && !m_broken) {
     const std::uint64_t id = m_next_id++;
@@ -413,6 +350,7 @@ void Connection::ping_if_due() {
 
 void Connection::break_off(const Error& error) {
   m_broken = error;
+  m_alive = false;
   for (auto& [id, mailbox] : m_mailboxes) {
     if (!mailbox.answer) {
       mailbox.answer = m_queue.remove(id) ? fail(error) : fail_unknown(error);

@@ -15,28 +15,22 @@
 
 #include "error/error.hpp"
 #include "sandbox/channel.hpp"
+#include "sandbox/greeting.hpp"
 #include "sandbox/outgoing_queue.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "wire/frame.hpp"
-#include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 
-/// An agent's description of itself, and the way to it.
-struct Hello : wire::Hello {
-  /// Reason the direct line is not in use; nullopt if it is.
-  std::optional<std::string> detour = "no shared directory is used";
-};
-
-/// A conversation with one agent session. Any thread may call. One of the threads that wait does the input and output
-/// for all of them, so that an answer is read by the one it is for wherever possible: handing it to another thread
-/// costs more than reading it. A thread of its own does that while nobody waits. Believes nothing the agent sends: a
-/// frame that breaks the protocol ends the connection with a clear error.
+/// A connection to one agent session. Any thread may call. One of the waiting threads has the turn: it reads and writes
+/// for all of them. So a thread usually reads its own answer, which costs less than passing it to another thread. While
+/// no call waits, the connection's own thread takes the turn. No input from the agent is trusted: a frame that violates
+/// the protocol ends the connection.
 class Connection {
  public:
-  /// Takes over the stream and waits for the agent's greeting. With a shared directory the stream is only the way to
-  /// ask for a shorter one (`DirectLine`), which it goes on by if there is one.
+  /// Takes ownership of the stream and waits for the agent's greeting. With a shared directory, the connection then
+  /// moves to a direct line if the agent can use it (`DirectLine`).
   static Result<std::unique_ptr<Connection>> open(std::unique_ptr<ByteStream> stream, Deadline deadline,
                                                   const std::optional<SharedDirectory>& shared = {});
   ~Connection();
@@ -44,13 +38,16 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   [[nodiscard]] const Hello& hello() const { return m_hello; }
-  /// Looks, without waiting, whether the stream has ended meanwhile.
-  [[nodiscard]] bool alive();
+  /// False once the stream has ended or the agent has broken the protocol, as far as the stream has been read.
+  [[nodiscard]] bool alive() const { return m_alive; }
+  /// Reads and writes what it can without waiting, unless another thread is doing so. Detects the end of a stream that
+  /// no call was reading.
+  void poll_stream();
 
   /// Sends a request and waits for its reply. Errors beside the agent's own: `connection_lost`, `cancelled` (by
   /// `stop`), `agent_silent` (the agent did not even answer a ping), `timed_out`. Their outcome is unknown if any part
-  /// of the request was sent. A request that is given up is withdrawn: unsent it stays unsent, and behind a sent one
-  /// goes a cancellation, so that the agent drops it if it has not started it.
+  /// of the request was sent. A request that is given up is withdrawn: it is removed from the queue, or followed by a
+  /// cancellation, so that the agent drops it if it has not started it.
   Result<wire::Frame> call(nlohmann::json head, std::string_view body, Deadline deadline, const std::stop_token& stop);
   /// Called with the reply to a posted request, by the thread that reads it. It must be quick, and must not use the
   /// connection.
@@ -67,13 +64,12 @@ class Connection {
   using Lock = std::unique_lock<std::mutex>;
 
   explicit Connection(std::unique_ptr<ByteStream> stream);
-  Result<void> await_hello(Deadline deadline);
   Result<void> go_direct(const SharedDirectory& shared, Deadline deadline);
   void idle();
   void take_turn(Lock& lock, milliseconds at_most);
   void send_or_wake(Lock& lock);
   struct Exchanged {
-    bool wrote_part = false;  ///< some of a long request went out, and some has yet to
+    bool wrote_part = false;  ///< a part of a long request was written, and the rest was not
   };
   Result<Exchanged> exchange(milliseconds at_most, bool more_to_write);
   void pass_turn();
@@ -84,7 +80,7 @@ class Connection {
   void break_off(const Error& error);
   void wake();
 
-  // These belong to the thread whose turn it is.
+  // Owned by the thread that has the turn.
   std::unique_ptr<ByteStream> m_stream;
   wire::FrameReader m_reader{wire::k_max_body_to_host};
   std::string m_writing;
@@ -92,7 +88,8 @@ class Connection {
   bool m_more_to_read = false;
 
   Hello m_hello;
-  Fd m_wake;  // interrupts the thread whose turn it is
+  Fd m_wake;                         // interrupts the thread that has the turn
+  std::atomic<bool> m_alive = true;  // false once `m_broken` is set
 
   std::mutex m_mutex;  // guards everything below
   bool m_turn_taken = false;
@@ -100,7 +97,7 @@ class Connection {
   std::map<std::uint64_t, Mailbox> m_mailboxes;
   std::map<std::uint64_t, ReplyHandler> m_handlers;
   std::uint64_t m_next_id = 1;
-  Clock::time_point m_last_heard;
+  Clock::time_point m_last_received;
   std::optional<Clock::time_point> m_unanswered_ping;
   std::optional<Error> m_broken;
   bool m_closing = false;

@@ -18,7 +18,7 @@ namespace dockbridge::sandbox {
 namespace {
 
 constexpr std::size_t k_key_length = 32;
-constexpr int k_most_waiting = 8;
+constexpr int k_max_waiting = 8;
 constexpr mode_t k_for_everyone = 0666;
 #ifdef SO_PASSRIGHTS
 constexpr int k_pass_rights = SO_PASSRIGHTS;
@@ -26,15 +26,15 @@ constexpr int k_pass_rights = SO_PASSRIGHTS;
 constexpr int k_pass_rights = 83;  // headers older than Linux 6.16
 #endif
 
-/// A socket over which nobody can send descriptors, and neither over those that are accepted from it: to close what
-/// somebody in the container has sent may take as long as that wants.
+/// A socket that receives no descriptors, nor do the sockets accepted from it. Closing a descriptor that a process of
+/// the container has sent could block for as long as that process wants.
 Fd new_socket() {
   Fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int no = 0;
   return made && ::setsockopt(made.get(), SOL_SOCKET, k_pass_rights, &no, sizeof no) == 0 ? std::move(made) : Fd();
 }
 
-/// Whether who listens at the file is this process: then it can be nobody else for as long as that goes on.
+/// Whether this process is the one that listens at the file. No other process can be while the listener is open.
 bool is_own(const Fd& file) {
   const Fd visitor = new_socket();
   const sockaddr_un address = socket_address(file.get());
@@ -94,13 +94,13 @@ Result<DirectLine> DirectLine::offer(const SharedDirectory& directory) {
   line.m_name = fmt::format(".dockbridge-{}.sock", ::getpid());
   line.m_path_in_container = directory.container_path + "/" + line.m_name;
   line.m_key = random_token(k_key_length);
-  ::unlinkat(line.m_directory.get(), line.m_name.c_str(), 0);  // of a server that was killed at the wrong moment
+  ::unlinkat(line.m_directory.get(), line.m_name.c_str(), 0);  // left by a server that was killed
   const sockaddr_un address = socket_address(line.m_directory.get(), line.m_name);
   if (::bind(line.m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(line.m_listener.get(), k_most_waiting) != 0) {
+      ::listen(line.m_listener.get(), k_max_waiting) != 0) {
     return failed();
   }
-  // Everything else not by its name: somebody who has the directory too may have put another file in its place.
+  // From here on not by name: another user of the directory may have replaced the file.
   const Fd file(::openat(line.m_directory.get(), line.m_name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0) {
@@ -128,8 +128,8 @@ wire::LineRequest DirectLine::invitation() const {
 }
 
 Result<std::unique_ptr<ByteStream>> DirectLine::accept(std::unique_ptr<ByteStream> by_engine) const {
-  // The session is there already, behind as many others as can wait at the most.
-  for (int others = 0; others <= k_most_waiting; ++others) {
+  // The session has connected already. At most a full backlog of other peers precedes it.
+  for (int others = 0; others <= k_max_waiting; ++others) {
     Fd visitor(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!visitor && errno != EAGAIN) {
       return fail(errno_error("Cannot accept the agent's connection"));

@@ -10,10 +10,10 @@
 
 namespace dockbridge::sandbox {
 
-/// A socket in a directory that host and container share, for the session to come to: what is said over it does not
-/// have to pass through the engine, which costs as much as all the rest of a short call. It is in the directory only as
-/// long as this lives. Others can see it there, on both sides; so the session is told, over the engine's stream, which
-/// file it is and by which key it is known.
+/// A socket in a directory that host and container share. The session connects to it, so that frames do not pass
+/// through the engine, which takes half the time of a short call. The socket's file exists as long as this object.
+/// Other processes on both sides can see the file. So the session receives its identity and a key over the engine's
+/// stream.
 class DirectLine {
  public:
   static Result<DirectLine> offer(const SharedDirectory& directory);
@@ -21,10 +21,10 @@ class DirectLine {
   DirectLine(DirectLine&&) = default;
   DirectLine& operator=(DirectLine&&) = delete;
 
-  /// The request that asks the session to come.
+  /// The request that asks the session to connect.
   [[nodiscard]] wire::LineRequest invitation() const;
-  /// The stream to the session, once that has said that it came; whoever else did is turned away. Holds on to the one
-  /// by which the engine runs it.
+  /// The stream to the session, after the session has reported that it connected. Other peers are rejected. The stream
+  /// keeps `by_engine` open, because the engine runs the session by it.
   [[nodiscard]] Result<std::unique_ptr<ByteStream>> accept(std::unique_ptr<ByteStream> by_engine) const;
 
  private:

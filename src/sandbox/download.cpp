@@ -1,11 +1,8 @@
-#include <fmt/format.h>
+#include "sandbox/download.hpp"
 
 #include <utility>
 
-#include "sandbox/files.hpp"
-#include "sandbox/sandbox.hpp"
 #include "util/random.hpp"
-#include "util/text.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -16,89 +13,56 @@ constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 
 }  // namespace
 
-Result<Files::Download> Files::open_download(const std::string& path, const std::optional<std::string>& owner,
-                                             WholeFile* about, const CallLimit& limit) {
-  Download download(*this);
+Result<Download> Download::open(FileCalls& calls, const std::string& path, const std::optional<std::string>& owner,
+                                const CallLimit& limit) {
+  Download download(calls);
   download.m_token = random_token(k_token_length);
-  const auto answer = exchange(wire::FileOpenRequest{path, download.m_token, owner}, limit);
+  auto answer = calls.exchange(wire::FileOpenRequest{path, download.m_token, owner}, limit);
   if (!answer) {
     return fail(answer.error());
   }
+  if (owner && !answer->content) {
+    return calls.reject(malformed("kind"));
+  }
   download.m_size = answer->size;
   download.m_mode = answer->mode;
-  if (about != nullptr) {
-    if (!answer->content) {
-      return reject(malformed("kind"));
-    }
-    about->kind = answer->content->kind;
-    about->type = answer->content->type;
-  }
+  download.m_content = std::move(answer->content);
   return download;
 }
 
-Result<Files::Download> Files::download(const std::string& path, const CallLimit& limit) {
-  return open_download(path, std::nullopt, nullptr, limit);
-}
-
-Result<WholeFile> Files::whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
-                               const CallLimit& limit) {
-  WholeFile file;
-  auto download = open_download(path, owner, &file, limit);
-  if (!download) {
-    return fail(download.error());
-  }
-  if (download->size() > max_bytes) {
-    return fail(ErrorCode::too_large, fmt::format("File is too large: {}", human_bytes(download->size())),
-                "Read a part of it with file_read");
-  }
-  file.bytes.resize(download->size());
-  while (true) {
-    const auto piece = download->next(limit);
-    if (!piece) {
-      return fail(piece.error());
-    }
-    if (!*piece) {
-      break;
-    }
-    file.bytes.replace((*piece)->offset, (*piece)->bytes.size(), (*piece)->bytes);
-  }
-  file.revision = download->revision();
-  return file;
-}
-
-Files::Download::Download(Download&& other) noexcept
-    : m_files(other.m_files),
+Download::Download(Download&& other) noexcept
+    : m_calls(other.m_calls),
       m_token(std::exchange(other.m_token, "")),
+      m_content(std::move(other.m_content)),
       m_size(other.m_size),
       m_mode(other.m_mode),
       m_received(other.m_received),
       m_checked(other.m_checked),
       m_revision(std::move(other.m_revision)) {}
 
-Files::Download::~Download() {
+Download::~Download() {
   if (!m_token.empty()) {
-    // If this request is lost, the agent closes the file when the connection ends.
-    m_files->m_sandbox.post(to_json(wire::FileAbandonRequest{m_token}));
+    m_calls->abandon(m_token);
   }
 }
 
-Result<std::optional<Files::Download::Piece>> Files::Download::next(const CallLimit& limit) {
+Result<std::optional<Download::Piece>> Download::next(const CallLimit& limit) {
   if (!m_revision.empty()) {
     return std::nullopt;
   }
-  auto answer = m_files->exchange(wire::FileNextRequest{m_token, k_piece_bytes}, limit);
+  auto answer = m_calls->exchange(wire::FileNextRequest{m_token, k_piece_bytes}, limit);
   if (!answer) {
     return fail(answer.error());
   }
   auto piece = checked_piece(std::move(*answer));
   if (!piece) {
-    return m_files->reject(piece.error());
+    return m_calls->reject(piece.error());
   }
   return std::move(*piece);
 }
 
 /// Every reply must advance the copy or its check, so that the copy ends.
-Result<Files::Download::Piece> Files::Download::checked_piece(wire::FileNextAnswer answer) {
+Result<Download::Piece> Download::checked_piece(wire::FileNextAnswer answer) {
   Piece piece{answer.offset, std::move(answer.bytes)};
   if (piece.offset < m_received || piece.offset > m_size) {
     return fail(malformed("offset"));

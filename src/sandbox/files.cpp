@@ -4,102 +4,47 @@
 
 #include <utility>
 
-#include "sandbox/sandbox.hpp"
-#include "util/random.hpp"
 #include "util/text.hpp"
-#include "wire/file_names.hpp"
 #include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 
 namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t k_token_length = 16;
 constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
-constexpr std::size_t k_max_shown_path = 500;
-constexpr std::size_t k_max_shown_revision = 40;
-
-/// The error of a change that may have been made. nullopt if the change was certainly not made.
-std::optional<Error> unknown_outcome(const Error& error) {
-  if (!error.outcome_unknown && error.code != ErrorCode::worker_gone) {
-    return std::nullopt;
-  }
-  Error unknown = error;
-  unknown.outcome_unknown = true;
-  return unknown;
-}
 
 }  // namespace
 
 const std::string& Files::base() const {
-  const std::string& workdir = m_sandbox.workdir();
-  const bool is_beneath = m_root.empty() || workdir == m_root || workdir.starts_with(m_root + "/");
-  return is_beneath ? workdir : m_root;
-}
-
-Result<wire::Frame> Files::ask(json head, std::string_view body, bool repeatable, milliseconds patience,
-                               const CallLimit& limit) {
-  wire::set_root(head, m_root);
-  auto answer = m_sandbox.ask(head, body, patience, limit);
-  if (!answer && answer.error().code == ErrorCode::connection_lost && repeatable) {
-    answer = m_sandbox.ask(std::move(head), body, patience, limit);
-  }
-  return answer;
-}
-
-tl::unexpected<Error> Files::reject(const Error& violation) {
-  return m_sandbox.drop_session(violation);
-}
-
-Error Files::malformed(const char* field) {
-  return {ErrorCode::protocol_violation, std::string("Malformed message: ") + field};
+  const std::string& root = m_calls.root();
+  const bool is_beneath = root.empty() || m_workdir == root || m_workdir.starts_with(root + "/");
+  return is_beneath ? m_workdir : root;
 }
 
 Result<ReadFile> Files::read(const ReadRequest& request, const CallLimit& limit) {
-  auto file = exchange(request, limit);
+  auto file = m_calls.exchange(request, limit);
   if (file) {
-    m_revisions.remember(request.owner, request.path, file->revision);
+    m_calls.remember(request.owner, request.path, file->revision);
   }
   return file;
 }
 
 Result<bool> Files::await_change(const std::string& path, std::int64_t modified_at_ms, milliseconds timeout,
                                  const CallLimit& limit) {
-  const auto answer = ask(wire::to_json(wire::WatchRequest{path, modified_at_ms, timeout}), {},
-                          wire::properties_of(wire::Operation::file_watch).repeatable, timeout + k_patience, limit);
+  const auto answer =
+      m_calls.ask(wire::to_json(wire::WatchRequest{path, modified_at_ms, timeout}), {},
+                  wire::properties_of(wire::Operation::file_watch).repeatable, timeout + k_file_patience, limit);
   if (!answer) {
     return fail(answer.error());
   }
-  const auto watched = believed(wire::message_from<wire::WatchAnswer>(answer->head, ErrorCode::protocol_violation));
+  const auto watched =
+      m_calls.believed(wire::message_from<wire::WatchAnswer>(answer->head, ErrorCode::protocol_violation));
   return watched ? Result<bool>(watched->changed) : fail(watched.error());
-}
-
-Result<ChangedFile> Files::concluded(const ChangeRequest& request, Result<ChangedFile> changed) {
-  if (changed) {
-    m_revisions.remember(request.owner, request.path, changed->revision);
-    return changed;
-  }
-  if (const auto error = unknown_outcome(changed.error())) {
-    return fail(error->with_effect(fmt::format("the change to {} may have been made, or may still be made",
-                                               printable_line(request.path, k_max_shown_path)),
-                                   "Read the file to check" + revision_hint(request)));
-  }
-  return changed;
-}
-
-std::string Files::revision_hint(const ChangeRequest& request) {
-  if (request.expected_revision) {
-    return "; its revision before the change was " + printable_line(*request.expected_revision, k_max_shown_revision);
-  }
-  const std::string seen = m_revisions.find(request.owner, request.path);
-  return seen.empty() ? "" : "; the last revision you saw was " + seen.substr(0, wire::k_short_digits);
 }
 
 Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent& content, const CallLimit& limit) {
   if (content.bytes.size() <= wire::k_max_content_at_once) {
-    return concluded(request, exchange(wire::FileWriteRequest{request, content}, limit.without_stop()));
+    return m_calls.concluded(request, m_calls.exchange(wire::FileWriteRequest{request, content}, limit.without_stop()));
   }
   Upload pieces = upload(request.path);
   for (std::size_t at = 0; at < content.bytes.size(); at += k_upload_piece_bytes) {
@@ -112,13 +57,13 @@ Result<ChangedFile> Files::write(const ChangeRequest& request, const NewContent&
 
 Result<ChangedFile> Files::edit(const ChangeRequest& request, const std::vector<TextEdit>& edits,
                                 const CallLimit& limit) {
-  return concluded(request, exchange(wire::FileEditRequest{request, edits}, limit.without_stop()));
+  return m_calls.concluded(request, m_calls.exchange(wire::FileEditRequest{request, edits}, limit.without_stop()));
 }
 
 Result<std::vector<ChangedFile>> Files::edit_all(const EditSet& set, const CallLimit& limit) {
-  auto changed = exchange(set, set.preview ? limit : limit.without_stop());
+  auto changed = m_calls.exchange(set, set.preview ? limit : limit.without_stop());
   if (changed && changed->files.size() > set.files.size()) {
-    changed = reject(malformed("changes"));
+    changed = m_calls.reject(malformed("changes"));
   }
   if (changed) {
     return std::move(changed->files);
@@ -130,69 +75,54 @@ Result<std::vector<ChangedFile>> Files::edit_all(const EditSet& set, const CallL
 
 Result<ScaledImage> Files::scaled_image(const std::string& path, const std::string& owner, std::uint32_t max_side,
                                         const CallLimit& limit) {
-  return exchange(wire::FileImageRequest{path, owner, max_side}, limit);
+  return m_calls.exchange(wire::FileImageRequest{path, owner, max_side}, limit);
 }
 
 Result<ChangedFile> Files::undo(const ChangeRequest& request, const std::string& change_id, const CallLimit& limit) {
-  return concluded(request, exchange(wire::FileUndoRequest{request, change_id}, limit.without_stop()));
+  return m_calls.concluded(request, m_calls.exchange(wire::FileUndoRequest{request, change_id}, limit.without_stop()));
 }
 
 Result<FileListing> Files::list(const ListRequest& request, milliseconds patience, const CallLimit& limit) {
-  auto listing = exchange(request, limit, patience);
-  return listing && listing->entries.size() > request.max ? reject(malformed("body")) : std::move(listing);
+  auto listing = m_calls.exchange(request, limit, patience);
+  return listing && listing->entries.size() > request.max ? m_calls.reject(malformed("body")) : std::move(listing);
 }
 
 Result<FileListing> Files::glob(const GlobRequest& request, milliseconds patience, const CallLimit& limit) {
-  auto listing = exchange(request, limit, patience);
-  return listing && listing->entries.size() > request.max ? reject(malformed("body")) : std::move(listing);
+  auto listing = m_calls.exchange(request, limit, patience);
+  return listing && listing->entries.size() > request.max ? m_calls.reject(malformed("body")) : std::move(listing);
 }
 
 Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds patience, const CallLimit& limit) {
-  return exchange(request, limit, patience);
+  return m_calls.exchange(request, limit, patience);
 }
 
-Files::Upload Files::upload(const std::string& path) {
-  return {*this, path, random_token(k_token_length)};
+Result<Download> Files::download(const std::string& path, const CallLimit& limit) {
+  return Download::open(m_calls, path, std::nullopt, limit);
 }
 
-Files::Upload::Upload(Files& files, std::string path, std::string token)
-    : m_files(&files), m_path(std::move(path)), m_token(std::move(token)) {}
-
-Files::Upload::Upload(Upload&& other) noexcept
-    : m_files(other.m_files),
-      m_path(std::move(other.m_path)),
-      m_token(std::exchange(other.m_token, "")),
-      m_first(other.m_first) {}
-
-Files::Upload::~Upload() {
-  if (!m_token.empty() && !m_first) {
-    // If this request is lost, the agent drops the content when the connection ends.
-    m_files->m_sandbox.post(to_json(wire::FileAbandonRequest{m_token}));
+Result<WholeFile> Files::whole(const std::string& path, const std::string& owner, std::uint64_t max_bytes,
+                               const CallLimit& limit) {
+  auto download = Download::open(m_calls, path, owner, limit);
+  if (!download) {
+    return fail(download.error());
   }
-}
-
-Result<void> Files::Upload::append(std::string_view bytes, const CallLimit& limit) {
-  const bool first = std::exchange(m_first, false);
-  const auto answer = m_files->exchange(wire::FileStageRequest{m_token, m_path, first, bytes}, limit);
-  if (answer) {
-    return {};
+  if (download->size() > max_bytes) {
+    return fail(ErrorCode::too_large, fmt::format("File is too large: {}", human_bytes(download->size())),
+                "Read a part of it with file_read");
   }
-  Error error = answer.error();
-  if (error.outcome_unknown) {  // of this piece; the file itself changes only at the end
-    error.message += "; the file was not changed";
-    error.outcome_unknown = false;
+  WholeFile file{download->content()->kind, download->content()->type, "", std::string(download->size(), '\0')};
+  while (true) {
+    const auto piece = download->next(limit);
+    if (!piece) {
+      return fail(piece.error());
+    }
+    if (!*piece) {
+      break;
+    }
+    file.bytes.replace((*piece)->offset, (*piece)->bytes.size(), (*piece)->bytes);
   }
-  return fail(std::move(error));
-}
-
-Result<ChangedFile> Files::Upload::finish(const ChangeRequest& request, const NewContent& content,
-                                          const CallLimit& limit) {
-  auto changed = m_files->concluded(
-      request, m_files->exchange(wire::FileWriteRequest{request, content, m_token}, limit.without_stop()));
-  if (changed) {
-    m_token.clear();
-  }
-  return changed;
+  file.revision = download->revision();
+  return file;
 }
 
 }  // namespace dockbridge::sandbox

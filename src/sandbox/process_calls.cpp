@@ -4,8 +4,9 @@
 
 #include <charconv>
 
-#include "sandbox/sandbox.hpp"
+#include "sandbox/agent_link.hpp"
 #include "util/text.hpp"
+#include "wire/process_state.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -22,20 +23,19 @@ std::optional<std::uint32_t> generation_of(const std::string& process) {
 Result<wire::Frame> ProcessCalls::send(const std::string& process, const nlohmann::json& head, std::string_view body,
                                        milliseconds patience, bool repeatable, const CallLimit& limit) const {
   if (!generation_of(process)) {
-    return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)),
-                "Use an id from execute_command, such as p3. check_process without processId lists the ids");
+    return fail(ErrorCode::bad_process_id, fmt::format("Not a process id: {}", printable_line(process, 80)));
   }
-  auto answer = m_sandbox.call_again(head, body, patience, repeatable, limit);
+  auto answer = m_link.call_again(head, body, patience, repeatable, limit);
   return answer || answer.error().code != ErrorCode::no_such_process ? std::move(answer)
                                                                      : fail(unknown_process(process, limit));
 }
 
 tl::unexpected<Error> ProcessCalls::reject(Error error) const {
-  return m_sandbox.drop_session(std::move(error));
+  return m_link.drop_session(std::move(error));
 }
 
 Error ProcessCalls::unknown_process(const std::string& process, const CallLimit& limit) const {
-  const auto current = m_sandbox.session(limit.stop());
+  const auto current = m_link.session(limit.stop());
   if (current && current->run.generation() != generation_of(process)) {
     return {ErrorCode::process_gone,
             fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),

@@ -17,9 +17,9 @@
 
 namespace dockbridge::sandbox {
 
-class Sandbox;
+class AgentLink;
 
-/// How long an answer may take, beyond what the request itself waits for.
+/// Time that an answer may take in addition to the wait that the request asks for.
 inline constexpr milliseconds k_answer_patience{15'000};
 
 /// The error for a well-formed answer that does not fit its request.
@@ -30,9 +30,9 @@ inline Error violation() {
 /// Sends requests about single processes and reads the answers. Any thread may call.
 class ProcessCalls {
  public:
-  explicit ProcessCalls(Sandbox& sandbox) : m_sandbox(sandbox) {}
+  explicit ProcessCalls(AgentLink& link) : m_link(link) {}
 
-  /// After a lost connection the request is sent again, if it has the same effect twice as once.
+  /// After a lost connection the request is sent again if it is idempotent.
   template <typename Request>
   Result<wire::Frame> send(const Request& request, milliseconds patience, const CallLimit& limit) const {
     bool repeatable = wire::properties_of(Request::k_operation).repeatable;
@@ -61,10 +61,10 @@ class ProcessCalls {
   Result<wire::Frame> send(const std::string& process, const nlohmann::json& head, std::string_view body,
                            milliseconds patience, bool repeatable, const CallLimit& limit) const;
 
-  Sandbox& m_sandbox;
+  AgentLink& m_link;
 };
 
-/// The number of the container's run in a process id; nullopt if the text is not a process id.
+/// Generation of the container's run in a process id; nullopt if the text is not a process id.
 std::optional<std::uint32_t> generation_of(const std::string& process);
 
 }  // namespace dockbridge::sandbox

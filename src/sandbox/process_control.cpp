@@ -26,7 +26,7 @@ Result<Taken> ProcessControl::send_input(const std::string& process, std::string
     const bool last = chunk.size() == bytes.size();
     const auto taken = give(wire::InputRequest{process, then_end && last, as_paste, once, chunk}, chunk.size(), limit);
     if (!taken && taken.error().code == ErrorCode::keeper_busy && all.count > 0) {
-      break;  // the result reports how much the process took
+      break;  // the result reports the accepted bytes
     }
     if (!taken) {
       return fail(taken.error());

@@ -22,28 +22,28 @@ using wire::Once;
 /// Units that a process took.
 struct Taken {
   std::size_t count = 0;           ///< bytes, keys or signals
-  std::optional<Offsets> earlier;  ///< they were taken before, by a call that knew of so much output
+  std::optional<Offsets> earlier;  ///< set if an earlier call sent them: the output that it had seen
 };
 
 /// Sends input, keys and signals to processes, and ends them. Any thread may call.
 class ProcessControl {
  public:
-  explicit ProcessControl(Sandbox& sandbox) : m_calls(sandbox) {}
+  explicit ProcessControl(AgentLink& link) : m_calls(link) {}
 
-  /// How many bytes the process has room for; fewer than given if it does not read its input. `as_paste`: on a
-  /// terminal, marked as a paste if the program has asked for that.
+  /// Returns how many bytes were accepted: fewer than given if the process does not read its input. `as_paste`: on a
+  /// terminal, marks them as a paste if the program has requested that.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
                            std::optional<Once> once = {}, const CallLimit& limit = {}, bool as_paste = false);
-  /// Types keys (see wire/terminal.hpp) on its terminal. How many were taken: 0 if it has none.
+  /// Types keys (see wire/terminal.hpp) on its terminal. Returns how many were accepted: 0 without a terminal.
   Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
                            const std::optional<Once>& once = {}, const CallLimit& limit = {});
-  /// How many units the process has taken under this key, if any; also after its end.
+  /// Units that the process took under this key, also after its end; nullopt if it took none.
   Result<std::optional<Taken>> taken(const std::string& process, const Once& once, const CallLimit& limit = {});
   Result<void> resize(const std::string& process, wire::TerminalSize size, const CallLimit& limit = {});
-  /// To every process of the tree.
+  /// Sends a signal to every process of the tree.
   Result<void> signal(const std::string& process, int number, const CallLimit& limit = {});
   Result<Taken> signal(const std::string& process, int number, const Once& once, const CallLimit& limit = {});
-  /// TERM to the whole tree, KILL after `grace`.
+  /// Sends TERM to the whole tree, and KILL after `grace`.
   Result<void> end(const std::string& process, wire::Cause cause, milliseconds grace, const CallLimit& limit = {});
 
  private:

@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "sandbox/sandbox.hpp"
+#include "sandbox/agent_link.hpp"
 #include "util/random.hpp"
 
 namespace dockbridge::sandbox {
@@ -15,21 +15,22 @@ namespace {
 
 using nlohmann::json;
 
-/// How long a process that is just being started is asked for, and how often. More than the agent takes it for one.
+/// Time and interval for looking up a process that another call is starting. Longer than the agent waits for a start.
 constexpr milliseconds k_start_patience{6'000};
 constexpr milliseconds k_start_interval{50};
-/// Output up to this size rides along with the answer to start and wait.
+/// Output up to this size is part of the answer to start and wait.
 constexpr std::size_t k_carry_bytes = 64 * 1024;
 constexpr std::size_t k_token_length = 16;
 constexpr std::size_t k_max_owners = 1000;
-/// Longer than a server runs, in the range of the agent's timeouts.
+/// Longer than a server usually runs, and within the agent's limit for timeouts.
 constexpr milliseconds k_watch_time = std::chrono::hours(24 * 30);
 /// Long, because the agent searches stored output in steps, between other requests.
 constexpr milliseconds k_grep_patience{45'000};
 /// A screen is drawn in milliseconds. If its process is stopped, replies go without it.
 constexpr milliseconds k_screen_patience{2'000};
 
-/// An agent that answers with what nobody asked for, or before its time, is not to be believed.
+/// Whether the outcome can be true: it was requested, and a timeout has passed. Otherwise the agent violates the
+/// protocol.
 bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, milliseconds timeout,
                   Clock::time_point asked) {
   constexpr milliseconds k_slack{100};
@@ -57,9 +58,9 @@ wire::WaitTerms terms_of(milliseconds timeout, const WaitCondition& until) {
   return {timeout, k_carry_bytes, until};
 }
 
-/// Asks again while another call is starting the process.
+/// Retries while another call is starting the process.
 template <typename Ask>
-auto once_started(const CallLimit& limit, const Ask& ask) {
+auto retry_while_starting(const CallLimit& limit, const Ask& ask) {
   const auto patience = Deadline::after(k_start_patience);
   auto answer = ask();
   while (!answer && answer.error().code == ErrorCode::keeper_busy && !patience.passed() && !limit.is_over()) {
@@ -85,13 +86,13 @@ void explain_loss_in(wire::ProcessState& state, std::uint32_t generation) {
 }  // namespace
 
 void Processes::explain_loss(wire::ProcessState& state) {
-  if (const auto current = m_sandbox.present_session()) {
+  if (const auto current = m_link.present_session()) {
     explain_loss_in(state, current->run.generation());
   }
 }
 
 Result<std::string> Processes::new_process_id(const std::stop_token& stop, const std::optional<std::string>& key) {
-  const auto current = m_sandbox.session(stop);
+  const auto current = m_link.session(stop);
   if (!current) {
     return fail(current.error());
   }
@@ -119,22 +120,22 @@ Result<Snapshot> Processes::start(const StartRequest& request, milliseconds time
   const json& head = outgoing.head;
   const std::string_view body = outgoing.body();
   const bool keyed = !request.call.empty();
-  const auto before = m_sandbox.session(limit.stop());
+  const auto before = m_link.session(limit.stop());
   if (!before) {
     return before.error().code == ErrorCode::cancelled
                ? fail(ErrorCode::never_started, "The call was cancelled before it was sent")
                : fail(before.error());
   }
-  auto answer = m_sandbox.call(*before, head, body, timeout + k_answer_patience, limit);
+  auto answer = m_link.call(*before, head, body, timeout + k_answer_patience, limit);
   if (!answer && answer.error().code == ErrorCode::connection_lost) {
-    // The id was minted here, so whether the process was started can be looked up, and nothing is started twice.
-    m_log.warn("lost the agent while starting a process", {{"process", request.id}});
-    const auto again = m_sandbox.expect_run(before->run, limit.stop());
+    // The id was created here, so a lookup tells whether the process was started, and nothing is started twice.
+    m_log.warn("connection to the agent lost while starting a process", {{"process", request.id}});
+    const auto again = m_link.expect_run(before->run, limit.stop());
     if (!again) {
       return fail_unknown(again.error());
     }
     if (!keyed) {
-      auto found = once_started(limit, [&] { return wait(request.id, timeout, until, limit); });
+      auto found = retry_while_starting(limit, [&] { return wait(request.id, timeout, until, limit); });
       if (found) {
         return found;
       }
@@ -142,10 +143,10 @@ Result<Snapshot> Processes::start(const StartRequest& request, milliseconds time
         return fail_unknown(found.error());
       }
     }
-    answer = m_sandbox.call(*again, head, body, timeout + k_answer_patience, limit);
+    answer = m_link.call(*again, head, body, timeout + k_answer_patience, limit);
   }
   if (!answer && keyed && answer.error().code == ErrorCode::keeper_busy) {
-    answer = once_started(limit, [&] { return m_sandbox.ask(head, body, timeout + k_answer_patience, limit); });
+    answer = retry_while_starting(limit, [&] { return m_link.ask(head, body, timeout + k_answer_patience, limit); });
   }
   if (!answer) {
     return may_run_after(answer.error().code) ? fail_unknown(answer.error()) : fail(answer.error());
@@ -185,7 +186,7 @@ Result<Snapshot> Processes::wait_for_any(const std::vector<std::string>& process
                                          const WaitCondition& until, const CallLimit& limit) {
   const wire::WaitRequest request{.process = "", .processes = processes, .wait = terms_of(timeout, until)};
   const auto asked = Clock::now();
-  const auto answer = m_sandbox.call_again(wire::to_json(request), {}, timeout + k_answer_patience, true, limit);
+  const auto answer = m_link.call_again(wire::to_json(request), {}, timeout + k_answer_patience, true, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -203,14 +204,14 @@ Result<Snapshot> Processes::wait_for_any(const std::vector<std::string>& process
 
 std::uint64_t Processes::watch_end(const std::string& process, bool closed,
                                    std::function<void(const wire::ProcessState& state)> on_end) {
-  const auto current = m_sandbox.present_session();
+  const auto current = m_link.present_session();
   if (!current) {
     return 0;
   }
   const wire::WaitRequest request{.process = process, .wait = {k_watch_time, 0, WaitCondition{.closed = closed}}};
   current->connection->post(wire::to_json(request), [process, generation = current->run.generation(),
                                                      on_end = std::move(on_end)](const Result<wire::Frame>& reply) {
-    // A malformed reply is like none: a watch is no promise.
+    // A malformed reply is ignored: a watch is not guaranteed.
     auto snapshot = reply ? wire::message_from<Snapshot>(reply->head, ErrorCode::protocol_violation, reply->body)
                           : fail(reply.error());
     if (snapshot && snapshot->state.id == process && snapshot->happened == wire::WaitOutcome::ended) {
@@ -233,7 +234,7 @@ Result<Snapshot> Processes::find(const std::string& process, const std::string& 
   }
   const wire::WaitRequest request{
       .process = "", .owner = owner, .number = *number, .wait = terms_of(milliseconds(0), {})};
-  const auto answer = m_sandbox.call_again(wire::to_json(request), {}, k_answer_patience, true, limit);
+  const auto answer = m_link.call_again(wire::to_json(request), {}, k_answer_patience, true, limit);
   if (!answer) {
     return fail(answer.error());
   }
@@ -266,7 +267,7 @@ Result<GrepResult> Processes::grep(const std::string& process, const GrepRequest
 Result<ProcessList> Processes::list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
                                     Connect may_connect) {
   const wire::ListRequest request{.owner = owner, .most_finished = most_finished};
-  const auto answer = m_sandbox.ask(wire::to_json(request), {}, k_answer_patience, limit, may_connect);
+  const auto answer = m_link.ask(wire::to_json(request), {}, k_answer_patience, limit, may_connect);
   if (!answer) {
     return fail(answer.error());
   }

@@ -20,7 +20,7 @@
 
 namespace dockbridge::sandbox {
 
-class Sandbox;
+class AgentLink;
 
 using wire::Listener;
 using wire::Offsets;
@@ -37,11 +37,11 @@ using ProcessList = wire::ListAnswer;
 /// Starts processes in the container, waits for them and reads their output. Starts nothing twice. Any thread may call.
 class Processes {
  public:
-  Processes(Sandbox& sandbox, Log& log) : m_sandbox(sandbox), m_calls(sandbox), m_log(log) {}
+  Processes(AgentLink& link, Log& log) : m_link(link), m_calls(link), m_log(log) {}
 
-  /// With the digest of an idempotency key, always the same one in a run of the container.
+  /// The same digest of an idempotency key gives the same id in a run of the container.
   Result<std::string> new_process_id(const std::stop_token& stop = {}, const std::optional<std::string>& key = {});
-  /// Returns when the process has ended, something of `until` has happened, or `timeout` is over.
+  /// Returns when the process has ended, a condition of `until` is met, or `timeout` is over.
   Result<Snapshot> start(const StartRequest& request, milliseconds timeout, const WaitCondition& until,
                          const CallLimit& limit);
   Result<Snapshot> wait(const std::string& process, milliseconds timeout, const WaitCondition& until,
@@ -57,11 +57,11 @@ class Processes {
                           std::function<void(const wire::ProcessState& state)> on_end);
   /// A process of the owner as it is now, by its id or its short id (`p3`). Another owner's is `no_such_process`.
   Result<Snapshot> find(const std::string& process, const std::string& owner, const CallLimit& limit);
-  /// At most `max` bytes from `offset` on, in one piece; the slice tells where it starts and what is stored.
+  /// At most `max` bytes from `offset` on, in one piece; the slice states its offset and what is stored.
   Result<OutputSlice> read(const std::string& process, Stream stream, std::uint64_t offset, std::size_t max,
                            const CallLimit& limit);
   Result<GrepResult> grep(const std::string& process, const GrepRequest& request, const CallLimit& limit);
-  /// All processes of an owner that run, and the latest finished ones, at most so many.
+  /// All running processes of an owner, and the latest finished ones, `most_finished` at most.
   Result<ProcessList> list(const std::string& owner, std::size_t most_finished, const CallLimit& limit,
                            Connect may_connect = Connect::if_needed);
   Result<Screen> screen(const std::string& process, const CallLimit& limit);
@@ -73,11 +73,11 @@ class Processes {
   /// idempotency key in another run of the container.
   Result<Snapshot> checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake = false);
   // The highest known number of an owner's processes. The agent gets it with each start, because it loses a state
-  // directory in memory when the container stops, and must not use a number twice.
+  // directory in memory when the container stops, and must not reuse a number.
   [[nodiscard]] std::uint64_t highest_number(const std::string& owner);
   void note_number(const wire::ProcessState& state);
 
-  Sandbox& m_sandbox;
+  AgentLink& m_link;
   ProcessCalls m_calls;
   Log& m_log;
   std::mutex m_mutex;                                      // guards everything below

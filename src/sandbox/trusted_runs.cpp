@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t k_max_record_bytes = 4096;
 constexpr std::chrono::hours k_max_record_age{30 * 24};
 
-/// nullopt if the container's id is unfit for a file name.
+/// nullopt if the container's id cannot be part of a file name.
 std::optional<std::string> record_name(const ContainerRun& run, const std::string& agent_name) {
   const bool is_plain = !run.id.empty() && run.id.find_first_not_of("0123456789abcdef") == std::string::npos;
   return is_plain ? std::optional(run.id + "." + agent_name) : std::nullopt;
@@ -33,7 +33,7 @@ bool is_record_name(const std::string& name) {
   return name.find(".agent-") != std::string::npos;
 }
 
-/// Only in a directory that the container cannot redirect.
+/// To be called only for a directory that the container cannot redirect.
 void remove_old_records(const std::string& directory) {
   const auto oldest = fs::file_time_type::clock::now() - k_max_record_age;
   std::error_code ignored;
@@ -45,7 +45,7 @@ void remove_old_records(const std::string& directory) {
   }
 }
 
-/// The directory, if neither it nor a link on the way to it lies where the container can write.
+/// Opens the directory, unless the container can write to it or to a link in its path.
 std::optional<PathWalk> safe_walk(const std::string& directory, const ContainerRun& run) {
   auto walk = PathWalk::to(directory);
   return walk && walk->is_directory() && !walk->depends_on(run.writable_mounts) ? std::optional(std::move(*walk))

@@ -140,7 +140,7 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
-/// Lower case, without underscores and hyphens: max_wait_time and maxWaitTime are alike.
+/// Lower case, without underscores and hyphens: max_wait_time and maxWaitTime are equal.
 std::string folded(std::string_view name) {
   std::string text;
   for (const char c : name.substr(0, 64)) {

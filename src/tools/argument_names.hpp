@@ -13,13 +13,14 @@ struct ArgumentAlias {
   std::string_view name;
 };
 
-/// The aliases of a tool's arguments; those of nested objects too.
+/// The aliases of a tool's arguments, including those of nested objects.
 std::span<const ArgumentAlias> argument_aliases(std::string_view tool);
 
-/// Whether a tool ignores an argument that it does not know, because other tools take it and it changes nothing here.
+/// Whether a tool ignores an argument that it does not know, because models know it from other tools and it has no
+/// effect here.
 bool is_ignored_argument(std::string_view name);
 
-/// The name among `accepted` that is most like `name`; empty if none is alike.
+/// The name among `accepted` that is most similar to `name`; empty if none is similar.
 std::string nearest_name(std::string_view name, std::span<const std::string> accepted);
 
 }  // namespace dockbridge::tools

@@ -20,7 +20,7 @@ std::string shown(const json& value) {
   return printable_line(mcp::dump(value), k_max_shown_value);
 }
 
-/// A number, also one in a string; NaN if it is none.
+/// A number, or a string with a number; otherwise NaN.
 double number_in(const json& value) {
   if (value.is_number()) {
     return value.get<double>();

@@ -26,10 +26,10 @@ class Arguments {
       : m_values(values), m_aliases(aliases), m_prefix(std::move(prefix)) {}
 
   std::string required_text(const std::string& name);
-  /// The same, not copied: it lives as long as the arguments.
+  /// The same without a copy. The view is valid as long as the arguments.
   std::string_view required_view(const std::string& name);
   std::optional<std::string> text(const std::string& name);
-  /// A text, or a number as it is written.
+  /// A text, or a number as text.
   std::optional<std::string> text_or_number(const std::string& name);
   bool flag(const std::string& name, bool otherwise);
   /// The largest number, if the argument is given under several names.
@@ -42,9 +42,9 @@ class Arguments {
 
   /// An array of strings; a single string counts as an array of one.
   std::vector<std::string> texts(const std::string& name);
-  /// The arguments in an object; nullopt if it is absent. Report its problems with `adopt`.
+  /// The arguments in an object; nullopt if it is absent. `adopt` reports their problems.
   std::optional<Arguments> object(const std::string& name);
-  /// Likewise of an array of objects.
+  /// The same for an array of objects.
   std::vector<Arguments> objects(const std::string& name);
   void adopt(const Arguments& nested);
   /// The argument is accepted, but errors do not suggest it.
@@ -78,7 +78,7 @@ class Arguments {
   std::vector<std::string> m_accepted;
   std::optional<Error> m_nested_unknown;
   std::optional<Error> m_error;
-  bool m_is_missing = false;  // `m_error` is about an absent argument, which may have been given by a wrong name
+  bool m_is_missing = false;  // `m_error` is about an absent argument, which may have been passed under a wrong name
 };
 
 }  // namespace dockbridge::tools

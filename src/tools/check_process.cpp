@@ -6,7 +6,7 @@
 #include "tools/following.hpp"
 #include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
 #include "tools/wait_report.hpp"
@@ -22,15 +22,11 @@ using mcp::ToolResult;
 using sandbox::Sandbox;
 using sandbox::Snapshot;
 
-constexpr milliseconds k_usual_timeout{60'000};
+constexpr milliseconds k_default_timeout{60'000};
 constexpr std::int64_t k_max_context = 50;
 constexpr std::int64_t k_max_grep_lines = 10'000;
 /// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
-
-constexpr const char* k_description =
-    "Status, exit code and output of a process. Without processId: list the processes. Do not poll: set timeout to "
-    "wait until it ends or waits for input, or waitFor for other events. Finished processes stay readable for an hour.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -59,7 +55,7 @@ ordered_json output_schema() {
 }
 
 struct Question {
-  std::vector<std::string> processes;  ///< none: list them all
+  std::vector<std::string> processes;  ///< empty: list all
   wire::WaitCondition until;
   milliseconds timeout{0};
   ViewRequest view;
@@ -92,7 +88,7 @@ Question read_question(const ToolCall& call) {
   question.until.input = question.until.input || !has_wait_for;
   const bool waits = has_wait_for || question.processes.size() > 1;
   const auto timeout = read_timeout(arguments);
-  question.timeout = timeout ? *timeout : waits ? k_usual_timeout : milliseconds{0};
+  question.timeout = timeout ? *timeout : waits ? k_default_timeout : milliseconds{0};
   question.view = read_view_arguments(arguments);
   question.view.grep = read_grep(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
@@ -112,7 +108,7 @@ Question read_question(const ToolCall& call) {
   return question;
 }
 
-/// How a process that waits for input, or may do so, is answered. After a blank; empty if it does not.
+/// Hint for a process that waits for input, or may do so, after a blank; empty if it does not.
 std::string input_hint(const ToolCall& call, const wire::ProcessState& state, const View& view) {
   const bool waits = state.running() && state.waits_for_input == wire::WaitsForInput::yes;
   const std::string hint = waits                             ? call.hint("send_input answers it.")
@@ -121,7 +117,7 @@ std::string input_hint(const ToolCall& call, const wire::ProcessState& state, co
   return hint.empty() ? "" : " " + hint;
 }
 
-ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
+ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
   const bool waited = question.timeout.count() > 0;
@@ -155,7 +151,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   const auto limit = call.limit(question.timeout);
   std::vector<std::string> ids;
   for (const std::string& process : question.processes) {
-    const auto found = find_own(call.sandbox, process, call.context.owner, limit);
+    const auto found = call.sandbox.processes().find(process, call.context.owner, limit);
     if (!found) {
       return mcp::error_result(found.error());
     }
@@ -170,7 +166,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   auto processes = mcp::json::array();
   std::vector<std::pair<std::string, std::string>> words;
   for (const std::string& id : ids) {
-    const auto now = find_own(call.sandbox, id, call.context.owner, limit);
+    const auto now = call.sandbox.processes().find(id, call.context.owner, limit);
     if (now && !(is_over && id == first->state.id)) {
       call.show(now->state);
       lines += "\n" + list_line(now->state);
@@ -187,7 +183,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
     if (!view) {
       return mcp::error_result(view.error());
     }
-    result = tell(call, *first, *view, question);
+    result = report(call, *first, *view, question);
     result.text += "\n" + lines;
   } else {
     result.text = happened_text(*first, question.until, question.timeout).substr(1) + lines;
@@ -211,10 +207,10 @@ ToolResult check(const ToolCall& call) {
     return check_any(call, std::move(question));
   }
   auto limit = call.limit(question.timeout);
-  auto snapshot = find_own(call.sandbox, question.processes.front(), call.context.owner, limit);
+  auto snapshot = call.sandbox.processes().find(question.processes.front(), call.context.owner, limit);
   if (snapshot && question.timeout.count() > 0) {
     auto later = Following(call, question.until, question.timeout).join(snapshot->state);
-    // When the server stops, the reply still has the state known so far.
+    // When the server stops, the reply has the state that is known so far.
     const bool is_detached = !later && later.error().code == ErrorCode::cancelled &&
                              call.context.interruption.reason() == StopReason::detached;
     if (is_detached) {
@@ -230,21 +226,11 @@ ToolResult check(const ToolCall& call) {
     question.view.output.shown = call.shown->known(call.context.client, snapshot->state.id);
   }
   const auto view = look_at(call.sandbox, *snapshot, question.view, limit);
-  return view ? tell(call, *snapshot, *view, question) : mcp::error_result(view.error());
+  return view ? report(call, *snapshot, *view, question) : mcp::error_result(view.error());
 }
 
 }  // namespace
 
-ToolPlan check_process(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "check_process";
-  tool.title = "Check on a process";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/true, k_max_max_output);
-  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return {std::move(tool), check};
-}
+const ToolCode k_check_process{input_schema, output_schema, check};
 
 }  // namespace dockbridge::tools

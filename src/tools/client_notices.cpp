@@ -182,7 +182,7 @@ void ClientNotices::report_end(const ClientId& client, const wire::ProcessState&
 std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, const std::string& call,
                                                     sandbox::Sandbox& sandbox, std::size_t room) {
   std::vector<std::string> sentences;
-  std::uint64_t number = 0;  // of the flight, if there is anything to deliver
+  std::uint64_t number = 0;  // of the flight; 0 if there is nothing to deliver
   std::vector<Watch> unasked;
   {
     const std::lock_guard lock(m_mutex);
@@ -200,7 +200,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
       }
       flight = is_lost ? it.flights.erase(flight) : std::next(flight);
     }
-    // Ends that this reply shows need no sentence. They get one if the reply is lost.
+    // A process end that this reply shows needs no sentence, unless the reply is lost.
     Flight flight{now, {}, {}};
     std::erase_if(it.shown, [&](Shown& shown) {
       const bool is_meant = shown.call == call;
@@ -220,7 +220,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
     }
   }
   if (!unasked.empty()) {
-    // What an earlier connection was asked for is lost with it.
+    // A watch is lost with its connection.
     const std::uint64_t connection = sandbox.connection_number();
     std::erase_if(unasked, [&](const Watch& watch) { return watch.connection == connection; });
     for (const Watch& watch : unasked) {

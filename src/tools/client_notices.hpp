@@ -31,7 +31,7 @@ struct ClientId {
 /// Notices on their way to a client. Unless the delivery of the reply is confirmed, they are shown again later.
 class NoticeDelivery {
  public:
-  /// Called once, with whether the reply was delivered.
+  /// Called once. The argument says whether the reply was delivered.
   using Settle = std::function<void(bool delivered)>;
 
   NoticeDelivery(std::vector<std::string> sentences, Settle settle)
@@ -40,7 +40,7 @@ class NoticeDelivery {
   NoticeDelivery(const NoticeDelivery&) = delete;
   NoticeDelivery& operator=(const NoticeDelivery&) = delete;
 
-  /// Those that the reply has to include.
+  /// The sentences that the reply must include.
   [[nodiscard]] const std::vector<std::string>& sentences() const { return m_sentences; }
   void confirm() { settle(true); }
 
@@ -55,7 +55,7 @@ class NoticeDelivery {
   Settle m_settle;
 };
 
-/// Sentences that a client is told with the next reply to any of its calls, such as the end of a process that it left
+/// Sentences that a client receives with the next reply to any of its calls, such as the end of a process that it left
 /// running. Any thread may call. Bounded for each owner: the oldest sentences and watches are dropped and counted, and
 /// the clients that were used least recently are forgotten.
 ///
@@ -72,8 +72,8 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   }
 
   void add(const ClientId& client, std::string sentence);
-  /// To be called when the reply to a call shows this process. If it has ended, its end needs no notice any more.
-  /// Otherwise the client gets one at its end, if it has `started` the process, or was to get one before.
+  /// To be called when the reply to a call shows this process. If it has ended, no notice of its end is needed any
+  /// more. Otherwise the client gets a notice at its end if it has `started` the process, or a notice was pending.
   void show(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox, const wire::ProcessState& state,
             bool started);
   /// Takes the pending notices, oldest first, that fit into `room` bytes of the reply to a call. The others stay
@@ -84,8 +84,8 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
  private:
   struct Watch {
     std::string process;
-    bool closed = false;           ///< the command has ended, something that it started has not
-    std::uint64_t connection = 0;  ///< the one that the agent reports over; 0: it was not asked
+    bool closed = false;           ///< the command has ended, but not all of its children
+    std::uint64_t connection = 0;  ///< number of the connection with the watch; 0: there is no watch
   };
   struct Shown {
     std::string call;
@@ -125,7 +125,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   static void give_back(Client& client, Flight flight);
   /// Moves notices that fit into `room` bytes from `client` to `flight`, and returns their sentences.
   static std::vector<std::string> board(Client& client, Flight& flight, std::size_t room);
-  // To be called without the lock, because the agent's report may come at once, on the same thread.
+  // To be called without the lock, because the agent's report may arrive at once, on the same thread.
   void ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process, bool closed);
   void report_end(const ClientId& client, const wire::ProcessState& state);
   void settle(const ClientId& client, std::uint64_t flight, bool delivered);

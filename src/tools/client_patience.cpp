@@ -19,7 +19,7 @@ std::optional<milliseconds> find_client_wait(const std::vector<ClientWait>& rows
   return found == rows.end() ? std::nullopt : std::optional(found->wait);
 }
 
-// Names recorded from the real clients in November 2026; the limits are what each client has by default.
+// Names recorded from the real clients in November 2026; the limits are the defaults of each client.
 const std::vector<ClientWait>& known_client_waits() {
   static const std::vector<ClientWait> rows = {
       {"codex-mcp-client", seconds(240)},        // Codex 0.169.0: cancels after 300 s

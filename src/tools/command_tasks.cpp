@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/process_report.hpp"
+#include "tools/tool_table.hpp"
 
 namespace dockbridge::tools {
 
@@ -21,7 +22,7 @@ sandbox::CallLimit limit_of(const mcp::CallContext& context, milliseconds waits 
 }  // namespace
 
 CommandTasks::CommandTasks(sandbox::Sandbox& sandbox, Settings settings)
-    : m_sandbox(sandbox), m_settings(std::move(settings)), m_check(check_process(m_settings)) {
+    : m_sandbox(sandbox), m_settings(std::move(settings)) {
   m_settings.rationale_required = false;
 }
 
@@ -38,7 +39,7 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   if (!id) {
     return fail(id.error());
   }
-  auto found = find_own(m_sandbox, *id, context.owner, limit_of(context));
+  auto found = m_sandbox.processes().find(*id, context.owner, limit_of(context));
   if (const milliseconds waits = found ? std::min(patience, wait_left(found->state)) : milliseconds{0};
       waits > milliseconds{0}) {
     const wire::WaitCondition until{.idle = m_settings.inactivity_timeout, .input = true};
@@ -66,7 +67,7 @@ Result<std::optional<LostTask>> CommandTasks::find(const std::string& handle, mi
   Arguments arguments(values);
   task.status = TaskStatus::completed;
   const ToolSelection listed = listed_for(context, m_settings);
-  task.result = m_check.call({m_sandbox, m_settings, arguments, context, listed});
+  task.result = k_check_process.call({m_sandbox, m_settings, arguments, context, listed});
   return task;
 }
 
@@ -75,7 +76,7 @@ Result<void> CommandTasks::cancel(const std::string& handle, const mcp::CallCont
   if (!id) {
     return fail(id.error());
   }
-  if (const auto found = find_own(m_sandbox, *id, context.owner, limit_of(context)); !found) {
+  if (const auto found = m_sandbox.processes().find(*id, context.owner, limit_of(context)); !found) {
     return fail(found.error());
   }
   return m_sandbox.control().end(*id, wire::Cause::cancelled, k_cancel_grace, limit_of(context));

@@ -10,7 +10,7 @@
 namespace dockbridge::tools {
 
 /// Finds the processes of tasks that an earlier run of the server began. execute_command names the process of a task by
-/// the call's handle, so the task's id leads to it in the same run of the container.
+/// the call's handle, so the process is found by the task's id in the same run of the container.
 class CommandTasks : public mcp::LostTasks {
  public:
   CommandTasks(sandbox::Sandbox& sandbox, Settings settings);
@@ -20,13 +20,12 @@ class CommandTasks : public mcp::LostTasks {
   Result<void> cancel(const std::string& handle, const mcp::CallContext& context) override;
 
  private:
-  /// How long execute_command would still wait for it: not at all for a command that has ended, waits for input or has
-  /// been silent for the usual time.
+  /// Time that execute_command would still wait. Zero for a command that has ended, waits for input or has been silent
+  /// for the usual time.
   [[nodiscard]] milliseconds wait_left(const wire::ProcessState& state) const;
 
   sandbox::Sandbox& m_sandbox;
   Settings m_settings;
-  ToolPlan m_check;
 };
 
 }  // namespace dockbridge::tools

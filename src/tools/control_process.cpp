@@ -10,7 +10,7 @@
 #include "tools/following.hpp"
 #include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "tools/view.hpp"
 #include "util/text.hpp"
 
@@ -24,9 +24,9 @@ using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 constexpr double k_max_grace_seconds = 60;
-constexpr milliseconds k_usual_grace{5000};
+constexpr milliseconds k_default_grace{5000};
 constexpr std::int64_t k_max_side = 500;
-/// How long an order's effect is waited for.
+/// Longest wait for the effect of an order.
 constexpr milliseconds k_moment{200};
 constexpr milliseconds k_glance{10};
 constexpr milliseconds k_after_kill{2000};
@@ -34,10 +34,6 @@ constexpr milliseconds k_after_kill{2000};
 enum class Action : std::uint8_t { pause, resume, interrupt, terminate, kill, signal, resize };
 constexpr std::array<std::string_view, 7> k_actions = {"pause", "resume", "interrupt", "terminate",
                                                        "kill",  "signal", "resize"};
-
-constexpr const char* k_description =
-    "Control a process and everything it started. interrupt is ctrl-c; terminate is SIGTERM, then SIGKILL after grace "
-    "seconds (default 5).";
 
 ordered_json input_schema(const Settings& settings) {
   const ordered_json integer = {{"type", "integer"}};
@@ -49,6 +45,10 @@ ordered_json input_schema(const Settings& settings) {
                              {"cols", integer},
                              {"rows", {{"type", "integer"}, {"description", "With cols: terminal size for resize"}}}};
   return arguments_schema(std::move(properties), {"action"}, settings);
+}
+
+ordered_json output_schema() {
+  return result_schema(process_schema());
 }
 
 struct Order {
@@ -94,7 +94,7 @@ Order read_order(const ToolCall& call) {
   const auto grace = arguments.duration("grace", 0, k_max_grace_seconds);
   const auto columns = arguments.integer("cols", 1, k_max_side);
   const auto rows = arguments.integer("rows", 1, k_max_side);
-  order.grace = grace.value_or(k_usual_grace);
+  order.grace = grace.value_or(k_default_grace);
   if (order.action == Action::signal) {
     const auto number = signal ? signal_number(*signal) : std::nullopt;
     if (!number) {
@@ -128,14 +128,13 @@ Result<void> carry_out(Sandbox& sandbox, const Order& order, const wire::Process
     case Action::signal:
       return sandbox.control().signal(state.id, order.signal, limit);
     case Action::resize:
-      return state.terminal
-                 ? sandbox.control().resize(state.id, order.size, limit)
-                 : fail(ErrorCode::no_terminal, "The process has no terminal", "Start the command with tty: true");
+      return state.terminal ? sandbox.control().resize(state.id, order.size, limit)
+                            : fail(ErrorCode::no_terminal, "The process has no terminal");
   }
   return {};
 }
 
-/// How long the order takes to show: who is to end is waited for.
+/// Longest wait for the effect of the order.
 milliseconds time_to_show(const Order& order) {
   switch (order.action) {
     case Action::terminate:
@@ -171,7 +170,7 @@ Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const st
 /// Finds the process and takes the action. Returns the process as it was before.
 Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const std::string& process,
                                const sandbox::CallLimit& limit) {
-  const auto before = find_own(call.sandbox, process, call.context.owner, limit);
+  const auto before = call.sandbox.processes().find(process, call.context.owner, limit);
   if (!before) {
     return fail(before.error());
   }
@@ -259,15 +258,6 @@ ToolResult control(const ToolCall& call) {
 
 }  // namespace
 
-ToolPlan control_process(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "control_process";
-  tool.title = "Steer a process";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = result_schema(process_schema());
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = false};
-  return {std::move(tool), control};
-}
+const ToolCode k_control_process{input_schema, output_schema, control};
 
 }  // namespace dockbridge::tools

@@ -7,7 +7,7 @@
 
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
 #include "tools/wait_report.hpp"
@@ -27,21 +27,15 @@ constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
 constexpr std::int64_t k_max_nice = 19;
 constexpr std::int64_t k_max_columns = 500;
 constexpr std::int64_t k_max_rows = 200;
-constexpr wire::TerminalSize k_usual_terminal{120, 40};
+constexpr wire::TerminalSize k_default_terminal{120, 40};
 constexpr milliseconds k_cancel_grace{2000};
 /// A command in the background is watched for this long, because one that cannot run usually ends at once.
 constexpr milliseconds k_background_watch{500};
-constexpr milliseconds k_usual_event_timeout{60'000};
+constexpr milliseconds k_default_event_timeout{60'000};
 /// Less than the time for which a stopping server waits for its calls.
 constexpr milliseconds k_detach_patience{250};
 constexpr milliseconds k_note_patience{5000};
 constexpr std::size_t k_max_noted_command = 60;
-
-constexpr const char* k_description =
-    "Run a bash script in the container (sh if the image has no bash) and return its output and exit code. "
-    "A command that is silent for maxWaitTime, or still runs after timeout, continues in the background under a "
-    "process id. check_process waits for it. send_input answers it if it waits for input. Start servers with "
-    "background: true, and programs that need a terminal (vim, a REPL) with tty: true.";
 
 ordered_json input_schema(const Settings& settings) {
   const auto text = [](const char* description) {
@@ -94,11 +88,11 @@ std::string absolute(const std::string& path, const std::string& workdir) {
 
 std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   if (!arguments.is_object("tty")) {
-    return arguments.flag("tty", false) ? std::optional(k_usual_terminal) : std::nullopt;
+    return arguments.flag("tty", false) ? std::optional(k_default_terminal) : std::nullopt;
   }
   auto size = arguments.object("tty");
-  const auto columns = size->integer("cols", 1, k_max_columns).value_or(k_usual_terminal.columns);
-  const auto rows = size->integer("rows", 1, k_max_rows).value_or(k_usual_terminal.rows);
+  const auto columns = size->integer("cols", 1, k_max_columns).value_or(k_default_terminal.columns);
+  const auto rows = size->integer("rows", 1, k_max_rows).value_or(k_default_terminal.rows);
   arguments.adopt(*size);
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
@@ -141,9 +135,9 @@ Order read_order(const ToolCall& call) {
   return order;
 }
 
-/// How long the call waits at most before it leaves the command running.
+/// Longest wait before the call leaves the command running.
 milliseconds time_to_wait(const ToolCall& call, const Order& order) {
-  const milliseconds usual = order.event        ? k_usual_event_timeout
+  const milliseconds usual = order.event        ? k_default_event_timeout
                              : order.background ? k_background_watch
                                                 : milliseconds::max();
   const milliseconds wanted = order.timeout ? order.timeout->value : usual;
@@ -176,7 +170,8 @@ const char* why_returned(const Snapshot& snapshot, bool background) {
   return background ? "background" : "waited_enough";
 }
 
-/// The first word of the command that is a program which reads standard input if it is given no path; empty if none is.
+/// The first word of the command that names a program which reads standard input if it gets no path; empty if none
+/// does.
 std::string_view find_filter(std::string_view command) {
   constexpr std::array<std::string_view, 20> k_filters = {"grep", "egrep", "fgrep", "rg",   "ag",   "ack",  "sed",
                                                           "awk",  "gawk",  "cat",   "sort", "uniq", "wc",   "head",
@@ -231,7 +226,7 @@ bool misses_terminal(const wire::ProcessState& state, const View& view) {
   return state.running() && !state.terminal && (has("is not to a terminal") || has("is not from a terminal"));
 }
 
-ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
+ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state, true);
   std::vector<std::string> notes = view_notes(view);
@@ -267,7 +262,7 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
 }
 
 /// Reports an error after which the process exists or may exist; `effect` says which.
-ToolResult tell_lost_sight(const Error& error, const std::string& process, std::string_view effect) {
+ToolResult report_lost_process(const Error& error, const std::string& process, std::string_view effect) {
   const std::string check = fmt::format("check_process {} shows whether it ran and what it printed", process);
   ToolResult result = mcp::error_result(error.with_effect(fmt::format("{} as process {}", effect, process), check));
   result.structured["processId"] = process;
@@ -277,7 +272,7 @@ ToolResult tell_lost_sight(const Error& error, const std::string& process, std::
 
 /// The server stops while the call waits. The process keeps running, and the reply says where to find it. A start whose
 /// reply did not arrive is looked up first, because a stuck container may not have received it.
-ToolResult tell_detached(const ToolCall& call, const std::string& process) {
+ToolResult report_detached(const ToolCall& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
   if (!found && found.error().code == ErrorCode::no_such_process) {
@@ -285,7 +280,7 @@ ToolResult tell_detached(const ToolCall& call, const std::string& process) {
         {ErrorCode::cancelled, "The server is stopping; the command was not started", "Call again"});
   }
   if (!found) {
-    return tell_lost_sight(found.error(), process, "the server is stopping; the command may have been started");
+    return report_lost_process(found.error(), process, "the server is stopping; the command may have been started");
   }
   ToolResult result;
   result.text = call.hint(fmt::format(
@@ -295,8 +290,8 @@ ToolResult tell_detached(const ToolCall& call, const std::string& process) {
   return result;
 }
 
-/// The end of the process id, if something is to be found by it: the idempotency key, or the call's task. A background
-/// process is never a task.
+/// The token at the end of the process id: the idempotency key, or the handle of the call's task; nullopt: a random
+/// one. A background process is never a task.
 std::optional<std::string> process_token(const mcp::CallContext& context, const Order& order) {
   if (context.once) {
     return context.once->key;
@@ -304,7 +299,7 @@ std::optional<std::string> process_token(const mcp::CallContext& context, const 
   return context.handle.empty() || order.background ? std::nullopt : std::optional(context.handle);
 }
 
-/// The client stopped waiting by itself, so nobody reads the reply. A later reply to this client names the process.
+/// The client has stopped waiting, so the reply is not read. A later reply to this client names the process.
 void note_timeout(const ToolCall& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
@@ -321,31 +316,33 @@ void note_timeout(const ToolCall& call, const std::string& process) {
   call.show(state, true);
 }
 
-ToolResult run_and_tell(const ToolCall& call, const Order& order) {
+ToolResult run_and_report(const ToolCall& call, const Order& order) {
   const mcp::Interruption& interruption = call.context.interruption;
   const std::string& id = order.start.id;
   const auto snapshot = run(call, order);
-  // Nobody waits for it any more, but it was sent.
+  // The client does not wait any more, but the request was sent.
   const bool left_alone = !snapshot && snapshot.error().code == ErrorCode::cancelled;
   if (left_alone && interruption.reason() == StopReason::cancelled) {
     (void)call.sandbox.control().end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
   }
   if (left_alone && interruption.reason() == StopReason::detached) {
-    return tell_detached(call, id);
+    return report_detached(call, id);
   }
   if (!snapshot) {
     return snapshot.error().outcome_unknown
-               ? tell_lost_sight(snapshot.error(), id, "the command may have been started, or may still be started,")
+               ? report_lost_process(snapshot.error(), id,
+                                     "the command may have been started, or may still be started,")
                : mcp::error_result(snapshot.error());
   }
   const auto view = look_at(call.sandbox, *snapshot, order.view, call.limit(longest_wait(call)));
   if (!view && view.error().code == ErrorCode::cancelled && interruption.reason() == StopReason::detached) {
-    return tell_detached(call, id);
+    return report_detached(call, id);
   }
-  return view ? tell(call, *snapshot, *view, order) : tell_lost_sight(view.error(), id, "the command was started");
+  return view ? report(call, *snapshot, *view, order)
+              : report_lost_process(view.error(), id, "the command was started");
 }
 
-ToolResult take_order(const ToolCall& call) {
+ToolResult execute_order(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -356,7 +353,7 @@ ToolResult take_order(const ToolCall& call) {
     return mcp::error_result(id.error());
   }
   order.start.id = std::move(*id);
-  ToolResult result = run_and_tell(call, order);
+  ToolResult result = run_and_report(call, order);
   if (interruption.reason() == StopReason::timed_out) {
     note_timeout(call, order.start.id);
   }
@@ -364,24 +361,13 @@ ToolResult take_order(const ToolCall& call) {
 }
 
 ToolResult execute(const ToolCall& call) {
-  ToolResult result = take_order(call);
+  ToolResult result = execute_order(call);
   result.may_be_repeated = result.is_error;
   return result;
 }
 
 }  // namespace
 
-ToolPlan execute_command(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "execute_command";
-  tool.title = "Run a command";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/true, k_max_max_output);
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
-  tool.task_support = mcp::TaskSupport::optional;
-  return {std::move(tool), execute};
-}
+const ToolCode k_execute_command{input_schema, output_schema, execute};
 
 }  // namespace dockbridge::tools

@@ -6,7 +6,7 @@
 #include "tools/following.hpp"
 #include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/text.hpp"
 #include "wire/file_names.hpp"
 
@@ -24,11 +24,6 @@ using wire::k_max_edits;
 constexpr std::size_t k_max_named_files = 5;
 constexpr std::string_view k_replacement_character = "\xEF\xBF\xBD";
 
-constexpr const char* k_description =
-    "Replace text in files. oldString must be there exactly once, unless replaceAll is true. edits makes several "
-    "replacements, in one or several files, all or none. glob instead of filePath replaces oldString everywhere in the "
-    "matching files; preview first. The reply is a diff. file_undo takes a change back.";
-
 ordered_json edit_properties() {
   return {{"filePath", path_schema()},
           {"oldString", {{"type", "string"}}},
@@ -45,12 +40,18 @@ ordered_json input_schema(const Settings& settings) {
   return arguments_schema(std::move(properties), {}, settings);
 }
 
+ordered_json output_schema() {
+  ordered_json properties = change_schema();
+  properties["files"] = {{"type", "array"}, {"description", "the same of each, if they are several"}};
+  return result_schema(std::move(properties));
+}
+
 TextEdit read_edit(Arguments& arguments) {
   return {arguments.required_text("oldString"), arguments.required_text("newString"),
           arguments.flag("replaceAll", false)};
 }
 
-/// An empty revision, which means "no file yet" to file_write, is the same as none.
+/// An empty revision, which means "no file yet" to file_write, counts as absent.
 std::optional<std::string> read_edit_revision(Arguments& arguments) {
   const auto revision = read_revision(arguments);
   return revision && revision->empty() ? std::nullopt : revision;
@@ -106,11 +107,11 @@ std::string_view longest_line(std::string_view text) {
 /// The files of a replacement.
 struct FoundFiles {
   std::vector<FileEdits> edits;
-  std::vector<std::string> remarks;  ///< lines about what was passed over
+  std::vector<std::string> remarks;  ///< lines about files that were passed over
 };
 
-/// Files that match the glob and have the longest line of the text. A name that is not UTF-8 cannot be sent back: the
-/// agent has put U+FFFD into it.
+/// Files that match the glob and have the longest line of the text. A name that is not UTF-8 cannot be used in a
+/// request, because the agent has replaced bytes by U+FFFD.
 Result<FoundFiles> find_files(const ToolCall& call, const SearchStart& start, std::vector<std::string> globs,
                               const TextEdit& edit) {
   sandbox::FileGrepRequest request;
@@ -188,7 +189,7 @@ ToolResult replace(const ToolCall& call, EditSet set) {
   if (!edited || edited->empty()) {
     return mcp::error_result(edited ? nothing : edited.error());
   }
-  return tell_changes(call, *edited, set.preview, files->remarks);
+  return report_changes(call, *edited, set.preview, files->remarks);
 }
 
 ToolResult edit(const ToolCall& call) {
@@ -215,28 +216,16 @@ ToolResult edit(const ToolCall& call) {
   set.files.front().expected_revision = expected;
   if (set.files.size() > 1 || set.preview) {
     const auto edited = call.sandbox.files().edit_all(set, call.limit());
-    return edited ? tell_changes(call, *edited, set.preview) : mcp::error_result(edited.error());
+    return edited ? report_changes(call, *edited, set.preview) : mcp::error_result(edited.error());
   }
   const FileEdits& file = set.files.front();
   const auto edited =
       call.sandbox.files().edit({file.path, set.owner, expected, set.match_is_enough}, file.edits, call.limit());
-  return edited ? tell_change(call, *edited, "Edited") : mcp::error_result(edited.error());
+  return edited ? report_change(call, *edited, "Edited") : mcp::error_result(edited.error());
 }
 
 }  // namespace
 
-ToolPlan file_edit(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_edit";
-  tool.title = "Edit a file";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  ordered_json properties = change_schema();
-  properties["files"] = {{"type", "array"}, {"description", "the same of each, if they are several"}};
-  tool.output_schema = result_schema(std::move(properties));
-  tool.meta = client_meta(/*always_load=*/true, 0);
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = false};
-  return {std::move(tool), edit};
-}
+const ToolCode k_file_edit{input_schema, output_schema, edit};
 
 }  // namespace dockbridge::tools

@@ -4,7 +4,7 @@
 #include "tools/following.hpp"
 #include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -14,13 +14,9 @@ namespace {
 using mcp::ordered_json;
 using mcp::ToolResult;
 
-constexpr std::size_t k_usual_max = 100;
-constexpr std::size_t k_largest_max = 5000;
-constexpr std::int64_t k_largest_offset = 1'000'000'000;
-
-constexpr const char* k_description =
-    "Find files by glob (*, ?, **, [a-z], {a,b}). A pattern without a slash matches names at any depth. Ignored and "
-    "hidden files are left out.";
+constexpr std::size_t k_default_results = 100;
+constexpr std::size_t k_max_results = 5000;
+constexpr std::int64_t k_max_offset = 1'000'000'000;
 
 ordered_json input_schema(const Settings& settings) {
   const ordered_json flag = {{"type", "boolean"}};
@@ -31,7 +27,7 @@ ordered_json input_schema(const Settings& settings) {
        {"hidden", {{"type", "boolean"}, {"description", "Include hidden files"}}},
        {"gitignore", {{"type", "boolean"}, {"description", "false includes ignored files"}}},
        {"offset", {{"type", "integer"}}},
-       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}}},
+       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_default_results)}}}},
       {"pattern"}, settings);
 }
 
@@ -52,9 +48,9 @@ ToolResult find(const ToolCall& call) {
   request.newest_first = arguments.flag("newestFirst", false);
   request.hidden = arguments.flag("hidden", false);
   request.honour_ignore_files = arguments.flag("gitignore", true);
-  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  const auto max = read_max_results(arguments, k_largest_max);
-  request.max = max.value_or(k_usual_max);
+  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
+  const auto max = read_max_results(arguments, k_max_results);
+  request.max = max.value_or(k_default_results);
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -71,7 +67,7 @@ ToolResult find(const ToolCall& call) {
   std::uint64_t shown = 0;
   for (const sandbox::FileEntry& entry : found->entries) {
     const std::string path = paths.of(entry.path);
-    if (!max && result.text.size() + path.size() > k_usual_reply_bytes - k_reply_reserve && shown > 0) {
+    if (!max && result.text.size() + path.size() > k_default_reply_bytes - k_reply_reserve && shown > 0) {
       part.is_shortened = true;
       part.count = shown;
       break;
@@ -87,16 +83,6 @@ ToolResult find(const ToolCall& call) {
 
 }  // namespace
 
-ToolPlan file_glob(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_glob";
-  tool.title = "Find files by name";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/false, k_max_result_chars);
-  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return {std::move(tool), find};
-}
+const ToolCode k_file_glob{input_schema, output_schema, find};
 
 }  // namespace dockbridge::tools

@@ -10,7 +10,7 @@
 #include "tools/following.hpp"
 #include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -26,16 +26,12 @@ using sandbox::FoundInFile;
 using sandbox::FoundLine;
 using wire::GrepOutput;
 
-constexpr std::size_t k_usual_max = 100;
-constexpr std::size_t k_largest_max = 2000;
-constexpr std::int64_t k_largest_context = 50;
-constexpr std::int64_t k_largest_offset = 1'000'000'000;
-/// Bytes of a shown line besides its text: the number, a colon and a newline.
+constexpr std::size_t k_default_results = 100;
+constexpr std::size_t k_max_results = 2000;
+constexpr std::int64_t k_max_context = 50;
+constexpr std::int64_t k_max_offset = 1'000'000'000;
+/// Bytes of a shown line in addition to its text: the number, a colon and a newline.
 constexpr std::size_t k_line_overhead = 12;
-
-constexpr const char* k_description =
-    "Search file contents by regex (RE2: no look-around or back-references). Ignored, hidden and binary files are left "
-    "out.";
 
 ordered_json input_schema(const Settings& settings) {
   const ordered_json flag = {{"type", "boolean"}};
@@ -55,7 +51,7 @@ ordered_json input_schema(const Settings& settings) {
        {"multiLine", described(flag, "Matches may span lines")},
        {"context", {{"type", "integer"}, {"description", "Lines around each match"}}},
        {"output", {{"type", "string"}, {"enum", {"content", "files", "count"}}}},
-       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}},
+       {"maxResults", {{"type", "integer"}, {"description", fmt::format("Default {}", k_default_results)}}},
        {"offset", {{"type", "integer"}}},
        {"gitignore", described(flag, "false includes ignored files")},
        {"hidden", described(flag, "Include hidden files")}},
@@ -139,10 +135,10 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.exclude = arguments.texts("exclude");
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.hidden = arguments.flag("hidden", false);
-  request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_largest_context).value_or(0));
+  request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_max_context).value_or(0));
   request.output = read_output_mode(arguments);
-  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  request.max = read_max_results(arguments, k_largest_max).value_or(k_usual_max);
+  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
+  request.max = read_max_results(arguments, k_max_results).value_or(k_default_results);
   if (request.pattern.empty()) {
     arguments.reject("pattern", "must not be empty");
   }
@@ -157,7 +153,7 @@ std::string shown_text(const FoundLine& line) {
   return line.cut_after > 0 ? fmt::format("{}...[{} bytes]", text, line.cut_after) : text;
 }
 
-/// Collects what is found until the reply is full.
+/// Collects matches until the reply is full.
 class Report {
  public:
   Report(const FileGrepRequest& request, const ShownPaths& paths, std::size_t max_bytes)
@@ -194,7 +190,7 @@ class Report {
     return !m_full;
   }
 
-  /// The first line to show of a file: as much context before its first match as behind it, as far as there is room.
+  /// The first line to show of a file. As much context before its first match as after it, as far as it fits.
   [[nodiscard]] static std::size_t first_line(const std::vector<FoundLine>& lines, std::size_t room) {
     const auto match = static_cast<std::size_t>(
         std::find_if(lines.begin(), lines.end(), [](const FoundLine& line) { return line.matches; }) - lines.begin());
@@ -257,9 +253,10 @@ std::string summary(const FileGrepResult& found, bool is_by_line) {
                      found.files_with_matches, counted(found.files_searched, "file"), binary);
 }
 
-/// `is_raised`: the client has said how much it wants.
-ToolResult tell(const FileGrepResult& found, const FileGrepRequest& request, const ShownPaths& paths, bool is_raised) {
-  Report report(request, paths, is_raised ? SIZE_MAX : k_usual_reply_bytes - k_reply_reserve);
+/// `is_raised`: the client has set the limit.
+ToolResult report(const FileGrepResult& found, const FileGrepRequest& request, const ShownPaths& paths,
+                  bool is_raised) {
+  Report report(request, paths, is_raised ? SIZE_MAX : k_default_reply_bytes - k_reply_reserve);
   for (const FoundInFile& file : found.files) {
     report.add(file);
   }
@@ -300,21 +297,11 @@ ToolResult grep(const ToolCall& call) {
   }
   const bool is_raised = call.arguments.has("maxResults");
   const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
-  return tell(*found, request, paths, is_raised);
+  return report(*found, request, paths, is_raised);
 }
 
 }  // namespace
 
-ToolPlan file_grep(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_grep";
-  tool.title = "Search in files";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/true, k_max_result_chars);
-  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return {std::move(tool), grep};
-}
+const ToolCode k_file_grep{input_schema, output_schema, grep};
 
 }  // namespace dockbridge::tools

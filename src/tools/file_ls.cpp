@@ -3,7 +3,7 @@
 #include "tools/file_report.hpp"
 #include "tools/following.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -14,12 +14,10 @@ using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::FileEntry;
 
-constexpr std::int64_t k_usual_max = 200;
-constexpr std::int64_t k_largest_max = 5000;
-constexpr std::int64_t k_largest_depth = 100;
-constexpr std::int64_t k_largest_offset = 1'000'000'000;
-
-constexpr const char* k_description = "List a directory, sorted by name.";
+constexpr std::int64_t k_default_results = 200;
+constexpr std::int64_t k_max_results = 5000;
+constexpr std::int64_t k_max_depth = 100;
+constexpr std::int64_t k_max_offset = 1'000'000'000;
 
 ordered_json input_schema(const Settings& settings) {
   const ordered_json integer = {{"type", "integer"}};
@@ -30,7 +28,7 @@ ordered_json input_schema(const Settings& settings) {
        {"details", {{"type", "boolean"}, {"description", "Mode, size, time"}}},
        {"gitignore", {{"type", "boolean"}, {"description", "Leave out ignored files (default false)"}}},
        {"offset", integer},
-       {"limit", {{"type", "integer"}, {"description", fmt::format("Default {}", k_usual_max)}}}},
+       {"limit", {{"type", "integer"}, {"description", fmt::format("Default {}", k_default_results)}}}},
       {}, settings);
 }
 
@@ -71,11 +69,11 @@ ToolResult list(const ToolCall& call) {
   sandbox::ListRequest request;
   request.path = read_optional_path(call, "path");
   request.ignore = arguments.texts("ignore");
-  request.depth = static_cast<std::uint32_t>(arguments.integer("depth", 1, k_largest_depth).value_or(1));
+  request.depth = static_cast<std::uint32_t>(arguments.integer("depth", 1, k_max_depth).value_or(1));
   request.honour_ignore_files = arguments.flag("gitignore", false);
-  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_largest_offset).value_or(0));
-  const auto max = arguments.integer("limit", 1, k_largest_max);
-  request.max = static_cast<std::size_t>(max.value_or(k_usual_max));
+  request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
+  const auto max = arguments.integer("limit", 1, k_max_results);
+  request.max = static_cast<std::size_t>(max.value_or(k_default_results));
   const std::string given = arguments.text("path").value_or("");
   request.details = arguments.flag("details", false);
   if (arguments.error()) {
@@ -94,7 +92,7 @@ ToolResult list(const ToolCall& call) {
     const std::string path = paths.of(entry.path);
     mcp::json fields = entry_fields(entry, path, request.details);
     const std::string line = line_of(entry, path, fields);
-    if (!max && result.text.size() + line.size() > k_usual_reply_bytes - k_reply_reserve && !entries.empty()) {
+    if (!max && result.text.size() + line.size() > k_default_reply_bytes - k_reply_reserve && !entries.empty()) {
       part.is_shortened = true;
       part.count = entries.size();
       break;
@@ -113,16 +111,6 @@ ToolResult list(const ToolCall& call) {
 
 }  // namespace
 
-ToolPlan file_ls(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_ls";
-  tool.title = "List a directory";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/false, k_max_result_chars);
-  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return {std::move(tool), list};
-}
+const ToolCode k_file_ls{input_schema, output_schema, list};
 
 }  // namespace dockbridge::tools

@@ -4,7 +4,7 @@
 
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/encoding.hpp"
 #include "util/text.hpp"
 
@@ -18,19 +18,15 @@ using sandbox::FileKind;
 using sandbox::ReadFile;
 using wire::LineEnds;
 
-constexpr std::int64_t k_largest_limit = 20'000;
-/// Of the lines, if `limit` is given.
-constexpr std::size_t k_largest_page_bytes = 96UL * 1024;
-constexpr std::int64_t k_largest_column = 1'000'000'000'000;
-/// Pixels on the longer side of an image; models see no more.
-constexpr std::uint32_t k_largest_image_side = 1568;
-constexpr std::int64_t k_largest_offset = 1'000'000'000'000;
-/// What models are shown of a picture; clients refuse larger ones.
-constexpr std::uint64_t k_largest_image_bytes = 3'500'000;
-
-constexpr const char* k_description =
-    "Read a text file with line numbers, or an image. Relative paths start at the workdir. Files must be read before "
-    "they are ";
+constexpr std::int64_t k_max_limit = 20'000;
+/// Bytes of the lines, if `limit` is given.
+constexpr std::size_t k_max_page_bytes = 96UL * 1024;
+constexpr std::int64_t k_max_column = 1'000'000'000'000;
+/// Pixels on the longer side of an image. Models scale larger images down.
+constexpr std::uint32_t k_max_image_side = 1568;
+constexpr std::int64_t k_max_offset = 1'000'000'000'000;
+/// Bytes of an image; clients reject larger ones.
+constexpr std::uint64_t k_max_image_bytes = 3'500'000;
 
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema({{"filePath", path_schema()},
@@ -82,9 +78,9 @@ void shorten(ReadFile& file, std::size_t max_bytes) {
 }
 
 std::string numbered(const ReadFile& file) {
-  constexpr std::size_t k_usual_digits = 5;
+  constexpr std::size_t k_default_digits = 5;
   std::string text;
-  text.reserve(file.text.size() + file.lines * (k_usual_digits + 1));
+  text.reserve(file.text.size() + file.lines * (k_default_digits + 1));
   std::int64_t number = file.first_line;
   std::string_view rest = file.text;
   while (!rest.empty()) {
@@ -130,8 +126,8 @@ std::string position(const ReadFile& file) {
   return file.more && file.first_line > 0 ? fmt::format("{}; offset: {} reads on", text, last) : text;
 }
 
-/// `is_shortened`: the page ends before what was asked for.
-ToolResult tell_text(ReadFile file, std::uint64_t column, bool is_shortened) {
+/// `is_shortened`: the page ends before the requested end.
+ToolResult text_result(ReadFile file, std::uint64_t column, bool is_shortened) {
   ToolResult result;
   std::string facts;
   if (file.size == 0) {
@@ -189,7 +185,7 @@ Error changed_meanwhile(const std::string& path) {
   return {ErrorCode::file_changed, "The file changed while it was read: " + printable_line(path, 500), "Read it again"};
 }
 
-ToolResult tell_binary(const ReadFile& file, const std::string& shown_path) {
+ToolResult binary_result(const ReadFile& file, const std::string& shown_path) {
   ToolResult result;
   result.facts = {{"revision", file.revision}};
   result.structured = {{"path", file.path},
@@ -211,10 +207,10 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
   const auto add = [&](const std::string& bytes, const std::string& type) {
     result.more_content.push_back({{"type", "image"}, {"data", to_base64(bytes)}, {"mimeType", type}});
   };
-  const bool is_large = std::max(file.width, file.height) > k_largest_image_side;
+  const bool is_large = std::max(file.width, file.height) > k_max_image_side;
   const bool is_scalable = file.width > 0 && (file.type == "image/png" || file.type == "image/jpeg");
-  if (scale && is_scalable && (is_large || file.size > k_largest_image_bytes)) {
-    const auto scaled = call.sandbox.files().scaled_image(path, call.context.owner, k_largest_image_side, call.limit());
+  if (scale && is_scalable && (is_large || file.size > k_max_image_bytes)) {
+    const auto scaled = call.sandbox.files().scaled_image(path, call.context.owner, k_max_image_side, call.limit());
     if (scaled && scaled->revision != file.revision && !file.revision.empty()) {
       return fail(changed_meanwhile(path));
     }
@@ -231,11 +227,11 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
     result.text += "\nIt was not scaled: " + scaled.error().sentence();
     return {};
   }
-  if (file.size > k_largest_image_bytes) {
+  if (file.size > k_max_image_bytes) {
     result.text += "\nIt is too large to be shown; make a smaller copy with a command.";
     return {};
   }
-  const auto whole = call.sandbox.files().whole(path, call.context.owner, k_largest_image_bytes, call.limit());
+  const auto whole = call.sandbox.files().whole(path, call.context.owner, k_max_image_bytes, call.limit());
   if (!whole) {
     return fail(whole.error());
   }
@@ -255,12 +251,12 @@ ToolResult read(const ToolCall& call) {
   sandbox::ReadRequest request;
   request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
-  request.offset = arguments.integer("offset", -k_largest_offset, k_largest_offset).value_or(0);
-  request.column = static_cast<std::uint64_t>(arguments.integer("column", 0, k_largest_column).value_or(0));
-  const auto limit = arguments.integer("limit", 1, k_largest_limit);
-  const std::size_t usual_lines = request.column > 0 ? 1 : k_usual_reply_lines;
+  request.offset = arguments.integer("offset", -k_max_offset, k_max_offset).value_or(0);
+  request.column = static_cast<std::uint64_t>(arguments.integer("column", 0, k_max_column).value_or(0));
+  const auto limit = arguments.integer("limit", 1, k_max_limit);
+  const std::size_t usual_lines = request.column > 0 ? 1 : k_default_reply_lines;
   request.limit = limit ? static_cast<std::size_t>(*limit) : usual_lines;
-  request.max_bytes = limit ? k_largest_page_bytes : k_usual_reply_bytes - k_reply_reserve;
+  request.max_bytes = limit ? k_max_page_bytes : k_default_reply_bytes - k_reply_reserve;
   const bool scale = arguments.flag("scale", true);
   const std::string given = arguments.text("filePath").value_or("");
   if (arguments.error()) {
@@ -273,9 +269,9 @@ ToolResult read(const ToolCall& call) {
   if (file->kind == FileKind::text) {
     shorten(*file, request.max_bytes);
     const bool is_shortened = file->more && (!limit || file->lines < request.limit) && request.column == 0;
-    return tell_text(std::move(*file), request.column, is_shortened);
+    return text_result(std::move(*file), request.column, is_shortened);
   }
-  ToolResult result = tell_binary(*file, ShownPaths(given, call.sandbox.files().base(), file->path).of(""));
+  ToolResult result = binary_result(*file, ShownPaths(given, call.sandbox.files().base(), file->path).of(""));
   if (file->kind == FileKind::image) {
     if (auto added = add_image(call, request.path, *file, scale, result); !added) {
       return mcp::error_result(added.error());
@@ -286,16 +282,6 @@ ToolResult read(const ToolCall& call) {
 
 }  // namespace
 
-ToolPlan file_read(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_read";
-  tool.title = "Read a file";
-  tool.description = std::string(k_description) + (settings.match_is_read ? "overwritten." : "changed.");
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/true, k_max_result_chars);
-  tool.annotations = {.read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  return {std::move(tool), read};
-}
+const ToolCode k_file_read{input_schema, output_schema, read};
 
 }  // namespace dockbridge::tools

@@ -175,7 +175,7 @@ std::uint64_t replacements_in(const sandbox::ChangedFile& file) {
 
 }  // namespace
 
-ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done) {
+ToolResult report_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done) {
   ToolResult result;
   const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
   result.text = fmt::format("{} {} ({})", done, paths.of(""), human_bytes(file.size));
@@ -206,7 +206,7 @@ std::string list_changes(std::span<const ListedChange> changes, std::size_t max_
   if (has_all_diffs && interleaved.size() <= max_bytes) {
     return interleaved;
   }
-  // All names first, then the diffs for which there is room.
+  // All names first, then the diffs that fit.
   std::string names;
   std::string diffs;
   std::size_t names_left_out = 0;
@@ -227,8 +227,8 @@ std::string list_changes(std::span<const ListedChange> changes, std::size_t max_
          names + diffs;
 }
 
-ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
-                        const std::vector<std::string>& remarks) {
+ToolResult report_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+                          const std::vector<std::string>& remarks) {
   ToolResult result;
   result.structured = {{"files", json::array()}};
   std::uint64_t replacements = 0;
@@ -254,7 +254,7 @@ ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::Changed
   for (const std::string& remark : remarks) {
     end += "\n" + remark;
   }
-  const std::size_t most = k_usual_reply_bytes - k_reply_reserve;
+  const std::size_t most = k_default_reply_bytes - k_reply_reserve;
   result.text += list_changes(changes, most - std::min(most, end.size())) + end;
   result.effect_complete = !preview;
   result.outcome = preview ? "" : counted(files.size(), "file") + " edited";

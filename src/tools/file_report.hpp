@@ -16,16 +16,16 @@
 
 namespace dockbridge::tools {
 
-// What the file tools have in common.
+// Shared parts of the file tools.
 
 /// A path that a client gave in the argument `name`, made absolute. "~" is the home directory of the user that the
 /// agent runs as.
 std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path);
 /// The path in an argument, made absolute.
 std::string read_path(const ToolCall& call, const std::string& name);
-/// The same of an argument that may be absent; the default is the directory that relative paths start at.
+/// The same for an optional argument. The default is the start of relative paths.
 std::string read_optional_path(const ToolCall& call, const std::string& name);
-/// Whose change it is, and `expectedRevision`.
+/// The path and owner of a change, and `expectedRevision`.
 sandbox::ChangeRequest read_change_request(const ToolCall& call);
 std::optional<std::string> read_revision(Arguments& arguments);
 /// `maxResults`, up to `largest`; 0 means as many as possible. nullopt if it is absent.
@@ -34,16 +34,16 @@ std::optional<std::size_t> read_max_results(Arguments& arguments, std::size_t la
 mcp::ordered_json path_schema();
 mcp::ordered_json revision_schema();
 
-/// A reply of a file tool has at most so much unless an argument raises it. Notes at its end are reserved for.
-inline constexpr std::size_t k_usual_reply_bytes = 10'000;
-inline constexpr std::size_t k_usual_reply_lines = 1'500;
+/// Limits of a file tool's reply, unless an argument raises them. A part is reserved for notes at its end.
+inline constexpr std::size_t k_default_reply_bytes = 10'000;
+inline constexpr std::size_t k_default_reply_lines = 1'500;
 inline constexpr std::size_t k_reply_reserve = 600;
 
 /// Names files in replies so that a name can be passed to another call as it stands: relative to the workdir below it,
 /// absolute elsewhere.
 class ShownPaths {
  public:
-  /// `given` is how the client named a directory or file (empty: the workdir), `real` how the container does.
+  /// `given`: the client's name for a directory or file (empty: the workdir). `real`: its real path in the container.
   ShownPaths(std::string_view given, std::string_view workdir, std::string_view real);
 
   /// A path relative to the directory; empty for the named directory or file itself.
@@ -56,12 +56,12 @@ class ShownPaths {
 /// "1 file", "2 files"
 std::string counted(std::uint64_t count, std::string_view unit);
 
-/// The first digits of a revision or change id, which is all that a client has to give.
+/// The first digits of a revision or change id. A client may pass them in place of the whole.
 std::string short_revision(const std::string& revision);
 std::string short_change(const std::string& change);
 
-/// How a change went: `done` ("Wrote", "Edited") begins the first line.
-mcp::ToolResult tell_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done);
+/// Reports a change. `done` ("Wrote", "Edited") begins the first line.
+mcp::ToolResult report_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done);
 /// A changed file in a reply about several.
 struct ListedChange {
   std::string path;
@@ -70,21 +70,21 @@ struct ListedChange {
 };
 /// Each name with its diff behind it. If that exceeds `max_bytes`: the names, then as many diffs as fit.
 std::string list_changes(std::span<const ListedChange> changes, std::size_t max_bytes);
-/// The same as `tell_change` for several files, or for a preview of changes to them.
+/// The same as `report_change` for several files, or for a preview of changes to them.
 /// `remarks` are lines for its end.
-mcp::ToolResult tell_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
-                             const std::vector<std::string>& remarks = {});
+mcp::ToolResult report_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+                               const std::vector<std::string>& remarks = {});
 mcp::ordered_json change_schema();
 
 /// The part of a search that a reply shows.
 struct ShownPart {
-  std::uint64_t offset = 0;  ///< the first, as the request asked for it
+  std::uint64_t offset = 0;  ///< of the first result, as requested
   std::uint64_t count = 0;
-  bool is_shortened = false;  ///< there is more, and the client has not said how much it wants
+  bool is_shortened = false;  ///< there is more, and the client has not set a limit
 };
 
-/// Adds how a search that was shown in part continues, and what it passed over. A shortened reply says so at its start
-/// as well.
+/// Adds how to continue a search that is shown in part, and what the search passed over. A shortened reply says so at
+/// its start as well.
 void add_totals(const sandbox::SearchTotals& totals, const ShownPart& part, const char* unit, const ShownPaths& paths,
                 mcp::ToolResult& result);
 /// Lines that say what a search passed over; `binary` files are counted too.
@@ -98,7 +98,7 @@ mcp::ordered_json entry_schema();
 /// 2026-11-17T03:20:00Z
 std::string utc_time(std::int64_t unix_ms);
 
-/// Tells the client every few seconds that a call is still at work, for as long as it lives.
+/// Reports progress every few seconds during its lifetime.
 class Heartbeat {
  public:
   Heartbeat(const mcp::CallContext& context, std::string message);

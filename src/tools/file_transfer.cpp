@@ -6,7 +6,7 @@
 #include "tools/file_report.hpp"
 #include "tools/host_file.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {
@@ -19,37 +19,48 @@ using mcp::ToolResult;
 constexpr std::size_t k_piece_bytes = 1024 * 1024;
 constexpr milliseconds k_progress_interval{1000};
 
-constexpr const char* k_upload_description =
-    "Copy a file from the host into the container. Only files in the directories that the server was started with "
-    "(--allow-host-path) can be copied. An existing file in the container must have been read first, as with "
-    "file_write.\n"
-    "Example: {\"hostPath\": \"/home/me/data/input.csv\", \"filePath\": \"/app/input.csv\", \"rationale\": \"get the "
-    "data\"}";
-constexpr const char* k_download_description =
-    "Copy a file from the container to the host, into one of the directories that the server was started with "
-    "(--allow-host-path). An existing file on the host is replaced only with overwrite: true, and keeps its mode. The "
-    "copy is one version of the file: if the file is written to during the copy, the call fails and the host is "
-    "unchanged.\n"
-    "Example: {\"filePath\": \"/app/report.pdf\", \"hostPath\": \"/home/me/data/report.pdf\", \"rationale\": \"hand "
-    "over the result\"}";
-
 ordered_json host_path_schema(const Settings& settings) {
   return {{"type", "string"},
           {"description",
            fmt::format("Absolute path on the host, in {}.", fmt::join(settings.host_directories->paths(), " or "))}};
 }
 
-/// Finds the directory for a host path. Asks for the container's mounts only if they matter.
+ordered_json upload_schema(const Settings& settings) {
+  return arguments_schema(
+      {{"hostPath", host_path_schema(settings)}, {"filePath", path_schema()}, {"expectedRevision", revision_schema()}},
+      {"hostPath", "filePath"}, settings);
+}
+
+ordered_json changed_schema() {
+  return result_schema(change_schema());
+}
+
+ordered_json download_schema(const Settings& settings) {
+  return arguments_schema(
+      {{"filePath", path_schema()},
+       {"hostPath", host_path_schema(settings)},
+       {"overwrite", {{"type", "boolean"}, {"description", "Replace a file that is there (default false)."}}}},
+      {"filePath", "hostPath"}, settings);
+}
+
+ordered_json copied_schema() {
+  return result_schema({{"path", {{"type", "string"}}},
+                        {"hostPath", {{"type", "string"}}},
+                        {"size", {{"type", "integer"}}},
+                        {"revision", {{"type", "string"}, {"description", "names the content that was copied"}}}});
+}
+
+/// Finds the directory for a host path. Gets the container's mounts only if they are needed.
 Result<HostPlace> host_place(const ToolCall& call, const std::string& path) {
   return call.settings.host_directories->place(
       path, [&] { return call.sandbox.writable_mounts(call.context.interruption.token()); });
 }
 
-/// Tells progress about once a second.
+/// Reports progress about once a second.
 class Progress {
  public:
   Progress(const mcp::CallContext& context, std::uint64_t total) : m_context(context), m_total(total) {}
-  void tell(std::uint64_t done) {
+  void report(std::uint64_t done) {
     if (m_context.wants_progress() && Clock::now() >= m_next) {
       m_context.report_progress(fmt::format("copied {} of {}", human_bytes(done), human_bytes(m_total)));
       m_next = Clock::now() + k_progress_interval;
@@ -79,7 +90,7 @@ Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string
   }
   Progress progress(call.context, static_cast<std::uint64_t>(info.st_size));
   const auto limit = call.limit(call.settings.max_wait);
-  sandbox::Files::Upload upload = call.sandbox.files().upload(request.path);
+  sandbox::Upload upload = call.sandbox.files().upload(request.path);
   std::string piece(k_piece_bytes, '\0');
   std::uint64_t done = 0;
   ssize_t got = 0;
@@ -95,7 +106,7 @@ Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string
       return fail(sent.error());
     }
     done += static_cast<std::uint64_t>(got);
-    progress.tell(done);
+    progress.report(done);
   } while (got > 0);
   return upload.finish(request, {.bytes = {}, .is_text = false, .mode = info.st_mode & 0777U}, limit);
 }
@@ -126,7 +137,7 @@ Result<Downloaded> download_file(const ToolCall& call, const std::string& path, 
     if (auto written = file->write_at((*piece)->offset, (*piece)->bytes); !written) {
       return fail(written.error());
     }
-    progress.tell((*piece)->offset + (*piece)->bytes.size());
+    progress.report((*piece)->offset + (*piece)->bytes.size());
   }
   const auto finished = file->finish(source->mode());
   return finished ? Result<Downloaded>(Downloaded{source->size(), source->revision()}) : fail(finished.error());
@@ -141,7 +152,7 @@ ToolResult upload(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   const auto uploaded = upload_file(call, host_path, request);
-  return uploaded ? tell_change(call, *uploaded, "Copied to") : mcp::error_result(uploaded.error());
+  return uploaded ? report_change(call, *uploaded, "Copied to") : mcp::error_result(uploaded.error());
 }
 
 ToolResult download(const ToolCall& call) {
@@ -169,36 +180,7 @@ ToolResult download(const ToolCall& call) {
 
 }  // namespace
 
-ToolPlan file_upload(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_upload";
-  tool.title = "Copy a file into the container";
-  tool.description = k_upload_description;
-  tool.input_schema = arguments_schema(
-      {{"hostPath", host_path_schema(settings)}, {"filePath", path_schema()}, {"expectedRevision", revision_schema()}},
-      {"hostPath", "filePath"}, settings);
-  tool.output_schema = result_schema(change_schema());
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = true};
-  return {std::move(tool), upload};
-}
-
-ToolPlan file_download(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_download";
-  tool.title = "Copy a file out of the container";
-  tool.description = k_download_description;
-  tool.input_schema = arguments_schema(
-      {{"filePath", path_schema()},
-       {"hostPath", host_path_schema(settings)},
-       {"overwrite", {{"type", "boolean"}, {"description", "Replace a file that is there (default false)."}}}},
-      {"filePath", "hostPath"}, settings);
-  tool.output_schema =
-      result_schema({{"path", {{"type", "string"}}},
-                     {"hostPath", {{"type", "string"}}},
-                     {"size", {{"type", "integer"}}},
-                     {"revision", {{"type", "string"}, {"description", "names the content that was copied"}}}});
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = true};
-  return {std::move(tool), download};
-}
+const ToolCode k_file_upload{upload_schema, changed_schema, upload};
+const ToolCode k_file_download{download_schema, copied_schema, download};
 
 }  // namespace dockbridge::tools

@@ -1,13 +1,22 @@
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 
 namespace dockbridge::tools {
 
 namespace {
 
-constexpr const char* k_description =
-    "Undo the newest change that these tools made to a file, or the given one. An undo can be undone.";
+using mcp::ordered_json;
+
+ordered_json input_schema(const Settings& settings) {
+  return arguments_schema({{"filePath", path_schema()},
+                           {"change", {{"type", "string"}, {"description", "Id from the reply to the change"}}}},
+                          {"filePath"}, settings);
+}
+
+ordered_json output_schema() {
+  return result_schema(change_schema());
+}
 
 mcp::ToolResult undo(const ToolCall& call) {
   Arguments& arguments = call.arguments;
@@ -20,24 +29,12 @@ mcp::ToolResult undo(const ToolCall& call) {
     return mcp::error_result(*arguments.error());
   }
   const auto undone = call.sandbox.files().undo(request, change, call.limit());
-  return undone ? tell_change(call, *undone, undone->revision.empty() ? "Removed" : "Restored")
+  return undone ? report_change(call, *undone, undone->revision.empty() ? "Removed" : "Restored")
                 : mcp::error_result(undone.error());
 }
 
 }  // namespace
 
-ToolPlan file_undo(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_undo";
-  tool.title = "Undo a change";
-  tool.description = k_description;
-  tool.input_schema =
-      arguments_schema({{"filePath", path_schema()},
-                        {"change", {{"type", "string"}, {"description", "Id from the reply to the change"}}}},
-                       {"filePath"}, settings);
-  tool.output_schema = result_schema(change_schema());
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = false};
-  return {std::move(tool), undo};
-}
+const ToolCode k_file_undo{input_schema, output_schema, undo};
 
 }  // namespace dockbridge::tools

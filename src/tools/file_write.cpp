@@ -6,7 +6,7 @@
 
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "util/encoding.hpp"
 #include "util/text.hpp"
 
@@ -18,11 +18,7 @@ using mcp::ordered_json;
 using mcp::ToolResult;
 
 constexpr std::array<const char*, 6> k_encodings = {"utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin-1", "base64"};
-constexpr unsigned k_largest_mode = 07777;
-
-constexpr const char* k_description =
-    "Write a whole file, in one step. Missing directories are created. A file that exists must have been read first. "
-    "For small changes use file_edit.";
+constexpr unsigned k_max_mode = 07777;
 
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema(
@@ -34,6 +30,10 @@ ordered_json input_schema(const Settings& settings) {
       {"filePath", "content"}, settings);
 }
 
+ordered_json output_schema() {
+  return result_schema(change_schema());
+}
+
 std::optional<unsigned> read_mode(Arguments& arguments) {
   const auto text = arguments.text("mode");
   if (!text) {
@@ -42,7 +42,7 @@ std::optional<unsigned> read_mode(Arguments& arguments) {
   unsigned mode = 0;
   const char* end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, mode, 8);
-  if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_largest_mode) {
+  if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_max_mode) {
     arguments.reject("mode",
                      fmt::format("must be octal permissions such as \"0644\", got {}", printable_line(*text, 40)));
     return std::nullopt;
@@ -86,21 +86,12 @@ ToolResult write(const ToolCall& call) {
   }
   content.bytes = decoded ? *decoded : given;
   const auto written = call.sandbox.files().write(request, content, call.limit());
-  return written ? tell_change(call, *written, written->before.empty() ? "Created" : "Wrote")
+  return written ? report_change(call, *written, written->before.empty() ? "Created" : "Wrote")
                  : mcp::error_result(written.error());
 }
 
 }  // namespace
 
-ToolPlan file_write(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "file_write";
-  tool.title = "Write a file";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = result_schema(change_schema());
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = false};
-  return {std::move(tool), write};
-}
+const ToolCode k_file_write{input_schema, output_schema, write};
 
 }  // namespace dockbridge::tools

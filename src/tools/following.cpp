@@ -15,7 +15,7 @@ namespace {
 using sandbox::Snapshot;
 using wire::WaitOutcome;
 
-constexpr std::size_t k_most_told_bytes = 2000;
+constexpr std::size_t k_max_report_bytes = 2000;
 /// Progress that takes longer to collect is not reported.
 constexpr milliseconds k_news_patience{2000};
 
@@ -62,20 +62,20 @@ milliseconds Following::slice() const {
 }
 
 Result<Snapshot> Following::start(const sandbox::StartRequest& request) {
-  return go_on(m_call.sandbox.processes().start(request, slice(), m_until, m_limit));
+  return follow(m_call.sandbox.processes().start(request, slice(), m_until, m_limit));
 }
 
 Result<Snapshot> Following::join(const wire::ProcessState& now) {
-  m_told = {now.out.total, now.err.total};
+  m_reported = {now.out.total, now.err.total};
   m_seen = {now.out.total, now.err.total};
-  return go_on(m_call.sandbox.processes().wait(now.id, slice(), m_until, m_limit));
+  return follow(m_call.sandbox.processes().wait(now.id, slice(), m_until, m_limit));
 }
 
-Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
-  const auto goes_on = [&] {
+Result<Snapshot> Following::follow(Result<Snapshot> snapshot) {
+  const auto continues = [&] {
     return snapshot && (snapshot->happened == WaitOutcome::nothing || snapshot->happened == WaitOutcome::grew);
   };
-  while (goes_on() && !m_deadline.passed()) {
+  while (continues() && !m_deadline.passed()) {
     m_call.context.become_task_if_due(Clock::now());
     if (m_call.context.progress_detail == mcp::ProgressDetail::output) {
       report_output(*snapshot);
@@ -88,7 +88,7 @@ Result<Snapshot> Following::go_on(Result<Snapshot> snapshot) {
     auto later = m_call.sandbox.processes().wait(snapshot->state.id, slice(), m_until, m_limit);
     snapshot = std::move(later);
   }
-  if (goes_on()) {
+  if (continues()) {
     snapshot->happened = WaitOutcome::nothing;  // growth ends a slice, not the caller's wait
   }
   return snapshot;
@@ -126,14 +126,14 @@ void Following::report_output(const Snapshot& snapshot) {
 
 std::string Following::news(const Snapshot& snapshot) {
   OutputRequest request;
-  request.max_bytes = k_most_told_bytes;
-  request.since = m_told;
+  request.max_bytes = k_max_report_bytes;
+  request.since = m_reported;
   request.latest = true;
   auto output = collect_output(m_call.sandbox, snapshot, request, m_limit.capped(k_news_patience));
   if (!output) {
-    return "";  // the reply will say what is wrong
+    return "";  // the reply reports the error
   }
-  m_told = output->cursor();
+  m_reported = output->cursor();
   View view;
   view.output = std::move(*output);
   return view_text(view);

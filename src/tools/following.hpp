@@ -8,15 +8,14 @@
 
 namespace dockbridge::tools {
 
-/// The longest that a call may wait before its client stops waiting: at most --max-wait, less for clients that cannot
-/// be shown progress and for those with a limit of their own.
+/// Longest wait of a call: --max-wait, or less for clients without progress and clients with a limit of their own.
 milliseconds longest_wait(const ToolCall& call);
 
-/// Stays with a process until something of `until` happens or the time is up. Meanwhile tells progress: the end of the
-/// output that is new, as it comes but only so often, and that it is still there while there is none.
+/// Follows a process until a condition of `until` is met or the time is up. Meanwhile reports progress: the end of new
+/// output, at bounded intervals, or a heartbeat while there is none.
 class Following {
  public:
-  /// How often output is told at most, and that there is none.
+  /// Shortest interval between reports of output, and the interval of heartbeats.
   struct Pace {
     milliseconds output{500};
     milliseconds heartbeat{2000};
@@ -28,7 +27,7 @@ class Following {
 
   /// Starts the process and follows it.
   Result<sandbox::Snapshot> start(const sandbox::StartRequest& request);
-  /// Follows one that is there; what it wrote before `now` is not told.
+  /// Follows an existing process. Output before `now` is not reported.
   Result<sandbox::Snapshot> join(const wire::ProcessState& now);
 
  private:
@@ -38,7 +37,7 @@ class Following {
     listening,  ///< new output ends the wait and is reported at once
   };
 
-  Result<sandbox::Snapshot> go_on(Result<sandbox::Snapshot> snapshot);
+  Result<sandbox::Snapshot> follow(Result<sandbox::Snapshot> snapshot);
   void report_output(const sandbox::Snapshot& snapshot);
   void report_heartbeat(const sandbox::Snapshot& snapshot);
   void pause();
@@ -53,11 +52,11 @@ class Following {
   Clock::time_point m_began = Clock::now();
   Deadline m_deadline;
   Pace m_pace;
-  Cursor m_told;              // up to here
-  sandbox::Offsets m_seen{};  // how much output there was at the last look
+  Cursor m_reported;          // output before it was reported
+  sandbox::Offsets m_seen{};  // output at the last answer
 };
 
-/// Waits for any of several processes, by their ids, and reports only that it waits.
+/// Waits for any of several processes, by their ids, and reports only heartbeats.
 Result<sandbox::Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
                                      const wire::WaitCondition& until, milliseconds patience);
 

@@ -32,8 +32,7 @@ Error host_error(const std::string& path, int number) {
     return {ErrorCode::unsafe_host_path, fmt::format("Symbolic link on the host is not followed: {}", shown(path)),
             "Use a path without symbolic links below the directory of --allow-host-path"};
   }
-  return {ErrorCode::host_file, fmt::format("{} on the host: {}", std::strerror(number), shown(path)),
-          "Check the path on the host"};
+  return {ErrorCode::host_file, fmt::format("{} on the host: {}", std::strerror(number), shown(path))};
 }
 
 Result<std::shared_ptr<const HostDirectories>> HostDirectories::open(const std::vector<std::string>& paths,

@@ -19,7 +19,7 @@ struct HostPlace {
 
 Error host_error(const std::string& path, int number);
 
-/// The directories of --allow-host-path. Each is resolved once, at start, and kept open, so nobody can redirect it
+/// The directories of --allow-host-path. Each is resolved once, at start, and kept open, so it cannot be redirected
 /// later. A symbolic link in its path is followed only if it lies outside the directories that the container can write
 /// to. Immutable; any thread may call.
 class HostDirectories {

@@ -27,7 +27,7 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// How the bytes of one stream are got, whether they came along or lie in the container.
+/// Reads the bytes of one stream, from the snapshot or from the container.
 class StreamSource {
  public:
   StreamSource(Sandbox& sandbox, const Snapshot& snapshot, Stream stream, const CallLimit& limit)
@@ -39,8 +39,8 @@ class StreamSource {
   [[nodiscard]] const char* name() const { return m_stream == Stream::out ? "stdout" : "stderr"; }
   [[nodiscard]] const Snapshot& snapshot() const { return m_snapshot; }
 
-  /// Bytes [from, to), both within one stored piece when the snapshot was taken. Fewer at the start if the ring has
-  /// moved on since: `from` is then raised.
+  /// Bytes [from, to), which were in one stored piece when the snapshot was taken. If the ring has overwritten the
+  /// first of them since, raises `from` and returns the others.
   Result<std::string> bytes(std::uint64_t& from, std::uint64_t to) const {
     if (m_snapshot.whole) {
       const std::string& all = m_stream == Stream::out ? m_snapshot.out : m_snapshot.err;
@@ -75,10 +75,40 @@ class StreamSource {
   const CallLimit& m_limit;
 };
 
-std::string presentable(std::string_view bytes, bool raw, std::size_t& replaced) {
+std::string plain_text(std::string_view bytes, bool raw, std::size_t& replaced) {
   ValidText valid = to_valid_utf8(bytes);
   replaced += valid.replaced_bytes;
-  return raw ? std::move(valid.text) : fold_repeated_lines(plain_terminal_text(valid.text));
+  return raw ? std::move(valid.text) : plain_terminal_text(valid.text);
+}
+
+/// Text for people and models.
+std::string presentable(std::string text, bool raw) {
+  return raw ? std::move(text) : fold_repeated_lines(text);
+}
+
+/// Sets `text`, `content` and the positions of the gaps.
+void render(ShownStream& shown, bool raw) {
+  auto part = shown.parts.begin();
+  auto gap = shown.gaps.begin();
+  shown.text = text_of(shown.parts, [&](std::string_view bytes) {
+    for (; gap != shown.gaps.end() && gap->from <= part->from; ++gap) {
+      gap->at = shown.content.size();
+    }
+    ++part;
+    std::string plain = plain_text(bytes, raw, shown.replaced);
+    shown.content += plain;
+    return presentable(std::move(plain), raw);
+  });
+  for (; gap != shown.gaps.end(); ++gap) {
+    gap->at = shown.content.size();
+  }
+}
+
+void leave_out(ShownStream& shown, std::uint64_t from, std::uint64_t to, std::uint64_t not_stored) {
+  if (from < to) {
+    shown.gaps.push_back({from, to, not_stored});
+    shown.left_out += to - from;
+  }
 }
 
 std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64_t to, std::uint64_t not_kept) {
@@ -93,21 +123,21 @@ std::string not_kept_note(const StreamSource& source, std::uint64_t from, std::u
   return fmt::format("[{} bytes of {} ({}–{}) were not kept]", to - from, source.name(), from, to);
 }
 
-/// While the process runs, half a character at the end is left for the next reply. Returns how many bytes those are.
+/// Removes an incomplete character at the end of a running process's output: the next reply shows it. Returns its size.
 std::size_t hold_back(const StreamSource& source, std::string& bytes) {
   const std::size_t half = source.snapshot().state.running() ? incomplete_utf8_tail(bytes) : 0;
   bytes.resize(bytes.size() - half);
   return half;
 }
 
-/// How many of the bytes [from, to) the spool does not have.
+/// Number of the bytes [from, to) that are not stored.
 std::uint64_t missing_in(const StreamState& state, std::uint64_t from, std::uint64_t to) {
   const std::uint64_t begin = std::max(from, state.head_end);
   const std::uint64_t end = std::min(to, state.tail_start);
   return end > begin ? end - begin : 0;
 }
 
-/// Where the stored bytes that reach to the end of the stream begin.
+/// Start of the stored bytes that reach to the end of the stream.
 std::uint64_t tail_begin(const StreamState& state) {
   return state.head_end == state.tail_start ? 0 : state.tail_start;
 }
@@ -122,7 +152,7 @@ std::size_t cut_last_line(std::string& head) {
   return cut;
 }
 
-/// Likewise of the first line of `tail`.
+/// Cuts the first line of `tail` likewise.
 std::size_t cut_first_line(std::string& tail) {
   const std::size_t newline = tail.find('\n');
   const bool cuts = newline != std::string::npos && newline < tail.size() / 2;
@@ -131,12 +161,12 @@ std::size_t cut_first_line(std::string& tail) {
   return cut;
 }
 
-/// Whether some of the stream after `begin` is not stored.
+/// Whether bytes of the stream after `begin` are not stored.
 bool has_gap(const StreamState& state, std::uint64_t begin) {
   return state.head_end < state.tail_start && begin < state.tail_start;
 }
 
-/// Of what comes after `begin` the first and the last part, `budget` bytes together, with a remark in between.
+/// The first and the last part of the stream after `begin`, `budget` bytes together, with a remark in between.
 Result<ShownStream> excerpt(const StreamSource& source, std::uint64_t begin, std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
@@ -156,15 +186,16 @@ Result<ShownStream> excerpt(const StreamSource& source, std::uint64_t begin, std
   const std::uint64_t gap_begin = head_end - cut_last_line(*head);
   const std::uint64_t gap_end = tail_start + cut_first_line(*tail);
   shown.rest = gap_begin;
-  shown.left_out = gap_end - gap_begin;
   // The ring may have lost more since the snapshot.
   shown.not_kept = missing_in(state, gap_begin, tail_wanted) + (tail_start - tail_wanted);
+  leave_out(shown, begin, head_start, head_start - begin);
+  leave_out(shown, gap_begin, gap_end, shown.not_kept);
   shown.parts = {{head_start, std::move(*head)},
                  {gap_end, std::move(*tail), gap_note(source, gap_begin, gap_end, shown.not_kept)}};
   return shown;
 }
 
-/// Everything after `begin` if it fits, else an excerpt.
+/// The stream after `begin` if it fits, else an excerpt.
 Result<ShownStream> whole_or_excerpt(const StreamSource& source, std::uint64_t begin, const OutputRequest& request,
                                      std::size_t budget) {
   const StreamState& state = source.state();
@@ -181,9 +212,10 @@ Result<ShownStream> whole_or_excerpt(const StreamSource& source, std::uint64_t b
     return fail(bytes.error());
   }
   shown.next = state.total - hold_back(source, *bytes);
-  shown.not_kept = shown.left_out = from - begin;
+  shown.not_kept = from - begin;
+  leave_out(shown, begin, from, shown.not_kept);
   std::size_t replaced = 0;
-  const std::string text = presentable(*bytes, request.raw, replaced);
+  const std::string text = presentable(plain_text(*bytes, request.raw, replaced), request.raw);
   if (request.max_lines > 0 && lines_of(text) > request.max_lines && state.total - begin > excerpt_bytes) {
     return excerpt(source, begin, excerpt_bytes);
   }
@@ -191,7 +223,7 @@ Result<ShownStream> whole_or_excerpt(const StreamSource& source, std::uint64_t b
   return shown;
 }
 
-/// Removes the lines after the first `max`; 0 means no limit. Returns whether there were more.
+/// Removes the lines after the first `max`; 0 means no limit. Returns whether it removed any.
 bool keep_lines(std::string& bytes, std::size_t max) {
   std::size_t end = 0;
   for (std::size_t lines = 0; lines < max; ++lines) {
@@ -206,13 +238,14 @@ bool keep_lines(std::string& bytes, std::size_t max) {
   return removes;
 }
 
-/// From `since` on, as much as fits. The cursor is where to continue.
+/// The stream from `since` on, as much as fits.
 Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, const OutputRequest& request,
                             std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
   shown.total = state.total;
-  std::uint64_t from = std::min(since, state.total);
+  since = std::min(since, state.total);
+  std::uint64_t from = since;
   if (from >= state.head_end && from < state.tail_start) {
     from = state.tail_start;
   }
@@ -224,13 +257,14 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, con
     return fail(bytes.error());
   }
   const bool lines_cut = keep_lines(*bytes, request.max_lines);
-  // Held back only if the rest of the character can still come: not at a gap, and not when the process has ended.
+  // The rest of a character can still follow, except at a gap and after the end of the process.
   if (!lines_cut && (to < piece_end || (to == state.total && source.snapshot().state.running()))) {
     bytes->resize(bytes->size() - incomplete_utf8_tail(*bytes));
   }
   shown.next = from + bytes->size();
-  shown.not_kept = from - std::min(since, from);
-  shown.left_out = shown.not_kept + (state.total - shown.next);
+  shown.not_kept = from - since;
+  leave_out(shown, since, from, shown.not_kept);
+  leave_out(shown, shown.next, state.total, missing_in(state, shown.next, state.total));
   shown.parts = {{from, std::move(*bytes), shown.not_kept > 0 ? not_kept_note(source, since, from) : ""}};
   if (lines_cut || (shown.next < state.total && to < state.total)) {
     shown.rest = shown.next;
@@ -240,7 +274,7 @@ Result<ShownStream> read_on(const StreamSource& source, std::uint64_t since, con
   return shown;
 }
 
-/// What came after `since`, its end if that is too much.
+/// The stream after `since`, or its end if it does not fit.
 Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std::size_t budget) {
   const StreamState& state = source.state();
   ShownStream shown;
@@ -254,8 +288,8 @@ Result<ShownStream> newest(const StreamSource& source, std::uint64_t since, std:
   shown.next = state.total - hold_back(source, *bytes);
   const std::size_t skipped = from > since ? partial_utf8_start(*bytes) : 0;
   bytes->erase(0, skipped);
-  shown.left_out = from + skipped - since;
   shown.not_kept = missing_in(state, since, from);
+  leave_out(shown, since, from + skipped, shown.not_kept);
   const std::string remark =
       shown.left_out > 0 ? fmt::format("[{} bytes of {} before this]", shown.left_out, source.name()) : "";
   shown.parts = {{from + skipped, std::move(*bytes), remark}};
@@ -284,8 +318,8 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
   const bool cut_line = begin == 0 && from > tail_begin(state);
   begin += cut_line ? partial_utf8_start(*bytes) : 0;
   bytes->erase(0, begin);
-  shown.left_out = from + begin;
-  shown.not_kept = missing_in(state, 0, shown.left_out);
+  shown.not_kept = missing_in(state, 0, from + begin);
+  leave_out(shown, 0, from + begin, shown.not_kept);
   const std::string remark = cut_line ? fmt::format("[{} begins {} bytes before this; raise maxOutput for more]",
                                                     source.name(), shown.left_out)
                                       : "";
@@ -293,7 +327,7 @@ Result<ShownStream> last_lines(const StreamSource& source, std::size_t lines, st
   return shown;
 }
 
-/// `begin`: where what is asked for begins.
+/// `begin`: offset of the first byte that is requested.
 Result<ShownStream> show(const StreamSource& source, const OutputRequest& request, std::size_t budget,
                          std::uint64_t begin) {
   if (request.tail_lines) {
@@ -305,12 +339,14 @@ Result<ShownStream> show(const StreamSource& source, const OutputRequest& reques
   return request.since ? read_on(source, begin, request, budget) : whole_or_excerpt(source, begin, request, budget);
 }
 
-/// Marks between the streams take room too. If they do not fit, every other one is left out until they do.
+/// Marks between the streams count as output. Drops every other mark until the text fits.
 std::string both_streams(const ShownStream& out, const ShownStream& err, wire::WriteOrder order,
                          const OutputRequest& request) {
   const std::size_t most = std::max(request.max_bytes, out.text.size() + err.text.size() + k_room_for_marks);
   std::size_t replaced = 0;  // counted in the streams
-  const auto render = [&](std::string_view bytes) { return presentable(bytes, request.raw, replaced); };
+  const auto render = [&](std::string_view bytes) {
+    return presentable(plain_text(bytes, request.raw, replaced), request.raw);
+  };
   std::string text = interleaved_text(out.parts, err.parts, order, render);
   const auto too_long = [&] {
     return text.size() > most || (request.max_lines > 0 && lines_of(text) > request.max_lines);
@@ -365,7 +401,7 @@ std::optional<OutputRequest> request_less(const OutputRequest& request, const st
   if (fits >= 1.0 || bytes == 0) {
     return std::nullopt;
   }
-  constexpr double k_slack = 0.9;  // what is left may be denser
+  constexpr double k_slack = 0.9;  // the text of the remaining bytes may be longer in proportion
   OutputRequest less = request;
   less.max_bytes = static_cast<std::size_t>(static_cast<double>(std::min(bytes, request.max_bytes)) * fits * k_slack);
   return less;
@@ -382,7 +418,7 @@ Result<ShownOutput> collect_bytes(Sandbox& sandbox, const Snapshot& snapshot, co
   const bool shows_all = !request.since && !request.latest && !request.tail_lines;
   const bool is_excerpt = shows_all && out_wanted + err_wanted > request.max_bytes;
   const std::uint64_t budget = is_excerpt ? std::min(request.excerpt, request.max_bytes) : request.max_bytes;
-  // stdout may have what stderr does not need, but stderr gets its quarter in any case.
+  // Each stream may use the budget that the other does not need; a quarter is reserved for stderr.
   const std::uint64_t out_at_most = std::min<std::uint64_t>(out_wanted, budget);
   const std::uint64_t err_budget =
       std::min<std::uint64_t>(err_wanted, std::max<std::uint64_t>(budget / 4, budget - out_at_most));
@@ -393,10 +429,10 @@ Result<ShownOutput> collect_bytes(Sandbox& sandbox, const Snapshot& snapshot, co
   if (!out || !err) {
     return fail(!out ? out.error() : err.error());
   }
-  for (ShownStream* stream : {&*out, &*err}) {
-    stream->text = text_of(stream->parts,
-                           [&](std::string_view bytes) { return presentable(bytes, request.raw, stream->replaced); });
-  }
+  out->from = request.tail_lines ? 0 : std::min(begin.out, out->total);
+  err->from = request.tail_lines ? 0 : std::min(begin.err, err->total);
+  render(*out, request.raw);
+  render(*err, request.raw);
   std::string text = err->text.empty() ? out->text : both_streams(*out, *err, snapshot.order, request);
   return ShownOutput{std::move(*out), std::move(*err), std::move(text)};
 }

@@ -84,8 +84,8 @@ std::string status_sentence(const wire::ProcessState& state) {
   if (state.waits_for_input == wire::WaitsForInput::yes) {
     return name + " waits for input.";
   }
-  constexpr std::uint64_t k_least_silence_ms = 1000;
-  return state.idle_ms < k_least_silence_ms
+  constexpr std::uint64_t k_min_silence_ms = 1000;
+  return state.idle_ms < k_min_silence_ms
              ? name + " is running."
              : fmt::format("{} is running, no output for {:.0f} s.", name, static_cast<double>(state.idle_ms) / 1000);
 }
@@ -206,11 +206,6 @@ ordered_json process_schema() {
       {"stdoutFile", described(text, "in the container; the output begins after a header of 4096 bytes")},
       {"stderrFile", text},
   };
-}
-
-Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
-                                   const sandbox::CallLimit& limit) {
-  return sandbox.processes().find(process, owner, limit);
 }
 
 }  // namespace dockbridge::tools

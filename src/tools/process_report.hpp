@@ -20,15 +20,11 @@ std::string end_text(const wire::ProcessState& state);
 std::string status_sentence(const wire::ProcessState& state);
 /// For `ToolResult::facts`.
 mcp::json process_facts(const wire::ProcessState& state);
-/// Facts of a reply about several processes: the word for each by its name, as many as have room.
+/// Facts of a reply about several processes: the status word of each by its name, as many as fit.
 mcp::json facts_of_several(const std::vector<std::pair<std::string, std::string>>& words);
-/// Status, exit code or signal, and what else is known of a process.
+/// Status, exit code or signal, and all other properties of a process.
 mcp::json process_fields(const wire::ProcessState& state);
 /// Its schema.
 mcp::ordered_json process_schema();
-
-/// The current state of `process`. Error `no_such_process` if the owner has none of that id.
-Result<sandbox::Snapshot> find_own(sandbox::Sandbox& sandbox, const std::string& process, const std::string& owner,
-                                   const sandbox::CallLimit& limit);
 
 }  // namespace dockbridge::tools

@@ -26,7 +26,7 @@ constexpr const char* k_stderr = "dockbridge://process/{processId}/stderr";
 constexpr const char* k_file = "dockbridge://file/{path}";
 constexpr std::string_view k_process_prefix = "dockbridge://process/";
 constexpr std::string_view k_file_prefix = "dockbridge://file/";
-constexpr std::uint64_t k_largest_blob_bytes = 3'500'000;
+constexpr std::uint64_t k_max_blob_bytes = 3'500'000;
 constexpr std::size_t k_max_output_bytes = 256 * 1024;
 constexpr std::size_t k_listed = 100;
 constexpr milliseconds k_watch_slice{30'000};
@@ -72,12 +72,12 @@ json one_text(const std::string& uri, const char* type, const std::string& text)
   return json::array({{{"uri", uri}, {"mimeType", type}, {"text", text}}});
 }
 
-/// Tells of more output until the process has ended or nobody watches any more.
+/// Reports new output until the process has ended or the last subscription ends.
 void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& process,
             const std::string& owner, const std::stop_token& stop) {
-  auto snapshot = find_own(sandbox, process, owner, stop);
+  auto snapshot = sandbox.processes().find(process, owner, stop);
   if (snapshot && snapshot->state.out.total + snapshot->state.err.total > 0) {
-    // Some of it may have come between the request and this look.
+    // Output may have arrived between the subscription and this request.
     bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
   }
   while (snapshot && snapshot->state.running() && !stop.stop_requested()) {
@@ -93,11 +93,11 @@ void follow(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, c
   }
 }
 
-/// Tells of each change of a file until nobody watches any more.
+/// Reports each change of a file until the last subscription ends.
 void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& uri, const std::string& path,
                  const std::string& owner, const std::stop_token& stop) {
   const auto modified_at = [&]() -> Result<std::int64_t> {
-    // By nobody: whoever watches has not seen the content yet.
+    // Without an owner: the subscriber has not seen the content yet.
     const auto file = sandbox.files().read({.path = path, .owner = "", .limit = 0}, stop);
     return file                                           ? Result<std::int64_t>(file->modified_at_ms)
            : file.error().code == ErrorCode::no_such_file ? Result<std::int64_t>(0)
@@ -105,7 +105,7 @@ void follow_file(Sandbox& sandbox, mcp::Bulletin& bulletin, const std::string& u
   };
   auto known = modified_at();
   if (known) {
-    // It may have changed between the request and this look.
+    // The file may have changed between the subscription and this request.
     bulletin.publish({mcp::Notice::Kind::resource_updated, uri, owner});
   }
   while (known && !stop.stop_requested()) {
@@ -220,7 +220,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
 Result<json> SandboxResources::read_output(const std::string& uri, const std::string& process, Stream stream,
                                            const CallContext& context) {
   const auto limit = limit_of(context);
-  const auto found = find_own(m_sandbox, process, context.owner, limit);
+  const auto found = m_sandbox.processes().find(process, context.owner, limit);
   if (!found) {
     return fail(ErrorCode::resource_not_found, found.error().message, found.error().next_step);
   }
@@ -237,7 +237,7 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
 }
 
 Result<json> SandboxResources::read_file(const std::string& uri, const std::string& path, const CallContext& context) {
-  const auto file = m_sandbox.files().whole(path, context.owner, k_largest_blob_bytes, limit_of(context));
+  const auto file = m_sandbox.files().whole(path, context.owner, k_max_blob_bytes, limit_of(context));
   if (!file) {
     const bool is_absent = file.error().code != ErrorCode::too_large && file.error().code != ErrorCode::file_changed;
     return is_absent ? fail(ErrorCode::resource_not_found, file.error().message, file.error().next_step)

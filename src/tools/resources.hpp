@@ -10,14 +10,14 @@
 
 namespace dockbridge::tools {
 
-/// The container's facts and files, the caller's processes and their output as resources. Lists are answered without a
-/// look into the container. Who watches a process's output is told when there is more of it, or when it has ended; who
-/// watches a file, when it is changed.
+/// The container's facts and files, and the caller's processes and their output, as resources. Lists do not contact the
+/// container. A subscriber to a process's output is notified when there is more of it, or when the process has ended. A
+/// subscriber to a file is notified when the file changes.
 class SandboxResources : public mcp::ResourceProvider {
  public:
   explicit SandboxResources(sandbox::Sandbox& sandbox) : m_sandbox(sandbox) {}
 
-  /// Where changes are told; before anybody watches.
+  /// Sets the receiver of notifications. Must be called before the first subscription.
   void publish_to(mcp::Bulletin& bulletin) { m_bulletin = &bulletin; }
 
   [[nodiscard]] std::vector<mcp::Resource> resources() const override;

@@ -62,7 +62,7 @@ SearchStart search_start(const ToolCall& call, const std::optional<std::string>&
   }
   const bool have_slash =
       std::all_of(globs.begin(), globs.end(), [](const std::string& glob) { return glob.starts_with('/'); });
-  if (!start.given.empty() && have_slash) {  // absolute below the path, or from there on
+  if (!start.given.empty() && have_slash) {  // absolute below the path, or relative to it
     const std::string prefix = start.path.substr(0, start.path.find_last_not_of('/') + 1);
     for (std::string& glob : globs) {
       glob.erase(0, is_at_or_below(literal_directory(glob), prefix) ? prefix.size() : 0);

@@ -18,15 +18,15 @@ struct SearchStart {
 
 /// Makes `globs`, which the argument `name` gave, relative to the start of the search: `path`, or the workdir. A glob
 /// may be absolute, or begin with "~/" or "../": then the search starts at the directory that it names before the first
-/// wildcard. With `path`, a leading slash that does not lead below it means: from there on.
+/// wildcard. With `path`, a leading slash that does not lead below it stands for `path`.
 SearchStart search_start(const ToolCall& call, const std::optional<std::string>& path, const std::string& name,
                          std::vector<std::string>& globs);
 
 /// Splits absolute globs at the deepest directory that contains all of them, and returns that. They keep a leading
-/// slash, which means: from there on.
+/// slash, which stands for that directory.
 std::string take_common_directory(std::span<std::string> globs);
 
-/// Whether an absolute path is a directory itself or below it. A path with ".." may lead anywhere, and is not.
+/// Whether an absolute path is a directory itself or below it. False for a path with "..", which may lead anywhere.
 bool is_at_or_below(std::string_view path, std::string_view directory);
 
 /// A path of a file below a directory.

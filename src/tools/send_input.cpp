@@ -5,7 +5,7 @@
 
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
 #include "tools/wait_report.hpp"
@@ -26,13 +26,9 @@ using sandbox::Snapshot;
 using sandbox::Taken;
 
 constexpr std::size_t k_max_keys = 100;
-/// How long the reply waits for the program's answer, and for `waitFor`.
+/// Longest wait for the program's answer, and for `waitFor`.
 constexpr milliseconds k_answer_patience{2000};
 constexpr milliseconds k_wait_for_patience{60'000};
-
-constexpr const char* k_description =
-    "Write to the standard input of a running process and return what it printed until it waits for input again, at "
-    "most 2 s. A newline is added unless autoNewline is false. Keys are typed on a terminal after the input.";
 
 ordered_json input_schema(const Settings& settings) {
   ordered_json properties = {
@@ -86,7 +82,7 @@ Order read_order(const ToolCall& call) {
   order.patience = std::min(longest_wait(call), timeout        ? *timeout
                                                 : has_wait_for ? k_wait_for_patience
                                                                : k_answer_patience);
-  // Closing the input, or a key, is often all that is wanted; an empty line before it is not.
+  // With only eof or keys, no empty line is sent before them.
   const bool only_more = order.input.empty() && (order.eof || !order.keys.empty());
   order.newline = arguments.flag("autoNewline", order.keys.empty()) && !only_more;
   if (!arguments.has("input") && order.keys.empty() && !order.eof) {
@@ -115,7 +111,7 @@ Result<Taken> interrupt(Sandbox& sandbox, const std::string& process, const std:
   return done ? Result<Taken>(Taken{1, std::nullopt}) : fail(done.error());
 }
 
-/// Without a terminal, two keys have a meaning all the same.
+/// Without a terminal, only ctrl-c and ctrl-d have a meaning.
 Result<Taken> press_without_terminal(Sandbox& sandbox, const Order& order, std::optional<Once> once,
                                      const CallLimit& limit) {
   Taken all;
@@ -150,11 +146,10 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
              ? std::move(pressed)
              : fail(ErrorCode::keys_not_taken,
                     "Keys not sent: the process does not read its input, or its terminal "
-                    "has no emulator left",
-                    "Send text with input instead, or try again later");
+                    "has no emulator left");
 }
 
-/// Why the process cannot be given this, if so.
+/// Reason why the process cannot accept the input; nullopt if it can.
 std::optional<Error> obstacle(const wire::ProcessState& state, const Order& order) {
   if (!state.running()) {
     return Error{ErrorCode::process_ended,
@@ -166,7 +161,7 @@ std::optional<Error> obstacle(const wire::ProcessState& state, const Order& orde
   return std::nullopt;
 }
 
-/// Text, and what ends it. A line break behind a paste is not part of it.
+/// Sends text, and the newline or end of file after it. A newline after a paste is not part of the paste.
 Result<Taken> type(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
                    const CallLimit& limit) {
   const bool as_paste = order.paste && on_terminal;
@@ -192,9 +187,9 @@ Result<Taken> type(Sandbox& sandbox, const Order& order, bool on_terminal, std::
   return taken;
 }
 
-/// The input, and the keys after it. How many bytes of input were taken.
-Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
-                   const CallLimit& limit) {
+/// Sends the input, and the keys after it. Returns how many bytes of input were accepted.
+Result<Taken> deliver(Sandbox& sandbox, const Order& order, bool on_terminal, std::optional<Once> once,
+                      const CallLimit& limit) {
   Taken all;
   if (!order.input.empty() || order.eof) {
     auto taken = type(sandbox, order, on_terminal, once, limit);
@@ -203,7 +198,7 @@ Result<Taken> give(Sandbox& sandbox, const Order& order, bool on_terminal, std::
     }
     all = *taken;
     if (all.count < order.input.size()) {
-      return all;  // what comes behind the rest waits for it
+      return all;  // the keys must follow the rest of the input
     }
   }
   if (once) {
@@ -222,14 +217,14 @@ bool was_taken(Sandbox& sandbox, const Order& order, const Once& once, const Cal
   return before && before->has_value();
 }
 
-/// Under a key, what was taken before counts, also if the process could not take it any more.
-Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
-                        const std::optional<Once>& once, const CallLimit& limit) {
+/// With an idempotency key, input that an earlier call sent counts, even if the process accepts no more.
+Result<Taken> deliver_once(Sandbox& sandbox, const Order& order, const wire::ProcessState& state,
+                           const std::optional<Once>& once, const CallLimit& limit) {
   auto unable = obstacle(state, order);
   if (unable && state.running() && once && was_taken(sandbox, order, *once, limit)) {
-    unable.reset();  // the input was closed behind what was taken, but the keys that follow may not have been pressed
+    unable.reset();  // the earlier call closed the input, but may not have pressed the keys
   }
-  auto given = unable ? fail(*unable) : give(sandbox, order, state.terminal, once, limit);
+  auto given = unable ? fail(*unable) : deliver(sandbox, order, state.terminal, once, limit);
   if (given || !once || (!unable && given.error().code != ErrorCode::process_ended)) {
     return given;
   }
@@ -240,8 +235,8 @@ Result<Taken> give_once(Sandbox& sandbox, const Order& order, const wire::Proces
   return *before ? Taken{std::min((*before)->count, order.input.size()), (*before)->earlier} : std::move(given);
 }
 
-ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order,
-                std::size_t accepted) {
+ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order,
+                  std::size_t accepted) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
   std::vector<std::string> notes = view_notes(view);
@@ -268,14 +263,14 @@ ToolResult tell(const ToolCall& call, const Snapshot& snapshot, const View& view
   return result;
 }
 
-ToolResult send_and_hear(const ToolCall& call) {
+ToolResult send_and_report(const ToolCall& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
   }
   Sandbox& sandbox = call.sandbox;
   const auto limit = call.limit(order.patience);
-  const auto before = find_own(sandbox, order.process, call.context.owner, limit);
+  const auto before = sandbox.processes().find(order.process, call.context.owner, limit);
   if (!before) {
     return mcp::error_result(before.error());
   }
@@ -289,13 +284,13 @@ ToolResult send_and_hear(const ToolCall& call) {
     order.input.push_back(on_terminal ? '\r' : '\n');  // what the enter key types
   }
   if (order.eof && on_terminal && !order.keys.empty()) {
-    order.keys.emplace_back("ctrl-d");  // behind the others
+    order.keys.emplace_back("ctrl-d");  // after the others
     order.eof = false;
   }
   const Offsets seen{before->state.out.total, before->state.err.total};
   const auto& mark = call.context.once;
   const auto once = mark ? std::optional(Once{mark->key, mark->call, 0, seen}) : std::nullopt;
-  const auto given = give_once(sandbox, order, before->state, once, limit);
+  const auto given = deliver_once(sandbox, order, before->state, once, limit);
   const std::string check = fmt::format("check_process {} shows how the process reacted", process_name(before->state));
   if (!given) {
     return mcp::error_result(
@@ -303,7 +298,7 @@ ToolResult send_and_hear(const ToolCall& call) {
             ? given.error().with_effect("the input may have been delivered, or may still be delivered", check)
             : given.error());
   }
-  // A repetition tells what came back since it was sent for the first time.
+  // A repetition shows the output since the input was sent for the first time.
   const auto [out, err] = given->earlier.value_or(seen);
   order.until.search_from = {out, err};
   const auto after = Following(call, order.until, order.patience).join(before->state);
@@ -312,28 +307,18 @@ ToolResult send_and_hear(const ToolCall& call) {
   }
   order.view.output.shown = {out, err};
   const auto view = look_at(sandbox, *after, order.view, limit);
-  return view ? tell(call, *after, *view, order, given->count)
+  return view ? report(call, *after, *view, order, given->count)
               : mcp::error_result(view.error().with_effect("the input was delivered", check));
 }
 
 ToolResult send(const ToolCall& call) {
-  ToolResult result = send_and_hear(call);
+  ToolResult result = send_and_report(call);
   result.may_be_repeated = result.is_error;
   return result;
 }
 
 }  // namespace
 
-ToolPlan send_input(const Settings& settings) {
-  mcp::Tool tool;
-  tool.name = "send_input";
-  tool.title = "Send input";
-  tool.description = k_description;
-  tool.input_schema = input_schema(settings);
-  tool.output_schema = output_schema();
-  tool.meta = client_meta(/*always_load=*/false, k_max_max_output);
-  tool.annotations = {.read_only = false, .destructive = true, .idempotent = false, .open_world = true};
-  return {std::move(tool), send};
-}
+const ToolCode k_send_input{input_schema, output_schema, send};
 
 }  // namespace dockbridge::tools

@@ -6,7 +6,7 @@ namespace dockbridge::tools {
 
 ShownCursors::ShownCursors(std::size_t most, milliseconds patience) : m_most(most), m_patience(patience) {}
 
-/// With the table locked.
+/// To be called with the table locked.
 std::shared_ptr<ShownCursors::Entry> ShownCursors::entry(const Key& key) {
   auto& list = m_table->latest_first;
   auto& places = m_table->places;

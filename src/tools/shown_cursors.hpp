@@ -14,18 +14,18 @@
 
 namespace dockbridge::tools {
 
-/// How much of a process's output each client has been shown. Only what was delivered counts. Holds a bounded number of
-/// clients and processes, and forgets the ones that were used least recently; a client that was forgotten is shown the
-/// output again. Any thread may call.
+/// The output of each process that each client has been shown. Only delivered replies count. Holds a bounded number of
+/// clients and processes, and drops the least recently used ones; a client that was dropped is shown the output again.
+/// Any thread may call.
 class ShownCursors {
  public:
-  /// `patience`: how long `known` waits for a reply that is being sent.
+  /// `patience`: longest wait of `known` for a reply that is being sent.
   explicit ShownCursors(std::size_t most = 4096, milliseconds patience = milliseconds(200));
 
-  /// The end of what the client was shown of both streams, from their beginning on.
+  /// The end of the output of both streams, from their start, that the client was shown.
   ///
   /// A client may call again before the server knows that its last reply was delivered. So replies about this process
-  /// that are being sent are waited for, but each only once: a client that is gone holds up nobody for long.
+  /// that are being sent are waited for, but each only once: a client that disconnected delays no other call for long.
   Cursor known(const std::string& client, const std::string& process);
 
   /// For ToolResult::on_delivered, of a reply that shows the output from `from` to `to`. In a stream that has output
@@ -36,7 +36,7 @@ class ShownCursors {
   struct Entry {
     Cursor cursor{};
     int in_flight = 0;  // replies that were neither delivered nor dropped
-    int late = 0;       // of those, the ones that nobody waits for any more
+    int late = 0;       // of those, the ones that are not waited for any more
   };
   using Key = std::pair<std::string, std::string>;
   /// Replies may outlive the tools.

@@ -18,7 +18,7 @@ class PartReader {
  public:
   explicit PartReader(const std::vector<StreamPart>& parts) : m_parts(parts) {}
 
-  /// What lies before the stream's offset `to`, and the rest of a line that begins there.
+  /// The bytes before the stream's offset `to`, and the rest of their last line.
   std::vector<StreamPart> take_until(std::uint64_t to) {
     std::vector<StreamPart> taken;
     while (m_part < m_parts.size() && m_parts[m_part].from + m_at < to) {
@@ -42,7 +42,7 @@ class PartReader {
   std::size_t m_at = 0;  // bytes of the part that were taken
 };
 
-/// What is shown of one stream before the other follows.
+/// Consecutive parts of one stream.
 struct Run {
   bool is_err = false;
   std::vector<StreamPart> parts;
@@ -55,7 +55,7 @@ void append(std::vector<Run>& runs, bool is_err, std::vector<StreamPart> parts) 
     }
     auto& known = runs.back().parts;
     if (!known.empty() && part.remark.empty() && known.back().from + known.back().bytes.size() == part.from) {
-      known.back().bytes += part.bytes;  // rendered together: a character or a line may go on here
+      known.back().bytes += part.bytes;  // rendered together: a character or a line may continue here
     } else {
       known.push_back(std::move(part));
     }

@@ -20,12 +20,11 @@ struct StreamPart {
 /// Turns bytes of a process into text.
 using Rendering = std::function<std::string(std::string_view bytes)>;
 
-/// One stream by itself.
+/// Text of one stream.
 std::string text_of(const std::vector<StreamPart>& parts, const Rendering& render);
 
-/// Both streams in the order of writing, as far as it is known. A line "[stderr]" goes before stderr, and a line
-/// "[stdout]" before stdout that follows it. Where the other stream was written to in the middle of a line, the line is
-/// finished first.
+/// Text of both streams in the order of writing, as far as it is known. A line "[stderr]" precedes stderr, and a line
+/// "[stdout]" precedes stdout after it. If the stream changes in the middle of a line, the line is completed first.
 std::string interleaved_text(const std::vector<StreamPart>& out, const std::vector<StreamPart>& err,
                              const wire::WriteOrder& order, const Rendering& render);
 

@@ -26,7 +26,7 @@ bool names(std::string_view text, std::string_view tool) {
   return false;
 }
 
-/// Length of the first sentence, with the space or newline behind it.
+/// Length of the first sentence, with the space or newline after it.
 std::size_t sentence_length(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool ends = text[i] == '\n' || (text[i] == ' ' && i > 0 && text[i - 1] == '.');

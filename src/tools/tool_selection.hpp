@@ -10,15 +10,15 @@
 
 namespace dockbridge::tools {
 
-/// Every tool there can be, in the order in which they are listed.
+/// Every tool, in the order in which they are listed.
 inline constexpr std::array<std::string_view, 13> k_tool_names = {
     "execute_command", "check_process", "send_input", "control_process", "file_read",   "file_write",   "file_edit",
     "file_undo",       "file_ls",       "file_glob",  "file_grep",       "file_upload", "file_download"};
 
-/// The tools that clients can see and call. Everything a client reads names only these.
+/// The tools that clients can see and call. All texts for clients name only these.
 class ToolSelection {
  public:
-  /// All of them.
+  /// Selects all tools.
   ToolSelection() = default;
   /// Names, globs and "minimal", with commas between them. Error `bad_option` if one matches no tool.
   static Result<ToolSelection> parse(std::string_view list);

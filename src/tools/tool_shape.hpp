@@ -9,22 +9,23 @@
 
 namespace dockbridge::tools {
 
-// What all tools have in common: the schemas of what they take and give, the rationale, and notes.
+// Shared parts of all tools: schemas of arguments and results, the rationale, and notes.
 
 /// Characters of a result that an argument (`limit`, `maxResults`) may raise it to.
 inline constexpr std::size_t k_max_result_chars = 400'000;
 
 /// An object schema.
 mcp::ordered_json object_schema(mcp::ordered_json properties, const std::vector<std::string>& required);
-/// The schema of a result: these properties, or an `error`. Nothing is required, because clients hold errors to it too.
+/// The schema of a result: these properties, or an `error`. Nothing is required, because clients validate errors
+/// against it too.
 mcp::ordered_json result_schema(mcp::ordered_json properties);
-/// The schema of a tool's arguments, the rationale added.
+/// The schema of a tool's arguments, with the rationale.
 mcp::ordered_json arguments_schema(mcp::ordered_json properties, std::vector<std::string> required,
                                    const Settings& settings);
 /// Reads the rationale, which every tool takes.
 std::string read_rationale(Arguments& arguments, const Settings& settings);
-/// `_meta` of a tool that Claude Code reads: whether it is loaded without a search, and how long a result may become
-/// by an argument before the client moves it to a file (0: as by default). Null if neither.
+/// `_meta` of a tool, for Claude Code: whether the tool is loaded without a search, and the size of a result above
+/// which the client moves it to a file (0: its default). Null if neither is set.
 mcp::json client_meta(bool always_load, std::size_t max_result_chars);
 std::string with_notes(std::string text, const std::vector<std::string>& notes);
 

@@ -2,6 +2,8 @@
 
 #include "tools/argument_names.hpp"
 #include "tools/file_report.hpp"
+#include "tools/tool_shape.hpp"
+#include "tools/tool_table.hpp"
 
 namespace dockbridge::tools {
 
@@ -23,10 +25,10 @@ void hide_unlisted_steps(const ToolSelection& listed, mcp::ToolResult& result) {
   }
 }
 
-/// Bytes of notices behind a text. A text that an argument allowed to be longer than usual still gets a few.
+/// Bytes of notices after a text. A text that an argument made longer than usual still gets a few.
 std::size_t room_for_notices(const std::string& text) {
-  constexpr std::size_t k_least = 500;
-  return text.size() > k_usual_reply_bytes ? k_least : k_usual_reply_bytes - text.size();
+  constexpr std::size_t k_min = 500;
+  return text.size() > k_default_reply_bytes ? k_min : k_default_reply_bytes - text.size();
 }
 
 void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResult& result) {
@@ -42,6 +44,21 @@ void add_notices(const std::shared_ptr<NoticeDelivery>& delivery, mcp::ToolResul
   };
 }
 
+/// The entry of a tool in the list, without a handler.
+mcp::Tool describe(const ToolRow& row, const Settings& settings) {
+  const bool is_match_guard = settings.match_is_read && row.match_guard_description != nullptr;
+  mcp::Tool tool;
+  tool.name = row.name;
+  tool.title = row.title;
+  tool.description = settings.selection.keep_sentences(is_match_guard ? row.match_guard_description : row.description);
+  tool.input_schema = row.code->input_schema(settings);
+  tool.output_schema = row.code->output_schema();
+  tool.meta = client_meta(row.always_load, row.max_result_chars);
+  tool.annotations = row.annotations;
+  tool.task_support = row.task_support;
+  return tool;
+}
+
 }  // namespace
 
 ToolSelection listed_for(const mcp::CallContext& context, const Settings& settings) {
@@ -53,24 +70,16 @@ std::string visible_text(const std::string& text, const std::function<bool(const
 }
 
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings) {
-  std::vector plans{execute_command(settings), check_process(settings), send_input(settings), control_process(settings),
-                    file_read(settings),       file_write(settings),    file_edit(settings),  file_undo(settings),
-                    file_ls(settings),         file_glob(settings),     file_grep(settings)};
-  if (settings.host_directories) {
-    plans.push_back(file_upload(settings));
-    plans.push_back(file_download(settings));
-  }
   const auto shown = std::make_shared<ShownCursors>();
   const auto notices = ClientNotices::make();
   std::vector<mcp::Tool> tools;
-  for (ToolPlan& plan : plans) {
-    if (!settings.selection.contains(plan.description.name)) {
+  for (const ToolRow& row : tool_table()) {
+    if (!settings.selection.contains(row.name) || (row.uses_host_directories && !settings.host_directories)) {
       continue;
     }
-    plan.description.description = settings.selection.keep_sentences(plan.description.description);
-    plan.description.call = [resolve, settings, shown, notices, call = plan.call,
-                             aliases = argument_aliases(plan.description.name)](const mcp::json& values,
-                                                                                const mcp::CallContext& context) {
+    mcp::Tool tool = describe(row, settings);
+    tool.call = [resolve, settings, shown, notices, call = row.code->call, aliases = argument_aliases(row.name)](
+                    const mcp::json& values, const mcp::CallContext& context) {
       sandbox::Sandbox& sandbox = resolve(context);
       Arguments arguments(values, aliases);
       const ToolSelection listed = listed_for(context, settings);
@@ -86,7 +95,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       result.subject = sandbox.container_name();
       return result;
     };
-    tools.push_back(std::move(plan.description));
+    tools.push_back(std::move(tool));
   }
   return tools;
 }

@@ -19,25 +19,24 @@ namespace dockbridge::tools {
 
 struct Settings {
   milliseconds inactivity_timeout{20'000};
-  double load_stretch =
-      1;  ///< how many times as long a silence is waited for, at most, while there is no CPU to run on
+  double load_stretch = 1;  ///< factor for `inactivity_timeout` while the process waits for a CPU
   milliseconds max_wait{600'000};
-  milliseconds client_timeout{50'000};     ///< the longest wait for a client that cannot be shown progress
-  std::vector<ClientWait> client_waits{};  ///< the user's own rows, before the known ones
-  milliseconds max_runtime{0};             ///< 0: no limit
+  milliseconds client_timeout{50'000};     ///< longest wait for a client without progress
+  std::vector<ClientWait> client_waits{};  ///< rows of the user; they precede the known ones
+  milliseconds max_runtime{0};             ///< 0 means no limit
   bool rationale_required = true;
-  bool match_is_read = false;  ///< an exact and unique oldString stands for having read the file
-  ToolSelection selection{};   ///< tools that clients can see
+  bool match_is_read = false;                                 ///< an exact and unique oldString replaces a prior read
+  ToolSelection selection{};                                  ///< tools that clients can see
   std::shared_ptr<const HostDirectories> host_directories{};  ///< for copies to and from the host; null if none
 };
 
 /// Time for a call in addition to its own wait: to connect, to send requests, and to collect the output.
 inline constexpr milliseconds k_call_patience{60'000};
 
-/// Which container a call is about; asked once per call.
+/// Finds the container of a call; called once per call.
 using SandboxResolver = std::function<sandbox::Sandbox&(const mcp::CallContext& context)>;
 
-/// What a tool gets for one call. It reads all its arguments before it does anything.
+/// Input of a tool for one call. The tool reads all arguments before it acts.
 struct ToolCall {
   sandbox::Sandbox& sandbox;
   const Settings& settings;
@@ -51,7 +50,7 @@ struct ToolCall {
   /// The sentences of `text` that name only tools which the caller can see.
   [[nodiscard]] std::string hint(std::string_view text) const { return listed.keep_sentences(text); }
 
-  /// To be called for each process that the reply shows; `started`: by this call.
+  /// To be called for each process that the reply shows. `started`: this call has started it.
   void show(const wire::ProcessState& state, bool started = false) const {
     notices->show({context.owner, context.client}, context.correlation_id, sandbox, state, started);
   }
@@ -62,33 +61,13 @@ struct ToolCall {
   }
 };
 
-/// A tool without its container: `description.call` is empty.
-struct ToolPlan {
-  mcp::Tool description;
-  mcp::ToolResult (*call)(const ToolCall& call) = nullptr;
-};
-
-ToolPlan execute_command(const Settings& settings);
-ToolPlan check_process(const Settings& settings);
-ToolPlan send_input(const Settings& settings);
-ToolPlan control_process(const Settings& settings);
-ToolPlan file_read(const Settings& settings);
-ToolPlan file_write(const Settings& settings);
-ToolPlan file_edit(const Settings& settings);
-ToolPlan file_undo(const Settings& settings);
-ToolPlan file_ls(const Settings& settings);
-ToolPlan file_glob(const Settings& settings);
-ToolPlan file_grep(const Settings& settings);
-ToolPlan file_upload(const Settings& settings);
-ToolPlan file_download(const Settings& settings);
-
 /// The tools that the caller can see.
 ToolSelection listed_for(const mcp::CallContext& context, const Settings& settings);
 
 /// A text without the sentences that name a tool which is not visible.
 std::string visible_text(const std::string& text, const std::function<bool(const std::string& tool)>& visible);
 
-/// Those that the settings select, in the order in which they are listed.
+/// The tools that the settings select, in the order in which they are listed.
 std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings& settings);
 
 }  // namespace dockbridge::tools

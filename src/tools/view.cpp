@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/process_report.hpp"
 #include "util/terminal_transcript.hpp"
@@ -15,12 +16,12 @@ namespace {
 using mcp::json;
 using mcp::ordered_json;
 
-/// How much output before what is shown is drawn to find the line that it continues.
+/// Output before the shown part that is rendered to find the line that it continues.
 constexpr std::uint64_t k_max_context_bytes = 4096;
-/// To render output so that its text fits into a reply.
+/// Attempts to render output so that its text fits into a reply.
 constexpr int k_max_attempts = 6;
-/// If the size is not known any more.
-constexpr wire::TerminalSize k_usual_terminal{120, 40};
+/// Used if the size of the terminal is unknown.
+constexpr wire::TerminalSize k_default_terminal{120, 40};
 
 std::string without_final_newline(std::string text) {
   if (text.ends_with('\n')) {
@@ -67,10 +68,10 @@ ViewRequest read_view_arguments(Arguments& arguments) {
 
 namespace {
 
-/// Some of the output before an offset.
+/// The last part of the output before an offset.
 struct Context {
   std::string text;
-  bool from_start = true;  ///< it is all of it
+  bool from_start = true;  ///< `text` is all of the output before the offset
 };
 
 Context context_before(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapshot, std::uint64_t offset,
@@ -84,12 +85,12 @@ Context context_before(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snaps
     bytes = slice && slice->offset == from ? slice->bytes : "";
   }
   const bool from_start = from == 0 && bytes.size() == offset;
-  // What is cut off may be the rest of a character or of an escape sequence.
+  // The first line may begin inside a character or an escape sequence.
   const std::size_t whole_lines = from_start ? 0 : bytes.find('\n') + 1;  // npos + 1 is 0
   return {to_valid_utf8(bytes.substr(whole_lines)).text, from_start};
 }
 
-/// Removes the first line if it is the prompt with what was typed behind it.
+/// Removes the first line if it consists of the prompt and the typed text.
 std::string without_echo(std::string text, const std::string& prompt, std::string_view typed) {
   typed = typed.substr(0, typed.find_first_of("\r\n"));
   const std::size_t end = text.find('\n');
@@ -98,12 +99,38 @@ std::string without_echo(std::string text, const std::string& prompt, std::strin
   return is_echo ? text.substr(end + 1) : std::move(text);
 }
 
-/// Replaces what was printed on a terminal by the lines that it left there. False if those are not all that changed.
+/// Renders the content for programs. Each piece between two gaps is rendered by itself.
+void render_content(ShownStream& out, const Context& context, const std::string& typed, wire::TerminalSize size) {
+  const std::string printed = std::exchange(out.content, "");
+  Context before = context;
+  std::string_view echo = typed;
+  std::size_t begin = 0;
+  const auto render_until = [&](std::size_t end) {
+    const auto rendered = transcribe({before.text, std::string_view(printed).substr(begin, end - begin), size.columns,
+                                      size.rows, before.from_start});
+    out.content += without_echo(rendered.text, rendered.prompt, echo);
+    begin = end;
+    before = {"", false};
+    echo = {};
+  };
+  for (Gap& gap : out.gaps) {
+    render_until(gap.at);
+    gap.at = out.content.size();
+  }
+  render_until(printed.size());
+}
+
+/// Replaces terminal output by the lines that it left on the terminal. False if it also changed other lines.
 bool render_lines(ShownOutput& output, const Context& context, const std::string& typed, wire::TerminalSize size) {
   TerminalTranscript rendered =
       transcribe({context.text, output.out.text, size.columns, size.rows, context.from_start});
-  output.out.text = fold_repeated_lines(without_echo(std::move(rendered.text), rendered.prompt, typed));
-  output.text = output.out.text;  // a terminal has one stream
+  std::string lines = without_echo(std::move(rendered.text), rendered.prompt, typed);
+  output.out.text = output.text = fold_repeated_lines(lines);  // a terminal has one stream
+  if (output.out.gaps.empty()) {
+    output.out.content = std::move(lines);
+  } else {
+    render_content(output.out, context, typed, size);
+  }
   return rendered.is_complete;
 }
 
@@ -174,7 +201,7 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
   const std::size_t most_bytes = request.output.max_bytes;
   auto screen = sandbox.processes().screen(state.id, limit);
   if (request.screen.value_or(false)) {
-    // Who asks for the screen has read nothing of the output.
+    // A reply with the screen shows no output, so the cursor does not move.
     return screen ? Result<View>(screen_view(std::move(*screen), state, begin, most_bytes)) : fail(screen.error());
   }
   const auto in_place_of_lines = [&] {
@@ -199,8 +226,8 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
       break;
     }
     const Context context = context_before(sandbox, snapshot, begin.out, limit);
-    const bool is_all = render_lines(view.output, context, request.typed, screen ? screen->size : k_usual_terminal);
-    // Of output that is too long, the end may be missing that shows whether the program still uses the screen.
+    const bool is_all = render_lines(view.output, context, request.typed, screen ? screen->size : k_default_terminal);
+    // If the output was cut, the missing part may show that the program still uses the screen.
     const bool may_draw = screen && screen->addressed > begin.out && view.output.rest();
     if (may_show && (!is_all || may_draw)) {
       return in_place_of_lines();
@@ -221,7 +248,7 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
                      const sandbox::CallLimit& limit) {
   View view;
   const wire::ProcessState& state = snapshot.state;
-  // Who was shown something else has read nothing of the stream.
+  // Lines found by grep and a screen do not move the cursor.
   const Cursor begin = request.output.since.value_or(request.output.shown);
   view.output.out.next = begin.out;
   view.output.err.next = begin.err;
@@ -230,10 +257,11 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
     if (!found) {
       return fail(found.error());
     }
-    view.output.out.text = valid_text(found->out, view.output.out.replaced);
-    view.output.err.text = valid_text(found->err, view.output.err.replaced);
-    view.output.text = interleaved_text({{0, view.output.out.text}}, {{0, view.output.err.text}}, {},
-                                        [](std::string_view text) { return std::string(text); });
+    auto& [out, err, text] = view.output;
+    out.content = valid_text(found->out, out.replaced);
+    err.content = valid_text(found->err, err.replaced);
+    text = interleaved_text({{0, out.content}}, {{0, err.content}}, {},
+                            [](std::string_view bytes) { return std::string(bytes); });
     view.found = std::move(*found);
     return view;
   }
@@ -343,20 +371,40 @@ void add_view_fields(json& fields, const View& view) {
   if (const auto& found = view.found) {
     fields["matches"] = found->matches.first + found->matches.second;
   }
-  fields["stdout"] = view.output.out.text;
-  fields["stderr"] = view.output.err.text;
-  fields["stdoutLeftOut"] = view.output.out.left_out;
-  fields["stderrLeftOut"] = view.output.err.left_out;
+  for (const auto& [name, stream] : {std::pair("stdout", &view.output.out), std::pair("stderr", &view.output.err)}) {
+    auto gaps = json::array();
+    for (const Gap& gap : stream->gaps) {
+      gaps.push_back({{"at", gap.at}, {"from", gap.from}, {"to", gap.to}, {"notStored", gap.not_stored}});
+    }
+    const std::string prefix = name;
+    fields[prefix] = stream->content;
+    fields[prefix + "From"] = stream->from;
+    fields[prefix + "LeftOut"] = stream->left_out;
+    fields[prefix + "Gaps"] = std::move(gaps);
+    fields[prefix + "Replaced"] = stream->replaced;
+  }
 }
 
 void add_view_schema(ordered_json& properties) {
   const ordered_json text = {{"type", "string"}};
   const ordered_json number = {{"type", "integer"}};
   const ordered_json flag = {{"type", "boolean"}};
-  properties["stdout"] = text;
-  properties["stderr"] = text;
-  properties["stdoutLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stdout"}};
-  properties["stderrLeftOut"] = {{"type", "integer"}, {"description", "bytes not shown in stderr"}};
+  const auto described = [](ordered_json schema, const std::string& description) {
+    schema["description"] = description;
+    return schema;
+  };
+  const ordered_json gap = object_schema({{"at", described(number, "position in the text, in bytes of its UTF-8")},
+                                          {"from", described(number, "offset in the stream")},
+                                          {"to", described(number, "offset after the last byte")},
+                                          {"notStored", described(number, "bytes of it that cannot be read")}},
+                                         {"at", "from", "to", "notStored"});
+  for (const std::string name : {"stdout", "stderr"}) {
+    properties[name] = text;
+    properties[name + "From"] = described(number, "offset in the stream at which the text or its first gap begins");
+    properties[name + "LeftOut"] = described(number, "bytes not shown in " + name);
+    properties[name + "Gaps"] = {{"type", "array"}, {"items", gap}, {"description", "the bytes not shown in " + name}};
+    properties[name + "Replaced"] = described(number, "bytes that are not UTF-8, each shown as U+FFFD");
+  }
   properties["matches"] = {{"type", "integer"}, {"description", "lines that match grep"}};
   properties["cursor"] = {{"type", "string"}, {"description", "pass as since to read on from here"}};
   properties["screen"] = object_schema({{"text", text},

@@ -10,7 +10,7 @@ constexpr double k_max_timeout_ms = 24.0 * 3600 * 1000;
 constexpr double k_max_idle_seconds = 3600;
 constexpr std::int64_t k_max_port = 65535;
 
-/// `timeoutMs`, which is what other tools call it.
+/// `timeoutMs`, the name in other tools.
 std::optional<milliseconds> read_milliseconds(Arguments& arguments) {
   const auto ms = arguments.number("timeoutMs", 0, k_max_timeout_ms);
   arguments.keep_unlisted("timeoutMs");

@@ -9,9 +9,9 @@
 
 namespace dockbridge::tools {
 
-// Arguments that say what a call waits for, and how long.
+// Arguments for the condition and the time limit of a wait.
 
-/// Longest timeout of a command in seconds. A larger number is read as milliseconds, as other clients' tools take it.
+/// Longest timeout of a command in seconds. A larger number is read as milliseconds, as in the tools of other clients.
 inline constexpr double k_max_timeout_seconds = 600;
 /// Longest wait in seconds that a call may ask for. The server and the client may bound it further.
 inline constexpr double k_max_wait_seconds = 3600;

@@ -15,7 +15,7 @@ using wire::WaitOutcome;
 constexpr std::size_t k_max_line = 300;
 constexpr std::size_t k_max_command = 80;
 
-/// Whether the port of a wait is open, and for whom. Empty if nothing listens on it.
+/// States whether the port of a wait is open, and which process listens on it. Empty if none does.
 std::string port_text(const Snapshot& snapshot, std::uint16_t port) {
   const auto& listener = snapshot.listener;
   if (!listener || listener->is_own) {
@@ -31,7 +31,7 @@ std::string port_text(const Snapshot& snapshot, std::uint16_t port) {
   return fmt::format("\nPort {} is held by {}, not by {}.", port, holder, process_name(snapshot.state));
 }
 
-/// What did not happen within the time of a wait.
+/// States which events did not happen within the time of a wait.
 std::string missed_text(const Snapshot& snapshot, const wire::WaitCondition& until, milliseconds timeout) {
   const double waited = static_cast<double>(timeout.count()) / 1000;
   std::string text;

@@ -1,4 +1,4 @@
-// Agents that wait only a few seconds for a call: the command goes on, and the next reply names it.
+// Agents that wait only a few seconds for a call: the command continues, and the next reply names it.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -90,7 +90,7 @@ describe('agents', () => {
     }
   }
 
-  // At the same time, because they wait most of it.
+  // Concurrently, because they mostly wait.
   before(() => Promise.all(agents.map(run)), { timeout: patience + 60_000 });
   after(() => console.log(table([...conversations.values()])));
 

@@ -1,4 +1,4 @@
-// What every client must be able to do, whichever era it speaks. Each client has its own container.
+// Requirements of every client, of either era. Each client has its own container.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -125,19 +125,19 @@ describe('the server and', { concurrency: 4 }, () => {
       });
 
       it('show output while the command still runs', async () => {
-        const goOn = () => session.call('execute_command', { command: 'touch /tmp/heard' });
-        let heard;
+        const resume = () => session.call('execute_command', { command: 'touch /tmp/resumed' });
+        let resumed;
         const result = await session.call(
           'execute_command',
-          { command: 'rm -f /tmp/heard; echo "first words"; until [ -e /tmp/heard ]; do sleep 0.1; done' },
+          { command: 'rm -f /tmp/resumed; echo "first words"; until [ -e /tmp/resumed ]; do sleep 0.1; done' },
           {
             onprogress: ({ message }) => {
-              heard ??= message === 'first words' ? goOn() : undefined;
+              resumed ??= message === 'first words' ? resume() : undefined;
             },
           },
         );
-        await heard;
-        assert.ok(heard, 'the output was not shown');
+        await resumed;
+        assert.ok(resumed, 'the output was not shown');
         assert.equal(result.structuredContent.returned, 'ended');
       });
 
@@ -203,7 +203,7 @@ describe('the server and', { concurrency: 4 }, () => {
         assert.deepEqual(results.map((result) => result.structuredContent.stdout), numbers.map((i) => `${i}\n`));
       });
 
-      it('share resources, and hear when one changes', async () => {
+      it('share resources, and are notified when one changes', async () => {
         const { resources } = await session.client.listResources();
         const ours = resources.map(({ uri }) => uri).filter((uri) => uri.startsWith('dockbridge:'));
         assert.deepEqual(ours, ['dockbridge://container', 'dockbridge://processes']);
@@ -216,7 +216,7 @@ describe('the server and', { concurrency: 4 }, () => {
         const changed = [];
         const stop = await session.watch(uri, (what) => changed.push(what));
         await session.call('send_input', { processId, input: 'news' });
-        await eventually('the change is told', () => changed.includes(uri));
+        await eventually('the change is reported', () => changed.includes(uri));
         const output = await session.client.readResource({ uri });
         assert.equal(output.contents[0].text, 'news\n');
         await stop();

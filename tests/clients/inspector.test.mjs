@@ -1,4 +1,4 @@
-// The Inspector's command line: one server process per question.
+// The Inspector's command line: one server process per request.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -23,7 +23,7 @@ describe('the Inspector', () => {
     await container?.remove();
   });
 
-  /** Asks the server something; resolves to the Inspector's exit code and what it printed. */
+  /** Sends one request; resolves to the Inspector's exit code and what it printed. */
   function inspect(transport, era, ...question) {
     const engine = process.env.DOCKER_HOST === undefined ? [] : ['-e', `DOCKER_HOST=${process.env.DOCKER_HOST}`];
     const target =

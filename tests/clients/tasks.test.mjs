@@ -1,4 +1,4 @@
-// A client of 2025-11-25 that asks for a task: it is answered at once, follows the task and fetches its result.
+// A client of 2025-11-25 that asks for a task: it gets the task at once, follows it and fetches its result.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -51,17 +51,8 @@ Output read_all(Server& server, const std::string& process) {
   while (true) {
     output.last =
         fields_of(check(server, process, {{"since", cursor}, {"maxOutput", 400000}, {"raw", true}, {"timeout", 60}}));
-    // The note on the rest is a separate line.
-    for (const auto& [name, to] : {std::pair("stdout", &output.out), std::pair("stderr", &output.err)}) {
-      std::string text = output.last[name];
-      if (const auto note = text.find("\n[");
-          note != std::string::npos && text.find("more bytes of") != std::string::npos) {
-        text.resize(note + 1);
-      } else if (text.starts_with("[") && text.find("more bytes of") != std::string::npos) {
-        text.clear();
-      }
-      *to += text;
-    }
+    output.out += output.last["stdout"].get<std::string>();
+    output.err += output.last["stderr"].get<std::string>();
     if (output.last["cursor"] == cursor) {
       return output;
     }

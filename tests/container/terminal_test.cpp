@@ -271,6 +271,24 @@ TEST_CASE("terminal: scrolled-off output is readable from the cursor") {
   CHECK(field(stream, "stdout").get<std::string>().starts_with("1\n2\n3\n"));
 }
 
+TEST_CASE("terminal: stdout of a long output has only lines, and stdoutGaps says where") {
+  Connected c;
+  const json result = c.server.execute("seq 1 100000", {{"tty", true}, {"maxOutput", 2000}});
+  CHECK(text_of(result).find(" bytes of stdout left out]") != std::string::npos);
+  const json& fields = fields_of(result);
+  const std::string out = field(fields, "stdout");
+  CAPTURE(out);
+  REQUIRE(field(fields, "stdoutGaps").size() == 1);
+  const json& gap = field(fields, "stdoutGaps", 0);
+  CHECK(out.find_first_not_of("0123456789\n") == std::string::npos);
+  const std::string before = out.substr(0, field(gap, "at"));
+  CHECK(before.starts_with("1\n2\n3\n"));
+  // On a terminal a line ends with two characters.
+  const auto lines = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+  CHECK(before.size() + lines == field(gap, "from"));
+  CHECK(out.ends_with("\n99999\n100000\n"));
+}
+
 TEST_CASE("terminal: a large screen is shortened to the lines around the cursor") {
   Connected c;
   const std::string id = start_in_background(

@@ -20,7 +20,7 @@ async function writeIn(home, path, content) {
 }
 
 /**
- * What a client needs: `command` starts it, `toolName` is what its model calls a tool, `settings` are its files besides
+ * Properties of a client: `command` starts it, `toolName` is the name of a tool for its model, `settings` are its files besides
  * the MCP server, by their path in its home, for the model at a URL. `addServer` adds the MCP server: arguments of the
  * client, or a file. `withLimit` is the same agent that waits only some seconds for a call, for clients whose limit
  * progress does not extend.
@@ -166,7 +166,7 @@ export async function startAgent(agent, home, model, program) {
       child.on('close', (code, signal) => resolve(signal ?? code));
     }),
     output: () => Buffer.concat(output).toString(),
-    /** Ends what is left of its process group. */
+    /** Ends its process group. */
     kill() {
       try {
         process.kill(-child.pid, 'SIGKILL');

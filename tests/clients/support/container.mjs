@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** Runs the docker command; returns what it printed, or throws with what it complained about. */
+/** Runs the docker command; returns its output, or throws with its error output. */
 export async function docker(...args) {
   const { stdout } = await promisify(execFile)('docker', args);
   return stdout.trim();
@@ -14,8 +14,8 @@ export function uniqueName() {
 }
 
 /**
- * A container made for some tests. Whoever makes one removes it; run.sh removes what is left by its label, and a
- * container that even run.sh could not remove ends by itself.
+ * A container for some tests. The test that creates it removes it. run.sh removes remaining ones by their label, and a
+ * container that run.sh could not remove ends by itself.
  */
 export class Container {
   #name = uniqueName();

@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import { modelApis } from './model_apis.mjs';
 
 /**
- * A model on loopback that thinks nothing: `script` decides what it says. `script` is called with the tool results in a
+ * A scripted model on loopback: `script` decides its replies. `script` is called with the tool results in a
  * request and the names of the offered tools; it returns {call: {id, tool, arguments}} or {answer}.
  */
 export class ModelServer {
-  /** Requests as they came, for a look at what a client does. */
+  /** Requests in the order of their arrival, for debugging. */
   requests = [];
   #http;
   #script;

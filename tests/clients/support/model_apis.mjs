@@ -90,7 +90,7 @@ const anthropic = {
 const responses = {
   accepts: (path) => path === '/v1/responses',
 
-  /** Tools of an MCP server come as a namespace that holds functions. */
+  /** Tools of an MCP server are functions in a namespace. */
   toolNames: (body) =>
     (body.tools ?? []).flatMap((tool) =>
       tool.type === 'namespace' ? tool.tools.map(({ name }) => `${tool.name}__${name}`) : [tool.name],

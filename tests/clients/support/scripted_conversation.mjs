@@ -13,7 +13,7 @@ export function textOf(parts) {
   return texts.join('\n');
 }
 
-/** Decides what the model says next, by the results in the client's request: it repeats the whole conversation. */
+/** Decides the next reply of the model by the results in the client's request, which has the whole conversation. */
 class Script {
   /** The parts of each result, in the order of the calls. */
   results = [];

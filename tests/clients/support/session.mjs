@@ -26,7 +26,7 @@ export function serverFor(containerName) {
   };
 }
 
-/** A server that listens on HTTP, for any number of clients. Stopped by whoever started it. */
+/** A server that listens on HTTP, for any number of clients. Its creator stops it. */
 export class HttpServer {
   #process;
   token = 'a-token-for-tests-0123456789';
@@ -65,9 +65,9 @@ function transportTo(server, StdioTransport, HttpTransport) {
   return new HttpTransport(new URL(server.url), { requestInit: { headers } });
 }
 
-/** One connected client and its server process. Closed by whoever opened it. */
+/** One connected client and its server process. Its creator closes it. */
 class Session {
-  /** What the client found wrong with the server's messages. */
+  /** Problems that the client found in the server's messages. */
   complaints = [];
   #client;
   #transport;
@@ -92,7 +92,7 @@ class Session {
     return this.#client;
   }
 
-  /** The ChildProcess of the server. The transports keep it to themselves but tell too little about its end. */
+  /** The ChildProcess of the server. The transports do not expose it, and report too little about its end. */
   get server() {
     return this.#transport._process;
   }
@@ -106,7 +106,7 @@ class Session {
     return this.#callTool({ name: tool, arguments: args }, options);
   }
 
-  /** Calls `listener` with each resource that is told to have changed; what it returns ends that. */
+  /** Calls `listener` for each notification of a changed resource. Returns a function that ends this. */
   async watch(uri, listener) {
     if (this.#client.listen !== undefined && this.#client.getProtocolEra() === 'modern') {
       this.#client.setNotificationHandler('notifications/resources/updated', ({ params }) => listener(params.uri));
@@ -147,7 +147,7 @@ function openClient2(server, mode) {
 /** The clients people use: each opens a Session with the server it is given. */
 export const clients = [
   { name: 'TypeScript SDK 1.x', era: 'legacy', open: openSdk1 },
-  { name: 'client 2.x as it comes', era: 'legacy', version: '2025-11-25', open: (server) => openClient2(server) },
+  { name: 'client 2.x by default', era: 'legacy', version: '2025-11-25', open: (server) => openClient2(server) },
   {
     name: 'client 2.x in auto mode',
     era: 'modern',

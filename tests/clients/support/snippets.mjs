@@ -1,4 +1,4 @@
-// The configuration of clients as the README has it, so that a test tries it as written.
+// The configuration of clients in the README, so that tests use it as written.
 
 import { readFile } from 'node:fs/promises';
 

@@ -85,7 +85,7 @@ const std::vector<BadValue>& bad_values() {
 
 }  // namespace
 
-TEST_CASE("without a word from anyone everything has its default") {
+TEST_CASE("options: all values have defaults") {
   const auto invocation = Machine().run({});
   REQUIRE(invocation);
   CHECK(invocation->command == Command::serve);
@@ -111,7 +111,7 @@ TEST_CASE("without a word from anyone everything has its default") {
   CHECK(options.log_format == LogFormat::text);
 }
 
-TEST_CASE("every setting can be given by flag, by variable and in the config file") {
+TEST_CASE("options: each can be set by flag, variable and config file") {
   const auto check = [](const Options& options) {
     CHECK(options.container.name == "box");
     CHECK(options.container.image == "img:1");
@@ -196,20 +196,20 @@ TEST_CASE("every setting can be given by flag, by variable and in the config fil
             .options());
 }
 
-TEST_CASE("flags win over the environment, which wins over the config file") {
+TEST_CASE("options: flags precede the environment, which precedes the config file") {
   Machine machine = with_config(R"({"container-name": "of-config", "log-level": "debug", "max-wait": 1})");
   CHECK(machine.options().container.name == "of-config");
   machine.environment["DOCKBRIDGE_CONTAINER_NAME"] = "of-environment";
   CHECK(machine.options().container.name == "of-environment");
   CHECK(machine.options({"-c", "of-flag"}).container.name == "of-flag");
   CHECK(machine.options({"--container-name=of-flag"}).container.name == "of-flag");
-  CHECK(machine.options({"-c", "of-flag"}).log_level == LogLevel::debug);  // each setting by itself
+  CHECK(machine.options({"-c", "of-flag"}).log_level == LogLevel::debug);  // each option is independent
   machine.environment["DOCKBRIDGE_LOG_LEVEL"] = "error";
   CHECK(machine.options({"--max-wait", "2"}).log_level == LogLevel::error);
   CHECK(machine.options({"--max-wait", "2"}).tools.max_wait == seconds(2));
 }
 
-TEST_CASE("a switch of the config file can be taken back by the environment") {
+TEST_CASE("options: the environment can reset a switch of the config file") {
   Machine machine = with_config(R"({"no-start": true})");
   CHECK_FALSE(machine.options().container.may_start);
   machine.environment["DOCKBRIDGE_NO_START"] = "0";
@@ -217,7 +217,7 @@ TEST_CASE("a switch of the config file can be taken back by the environment") {
   CHECK_FALSE(machine.options({"--no-start"}).container.may_start);
 }
 
-TEST_CASE("options: --client-wait takes rows, and the latest for a client wins") {
+TEST_CASE("options: of several --client-wait rows for a client the last counts") {
   Machine machine = with_config(R"({"client-wait": "codex-mcp-client=1,a*=2.5"})");
   machine.environment["DOCKBRIDGE_CLIENT_WAIT"] = "codex-mcp-client=2";
   const auto rows =
@@ -231,12 +231,12 @@ TEST_CASE("options: --client-wait takes rows, and the latest for a client wins")
   }
 }
 
-TEST_CASE("a bad flag names value, source and what is accepted") {
+TEST_CASE("options: the error of a flag names value, source and accepted values") {
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
     const Error error = Machine().error({"--" + bad.setting + "=" + bad.value});
     CHECK(error.code == ErrorCode::bad_option);
-    if (!bad.value.empty()) {  // an empty one is refused by the parser in words of its own
+    if (!bad.value.empty()) {  // CLI11 rejects an empty one with its own text
       CHECK(error.message ==
             "Not a valid " + bad.setting + ": '" + bad.value + "' (from the flag --" + bad.setting + ")");
       CHECK(error.next_step.starts_with("Accepted: " + bad.accepted));
@@ -244,7 +244,7 @@ TEST_CASE("a bad flag names value, source and what is accepted") {
   }
 }
 
-TEST_CASE("a bad variable names value, source and what is accepted") {
+TEST_CASE("options: the error of a variable names value, source and accepted values") {
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
     Machine machine;
@@ -257,7 +257,7 @@ TEST_CASE("a bad variable names value, source and what is accepted") {
   }
 }
 
-TEST_CASE("a bad value in the config file names value, file and what is accepted") {
+TEST_CASE("options: the error of a config value names value, file and accepted values") {
   for (const BadValue& bad : bad_values()) {
     CAPTURE(bad.setting);
     const Error error = with_config("{\"" + bad.setting + "\": \"" + bad.value + "\"}").error();
@@ -268,12 +268,12 @@ TEST_CASE("a bad value in the config file names value, file and what is accepted
   }
 }
 
-TEST_CASE("a bad value is an error even where a better source would win") {
+TEST_CASE("options: a bad value is an error even if another source overrides it") {
   Machine machine = with_config(R"({"log-level": "loud"})");
   CHECK(contains(machine.error({"--log-level", "warn"}).message, "'loud'"));
 }
 
-TEST_CASE("switches take true and false and nothing else") {
+TEST_CASE("options: switches accept only true and false") {
   for (const std::string value : {"yes", "", "2", "TRUE"}) {
     Machine machine;
     machine.environment["DOCKBRIDGE_NO_CREATE"] = value;
@@ -281,7 +281,7 @@ TEST_CASE("switches take true and false and nothing else") {
   }
 }
 
-TEST_CASE("numbers are taken whole or not at all") {
+TEST_CASE("options: a number with trailing text is rejected") {
   for (const std::string value : {"", " 5", "5 ", "5s", "0x5", "1e99", "inf", "nan", "--5", "86401", "0.99"}) {
     CAPTURE(value);
     Machine machine;
@@ -295,7 +295,7 @@ TEST_CASE("numbers are taken whole or not at all") {
   }
 }
 
-TEST_CASE("a key in the config file that is no setting is refused with those that are") {
+TEST_CASE("options: an unknown config key is rejected with the known ones") {
   const Error error = with_config(R"({"container": "box"})").error();
   CHECK(error.code == ErrorCode::bad_config);
   CHECK(error.message == "Unknown setting 'container' (from /home/me/.config/dockbridge/config.json)");
@@ -303,12 +303,12 @@ TEST_CASE("a key in the config file that is no setting is refused with those tha
   CHECK(contains(error.next_step, "log-format"));
 }
 
-TEST_CASE("a config file may have comments") {
+TEST_CASE("options: a config file may have comments") {
   CHECK(with_config("// mine\n{\n  /* which */ \"container-name\": \"box\" // this one\n}").options().container.name ==
         "box");
 }
 
-TEST_CASE("a config file that is no JSON object is refused by name") {
+TEST_CASE("options: a config file that is not an object is rejected by name") {
   for (const std::string content : {"", "{", "[]", "null", "container-name: box", "{\"via\": \"exec\",}"}) {
     CAPTURE(content);
     const Error error = with_config(content).error();
@@ -317,7 +317,7 @@ TEST_CASE("a config file that is no JSON object is refused by name") {
   }
 }
 
-TEST_CASE("the config file is the one named by flag, else by variable, else in its usual place") {
+TEST_CASE("options: the config file is named by flag, variable or default path") {
   Machine machine = with_config(R"({"container-name": "usual"})");
   machine.files["/xdg/dockbridge/config.json"] = R"({"container-name": "xdg"})";
   machine.files["/by/variable.json"] = R"({"container-name": "variable"})";
@@ -330,7 +330,7 @@ TEST_CASE("the config file is the one named by flag, else by variable, else in i
   CHECK(machine.options({"--config", "/by/flag.json"}).container.name == "flag");
 }
 
-TEST_CASE("a config file that was named has to be there, the usual one need not") {
+TEST_CASE("options: only the default config file may be missing") {
   Machine machine;
   machine.environment["HOME"] = "/home/me";
   CHECK(machine.options().container.name == "mcp-container");
@@ -341,7 +341,7 @@ TEST_CASE("a config file that was named has to be there, the usual one need not"
   CHECK(contains(machine.error().message, "/no/other.json"));
 }
 
-TEST_CASE("a config file that cannot be read is an error and not an absence") {
+TEST_CASE("options: an unreadable config file is an error") {
   const auto invocation = cli::parse_command_line(
       {}, {[](const std::string& name) { return name == "HOME" ? std::optional<std::string>("/root") : std::nullopt; },
            [](const std::string&) -> Result<std::optional<std::string>> {
@@ -352,7 +352,7 @@ TEST_CASE("a config file that cannot be read is an error and not an absence") {
   CHECK(contains(invocation.error().message, "Permission denied"));
 }
 
-TEST_CASE("subcommands are recognised, with options before and after them") {
+TEST_CASE("options: options may precede or follow a subcommand") {
   CHECK(Machine().run({"serve"})->command == Command::serve);
   CHECK(Machine().run({"doctor"})->command == Command::doctor);
   for (const std::vector<std::string>& arguments :
@@ -364,7 +364,7 @@ TEST_CASE("subcommands are recognised, with options before and after them") {
   }
 }
 
-TEST_CASE("call takes a tool and its arguments as they are") {
+TEST_CASE("options: call takes a tool and its arguments unchanged") {
   for (const std::string arguments : {"{}", R"({"command": "echo 'a b' \"c\" \\ $HOME, [1,2]"})", "[1, 2]", "a,b"}) {
     CAPTURE(arguments);
     for (const std::vector<std::string>& line :
@@ -382,7 +382,7 @@ TEST_CASE("call takes a tool and its arguments as they are") {
   }
 }
 
-TEST_CASE("a command line that makes no sense is refused with the way to help") {
+TEST_CASE("options: a malformed command line is rejected with a hint to --help") {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--no-such-flag"}, std::vector<std::string>{"no-such-command"},
         std::vector<std::string>{"call"}, std::vector<std::string>{"call", "execute_command"},
@@ -395,7 +395,7 @@ TEST_CASE("a command line that makes no sense is refused with the way to help") 
   }
 }
 
-TEST_CASE("help names every setting, and needs no good surroundings") {
+TEST_CASE("options: help names every option, even with a bad environment") {
   Machine machine;
   machine.environment["DOCKBRIDGE_LOG_LEVEL"] = "loud";
   for (const std::string flag : {"--help", "-h"}) {
@@ -412,25 +412,25 @@ TEST_CASE("help names every setting, and needs no good surroundings") {
   CHECK(machine.run({"--version"})->command == Command::version);
 }
 
-TEST_CASE("--no-start=false does not forbid starting") {
+TEST_CASE("options: --no-start=false allows starting") {
   const auto invocation = Machine().run({"--no-start=false"});
   CHECK((!invocation || invocation->options.container.may_start));
 }
 
-TEST_CASE("a config value that is a list, an object or null is refused") {
+TEST_CASE("options: a config value that is a list, an object or null is rejected") {
   for (const std::string value : {"null", "[\"x\"]", "{}"}) {
     CAPTURE(value);
     CHECK_FALSE(with_config("{\"container-name\": " + value + "}").run({}));
   }
 }
 
-TEST_CASE("an empty XDG_CONFIG_HOME counts as none") {
+TEST_CASE("options: an empty XDG_CONFIG_HOME counts as unset") {
   Machine machine = with_config(R"({"container-name":"box"})");
   machine.environment["XDG_CONFIG_HOME"] = "";
   CHECK(machine.options().container.name == "box");
 }
 
-TEST_CASE("an address for HTTP may leave out the host, and names it in brackets if it has colons") {
+TEST_CASE("options: --http takes a port alone, or an IPv6 host in brackets") {
   const auto endpoint = [](const std::string& given) {
     const Options options = Machine{}.options({"--http", given});
     return options.http.host + " " + options.http.port;
@@ -446,7 +446,7 @@ TEST_CASE("an address for HTTP may leave out the host, and names it in brackets 
   }
 }
 
-TEST_CASE("a message on stdio may bring the largest file, one over HTTP less, unless it is said how long it may be") {
+TEST_CASE("options: the default message limit is larger on stdio than over HTTP") {
   CHECK(Machine().options().max_message_bytes >= 134ULL * 1024 * 1024);  // 100 MiB in base64
   CHECK(Machine().options().http.max_message_bytes == 16ULL * 1024 * 1024);
   const Options given = Machine().options({"--max-message", "32"});
@@ -454,14 +454,14 @@ TEST_CASE("a message on stdio may bring the largest file, one over HTTP less, un
   CHECK(given.http.max_message_bytes == 32ULL * 1024 * 1024);
 }
 
-TEST_CASE("a token comes from the environment and never from a flag") {
+TEST_CASE("options: a token is read from the environment, never from a flag") {
   Machine machine;
   machine.environment["DOCKBRIDGE_TOKEN"] = "secret";
   CHECK(machine.options().http.token == "secret");
   CHECK_FALSE(Machine{}.run({"--token", "secret"}));
 }
 
-TEST_CASE("hosts and origins are lists, and HTTPS needs both files") {
+TEST_CASE("options: hosts and origins are lists, and HTTPS needs both files") {
   const Options options =
       Machine{}.options({"--allow-host", "a.example,b.example", "--allow-origin", "https://a.example"});
   CHECK(options.http.hosts == std::vector<std::string>{"a.example", "b.example"});

@@ -45,7 +45,7 @@ TEST_CASE("launcher: an agent that cannot be placed is an error naming every dir
   CHECK(world.container.started().empty());
 }
 
-TEST_CASE("launcher: a file that another user can replace is neither started nor overwritten") {
+TEST_CASE("launcher: a file that others can replace is not started or overwritten") {
   World world;
   world.container.set_unsafe({"/.dockbridge", "/var"});
   CHECK(world.sandbox.hello());

@@ -21,7 +21,7 @@ namespace {
 
 using Answer = Result<wire::Frame>;
 
-/// A connection to an agent that has greeted well.
+/// A connection to an agent with a valid greeting.
 struct Connected {
   Streams streams = make_streams();
   std::unique_ptr<Connection> connection;
@@ -57,7 +57,7 @@ Error error_of(std::future<Answer>& call) {
   return answer.error();
 }
 
-/// A stream on which the agent greets and takes nothing.
+/// A stream whose agent sends a greeting and reads nothing.
 class Deaf : public sandbox::ByteStream {
  public:
   explicit Deaf(std::atomic<int>& writes) : m_writes(writes) {}
@@ -77,7 +77,7 @@ class Deaf : public sandbox::ByteStream {
   std::string m_greeting = greeting(hello_head());
 };
 
-/// What the agent at the end of a `Narrow` stream does, and what it has taken at once.
+/// Behaviour of the agent at the end of a `NarrowStream`, and the bytes of each of its reads.
 struct Narrow {
   enum class Mode { one_byte, one_byte_per_turn, all, broken };
 
@@ -107,7 +107,7 @@ struct Narrow {
   std::vector<std::string> m_taken;
 };
 
-/// A stream on which the agent greets and takes as much as the test says.
+/// A stream whose agent sends a greeting and reads as much as the test says.
 class NarrowStream : public sandbox::ByteStream {
  public:
   explicit NarrowStream(Narrow& narrow) : m_narrow(narrow) {}
@@ -132,7 +132,7 @@ std::unique_ptr<Connection> connect(Narrow& narrow) {
 
 }  // namespace
 
-TEST_CASE("the agent's greeting tells what there is") {
+TEST_CASE("connection: the greeting describes the agent") {
   Connected c;
   CHECK(c.connection->alive());
   CHECK(c.connection->hello().version == "1.2.3");
@@ -142,7 +142,7 @@ TEST_CASE("the agent's greeting tells what there is") {
   CHECK(c.connection->hello().uid == 1000);
 }
 
-TEST_CASE("a call brings the request to the agent and the answer back") {
+TEST_CASE("connection: a call sends a request and returns the answer") {
   Connected c;
   auto call = c.call({{"op", "read"}, {"offset", 5}}, "body");
   const auto request = c.next_request();
@@ -157,7 +157,7 @@ TEST_CASE("a call brings the request to the agent and the answer back") {
   CHECK(answer->body == "answer");
 }
 
-TEST_CASE("bodies of the largest size pass in both directions") {
+TEST_CASE("connection: bodies of the largest size pass in both directions") {
   Connected c;
   const std::string up(wire::k_max_body_to_agent, 'u');
   const std::string down(wire::k_max_body_to_host, 'd');
@@ -170,7 +170,7 @@ TEST_CASE("bodies of the largest size pass in both directions") {
   CHECK(answer->body == down);
 }
 
-TEST_CASE("an answer in many pieces and several answers in one piece are the same") {
+TEST_CASE("connection: frames may arrive in pieces or together") {
   Connected c;
   auto first = c.call({{"op", "a"}});
   const auto first_request = c.next_request();
@@ -192,7 +192,7 @@ TEST_CASE("an answer in many pieces and several answers in one piece are the sam
   CHECK(outcome(third));
 }
 
-TEST_CASE("answers out of order reach each the caller that asked") {
+TEST_CASE("connection: answers out of order reach their callers") {
   Connected c;
   constexpr int k_callers = 20;
   std::vector<std::future<Answer>> calls;
@@ -213,7 +213,7 @@ TEST_CASE("answers out of order reach each the caller that asked") {
   }
 }
 
-TEST_CASE("an error that the agent tells is the caller's, and the connection goes on") {
+TEST_CASE("connection: an error of the agent is returned to the caller") {
   Connected c;
   auto call = c.call({{"op", "wait"}});
   const auto request = c.next_request();
@@ -225,7 +225,7 @@ TEST_CASE("an error that the agent tells is the caller's, and the connection goe
   CHECK(c.connection->alive());
 }
 
-TEST_CASE("an error that is not well formed is a violation") {
+TEST_CASE("connection: a malformed error is a violation") {
   for (const json& error : {json(), json("text"), json::object(), json{{"code", "c"}},
                             json{{"code", 1}, {"message", "m"}, {"nextStep", ""}}, json::array({1, 2, 3}),
                             json{{"code", "a\"} 1"}, {"message", "m"}, {"nextStep", ""}},
@@ -238,7 +238,7 @@ TEST_CASE("an error that is not well formed is a violation") {
   }
 }
 
-TEST_CASE("a frame that breaks the protocol ends the connection for all who wait, with the reason") {
+TEST_CASE("connection: a malformed frame fails all waiting calls with the reason") {
   Connected c;
   auto first = c.call({{"op", "a"}});
   auto second = c.call({{"op", "b"}});
@@ -296,7 +296,7 @@ TEST_CASE("a frame that breaks the protocol ends the connection for all who wait
   CHECK(error_of(later).code == ErrorCode::protocol_violation);
 }
 
-TEST_CASE("a good answer before a bad frame is delivered") {
+TEST_CASE("connection: an answer before a malformed frame is delivered") {
   Connected c;
   auto good = c.call({{"op", "a"}});
   const auto first_request = c.next_request();
@@ -307,7 +307,7 @@ TEST_CASE("a good answer before a bad frame is delivered") {
   CHECK(error_of(bad).code == ErrorCode::protocol_violation);
 }
 
-TEST_CASE("the end of the stream fails every call that waits, and every later one") {
+TEST_CASE("connection: the end of the stream fails waiting and later calls") {
   Connected c;
   std::vector<std::future<Answer>> calls;
   for (int i = 0; i < 5; ++i) {
@@ -334,7 +334,7 @@ TEST_CASE("the end of the stream fails every call that waits, and every later on
   CHECK(error_of(later).code == ErrorCode::connection_lost);
 }
 
-TEST_CASE("a call that is not answered in time gives up, and its late answer disturbs nobody") {
+TEST_CASE("connection: a late answer to a call that gave up is dropped") {
   Connected c;
   const auto given_up = c.connection->call({{"op", "slow"}}, {}, Deadline::after(milliseconds(0)), {});
   REQUIRE_FALSE(given_up);
@@ -355,7 +355,7 @@ TEST_CASE("a call that is not answered in time gives up, and its late answer dis
   CHECK(c.connection->alive());
 }
 
-TEST_CASE("a second answer to the same request disturbs nobody") {
+TEST_CASE("connection: a second answer to a request is dropped") {
   Connected c;
   auto first = c.call({{"op", "a"}});
   const auto request = c.next_request();
@@ -369,7 +369,7 @@ TEST_CASE("a second answer to the same request disturbs nobody") {
   CHECK(answer->head["second"] == true);
 }
 
-TEST_CASE("a call that is told to stop does so while it waits, and no other with it") {
+TEST_CASE("connection: a stop token ends only its own waiting call") {
   Connected c;
   std::stop_source source;
   auto stopped = c.call({{"op", "wait"}}, {}, source.get_token());
@@ -386,7 +386,7 @@ TEST_CASE("a call that is told to stop does so while it waits, and no other with
   CHECK(outcome(other));
 }
 
-TEST_CASE("a call that is told to stop before it begins does not wait") {
+TEST_CASE("connection: a call that was stopped before its start does not wait") {
   Connected c;
   std::stop_source source;
   source.request_stop();
@@ -394,7 +394,7 @@ TEST_CASE("a call that is told to stop before it begins does not wait") {
   CHECK(error_of(call).code == ErrorCode::cancelled);
 }
 
-TEST_CASE("an agent that does not even answer a ping is silent, long before the call's own deadline") {
+TEST_CASE("connection: an unanswered ping is detected before the deadline") {
   Connected c;
   auto call = c.call({{"op", "wait"}});
   const Error error = error_of(call);
@@ -406,7 +406,7 @@ TEST_CASE("an agent that does not even answer a ping is silent, long before the 
   CHECK(cancellation.head["op"] == "cancel");
   CHECK(cancellation.head["request"] == request.head["id"]);
 
-  // It wakes up again: the ping is answered on the way to the next request, and all is well.
+  // Once the agent answers the ping, the next request succeeds.
   auto later = c.call({{"op", "again"}});
   request = c.next_request();
   CHECK(request.head["op"] == "again");
@@ -414,7 +414,7 @@ TEST_CASE("an agent that does not even answer a ping is silent, long before the 
   CHECK(outcome(later));
 }
 
-TEST_CASE("an agent that never stops talking keeps no call from its deadline, and no connection from its end") {
+TEST_CASE("connection: an agent that never stops sending delays no deadline") {
   Connected c;
   std::jthread talker([&](const std::stop_token& stop) {
     std::string flood;
@@ -432,13 +432,13 @@ TEST_CASE("an agent that never stops talking keeps no call from its deadline, an
   c.connection.reset();
 }
 
-TEST_CASE("a connection that is let go of ends the stream for the agent") {
+TEST_CASE("connection: its destruction ends the stream for the agent") {
   Connected c;
   c.connection.reset();
   CHECK_FALSE(c.agent.next_request());
 }
 
-TEST_CASE("connection: a backlog beyond 64 MiB is refused, and shrinks when calls give up") {
+TEST_CASE("connection: a backlog over 64 MiB is rejected until calls give up") {
   Connected c;  // whose agent never reads
   const std::string body(8 * 1024 * 1024, 'x');
   const auto call = [&] {
@@ -460,7 +460,7 @@ TEST_CASE("connection: a backlog beyond 64 MiB is refused, and shrinks when call
   CHECK(call().code == ErrorCode::timed_out);
 }
 
-TEST_CASE("a connection whose agent takes nothing can be let go of, also when something waits to be sent") {
+TEST_CASE("connection: it can be destroyed while an agent reads nothing") {
   std::atomic<int> writes = 0;
   auto connection = Connection::open(std::make_unique<Deaf>(writes), Deadline::after(k_patience));
   REQUIRE(connection);
@@ -472,11 +472,11 @@ TEST_CASE("a connection whose agent takes nothing can be let go of, also when so
   while (writes == before && !deadline.passed()) {
     std::this_thread::yield();
   }
-  CHECK(writes > before);  // by the thread that looks after a connection when nobody calls
+  CHECK(writes > before);  // by the connection's own thread
   connection->reset();
 }
 
-TEST_CASE("connection: a cancellation goes out with its request, before others that wait") {
+TEST_CASE("connection: a cancellation precedes requests that are still queued") {
   Narrow narrow;
   const auto connection = connect(narrow);
   std::stop_source source;
@@ -492,7 +492,7 @@ TEST_CASE("connection: a cancellation goes out with its request, before others t
   CHECK(error_of(stopped).code == ErrorCode::cancelled);
   narrow.mode = Narrow::Mode::all;
   while (narrow.taken().size() < 2 && !deadline.passed()) {
-    (void)connection->alive();
+    connection->poll_stream();
   }
   const auto taken = narrow.taken();
   REQUIRE(taken.size() == 2);
@@ -514,7 +514,7 @@ TEST_CASE("connection: a request unsent when the stream broke has a known outcom
   CHECK_FALSE(unsent.error().outcome_unknown);
 }
 
-TEST_CASE("connection: an agent that takes a request slowly is not silent") {
+TEST_CASE("connection: an agent that reads a request slowly is not silent") {
   Narrow narrow;
   narrow.mode = Narrow::Mode::one_byte_per_turn;
   const auto connection = connect(narrow);
@@ -523,7 +523,7 @@ TEST_CASE("connection: an agent that takes a request slowly is not silent") {
   CHECK(late.error().code == ErrorCode::timed_out);
 }
 
-TEST_CASE("connection: the reply to a posted request goes to its handler, whoever reads it") {
+TEST_CASE("connection: any reading thread passes a posted reply to its handler") {
   Connected connected;
   std::vector<std::string> replies;  // written and read by the thread of the test's own call
   connected.connection->post({{"op", "wait"}}, [&](const Answer& reply) {

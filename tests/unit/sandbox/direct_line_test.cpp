@@ -33,7 +33,7 @@ using sandbox::SharedDirectory;
 
 namespace {
 
-/// Whether the kernel is too old for lines. Then there is nothing to be seen but that none is offered, and why.
+/// Whether the kernel is too old for lines. Then the tests only check the reason.
 bool is_without_lines() {
   if (has_direct_lines()) {
     return false;
@@ -46,7 +46,7 @@ bool is_without_lines() {
   return true;
 }
 
-/// A connection to the socket that an invitation names, in the directory as the host calls it, which says `words`.
+/// A connection to the socket of an invitation, in the directory on the host, that sends `words`.
 Fd visit(const TemporaryDirectory& directory, const wire::LineRequest& invitation, const std::string& words) {
   const auto name = std::filesystem::path(invitation.path).filename().string();
   const sockaddr_un address = socket_address(directory.fd(), name);
@@ -74,7 +74,7 @@ struct Offered {
 
 }  // namespace
 
-TEST_CASE("a line is a socket that anybody may find and only the session can use, and it leaves nothing behind") {
+TEST_CASE("direct line: only the session can use the socket, which is then removed") {
   if (is_without_lines()) {
     return;
   }
@@ -96,7 +96,7 @@ TEST_CASE("a line is a socket that anybody may find and only the session can use
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
-TEST_CASE("who comes with the key is taken, whoever else comes first is turned away") {
+TEST_CASE("direct line: a peer with the key is accepted, others are rejected") {
   if (is_without_lines()) {
     return;
   }
@@ -119,7 +119,7 @@ TEST_CASE("who comes with the key is taken, whoever else comes first is turned a
   CHECK((*stream)->complaint() == "complaint of the engine");
 }
 
-TEST_CASE("a line that nobody with the key has come to is an error") {
+TEST_CASE("direct line: without a peer that has the key it fails") {
   if (is_without_lines()) {
     return;
   }
@@ -130,7 +130,7 @@ TEST_CASE("a line that nobody with the key has come to is an error") {
   CHECK(stream.error().code == ErrorCode::protocol_violation);
 }
 
-TEST_CASE("nobody can send descriptors to a line, neither before nor after they are let in") {
+TEST_CASE("direct line: peers cannot send descriptors") {
   if (is_without_lines()) {
     return;
   }
@@ -161,8 +161,7 @@ TEST_CASE("nobody can send descriptors to a line, neither before nor after they 
 
 namespace {
 
-/// A process that puts a socket of its own in the place of a file as soon as that is there, again and again, and
-/// listens.
+/// A process that repeatedly replaces a file by a socket of its own as soon as the file exists, and listens.
 class Replacer {
  public:
   Replacer(int directory, const std::string& name) : m_pid(::fork()) {
@@ -191,7 +190,7 @@ class Replacer {
   pid_t m_pid;
 };
 
-/// Which process listens at the socket with this inode, by either of the two names; none if neither has it.
+/// The process that listens at the socket with this inode, by either of the two names; nullopt if neither has it.
 std::optional<pid_t> listener_at(int directory, const std::string& name, std::uint64_t inode) {
   for (const std::string& path : {name, std::string("other")}) {
     const Fd file(::openat(directory, path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -211,7 +210,7 @@ std::optional<pid_t> listener_at(int directory, const std::string& name, std::ui
 
 }  // namespace
 
-TEST_CASE("a socket that another process has put in its place is noticed, and never made known") {
+TEST_CASE("direct line: a replaced socket is detected and not announced") {
   if (is_without_lines()) {
     return;
   }
@@ -231,7 +230,7 @@ TEST_CASE("a socket that another process has put in its place is noticed, and ne
   CHECK(noticed == 5);
 }
 
-TEST_CASE("the end of a line is the end of the stream, for reading and for writing") {
+TEST_CASE("direct line: its end is the end of the stream in both directions") {
   if (is_without_lines()) {
     return;
   }
@@ -247,7 +246,7 @@ TEST_CASE("the end of a line is the end of the stream, for reading and for writi
   CHECK((*stream)->write("x").error().code == ErrorCode::stream_ended);
 }
 
-TEST_CASE("what has the socket's name is replaced, a link is not followed, and a directory is an error") {
+TEST_CASE("direct line: a file of its name is replaced, a directory is an error") {
   if (is_without_lines()) {
     return;
   }
@@ -272,7 +271,7 @@ TEST_CASE("what has the socket's name is replaced, a link is not followed, and a
   }
 }
 
-TEST_CASE("a directory's path may be longer than an address, and one that is not there is an error") {
+TEST_CASE("direct line: a long path works, a missing directory is an error") {
   if (is_without_lines()) {
     return;
   }
@@ -305,7 +304,7 @@ TEST_CASE("direct line: a link that the container can change is not followed") {
 
 namespace {
 
-/// A connection that is being opened by somebody who shares a directory with the agent.
+/// A connection that is being opened with a shared directory.
 struct Opening {
   TemporaryDirectory directory;
   Streams streams = make_streams();
@@ -328,7 +327,7 @@ struct Opening {
 
 }  // namespace
 
-TEST_CASE("a connection goes on by the line that the agent came to, whatever becomes of the stream") {
+TEST_CASE("direct line: the connection uses it after the stream has ended") {
   if (is_without_lines()) {
     return;
   }
@@ -355,10 +354,11 @@ TEST_CASE("a connection goes on by the line that the agent came to, whatever bec
   CHECK(answer->body == "answer");
   CHECK((*connection)->alive());
   direct.hang_up();
+  (*connection)->poll_stream();
   CHECK_FALSE((*connection)->alive());
 }
 
-TEST_CASE("an agent that cannot come to the line is talked to by the stream, and the reason is known") {
+TEST_CASE("direct line: if the agent cannot use it, the stream and the reason stay") {
   if (is_without_lines()) {
     return;
   }
@@ -377,7 +377,7 @@ TEST_CASE("an agent that cannot come to the line is talked to by the stream, and
   CHECK(call.get());
 }
 
-TEST_CASE("an agent that says it came and did not is not believed") {
+TEST_CASE("direct line: a false report of a connection fails") {
   if (is_without_lines()) {
     return;
   }
@@ -388,7 +388,7 @@ TEST_CASE("an agent that says it came and did not is not believed") {
   CHECK(connection.error().code == ErrorCode::protocol_violation);
 }
 
-TEST_CASE("an agent that dies over the invitation is a lost connection") {
+TEST_CASE("direct line: an agent that dies at the invitation is a lost connection") {
   if (is_without_lines()) {
     return;
   }
@@ -400,7 +400,7 @@ TEST_CASE("an agent that dies over the invitation is a lost connection") {
   CHECK(std::filesystem::is_empty(opening.directory.path()));
 }
 
-TEST_CASE("without a way to make a socket the agent is not even asked") {
+TEST_CASE("direct line: without a socket the agent gets no invitation") {
   Streams streams = make_streams();
   streams.agent.greet();
   const auto connection =

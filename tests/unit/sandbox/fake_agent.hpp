@@ -24,31 +24,31 @@ namespace dockbridge::test {
 
 using nlohmann::json;
 
-/// Longer than anything here takes; what is waited for by then does not come.
+/// Longer than any step of a test takes.
 inline constexpr seconds k_patience{20};
 
 /// The eight bytes before a frame's head.
 std::string frame_prefix(std::uint32_t head_bytes, std::uint32_t body_bytes);
 /// A frame whose head is any text, valid or not.
 std::string raw_frame(const std::string& head);
-/// The text of `levels` objects inside each other.
+/// The text of `levels` nested objects.
 std::string nested(int levels);
-/// The magic and the frame that a session begins with.
+/// The magic and the first frame of a session.
 std::string greeting(const json& head);
-/// What a good agent says of itself.
+/// A valid description of an agent.
 json hello_head();
 /// A process state as an agent sends it: running, without output.
 json state_of(const std::string& process);
 
-/// The container's end of a stream: says what the test tells it to, good or bad. Used by one thread at a time.
+/// The container's end of a stream. It sends valid or invalid frames, as the test says. Used by one thread at a time.
 class FakeAgent {
  public:
   explicit FakeAgent(Fd socket) : m_socket(std::move(socket)) {}
 
-  /// Bytes as they are; false if nobody takes them any more.
+  /// Sends the bytes unchanged; false if the stream has ended.
   bool say(std::string_view bytes) const;
   void greet() const { say(greeting(hello_head())); }
-  /// The next request, none at the end of the stream. Pings are answered on the way.
+  /// The next request; nullopt at the end of the stream. Answers pings meanwhile.
   std::optional<wire::Frame> next_request();
   void answer(const wire::Frame& request, json head = json::object(), std::string_view body = {}) const;
   void refuse(const wire::Frame& request, const std::string& code) const;
@@ -63,16 +63,16 @@ struct Streams {
   std::unique_ptr<sandbox::ByteStream> host;
   FakeAgent agent;
 };
-/// The two ends of one stream. `complaint` is what the program said on its error stream.
+/// The two ends of one stream. `complaint` is the error output of the program.
 Streams make_streams(const std::string& complaint = {});
 
-/// A container with an agent in it that a test has scripted. Each session runs on a thread of its own; all end with
-/// their streams, so that the sandbox has to go first. Any thread may call.
+/// A container with an agent in it that a test has scripted. Each session runs on a thread of its own, which
+/// ends with its stream. So the sandbox must be destroyed first. Any thread may call.
 class FakeContainer : public sandbox::Channel {
  public:
   using Reaction = std::function<void(FakeAgent& agent, const wire::Frame& request)>;
 
-  /// `react` is what a session does about each request; `session` counts from 1.
+  /// A session calls `react` for each request; `session` counts from 1.
   explicit FakeContainer(std::function<void(FakeAgent& agent, const wire::Frame& request, int session)> react);
   explicit FakeContainer(const Reaction& react);
   ~FakeContainer() override;
@@ -94,7 +94,7 @@ class FakeContainer : public sandbox::Channel {
   void set_before_prepare(std::function<void()> hook);
   /// Called by every `open` before it answers.
   void set_before_open(std::function<void()> hook);
-  /// Where the agent can be put and started; everywhere if never called. It is in none of these places at first.
+  /// Directories in which the agent can be placed and started; all by default. It is in none of them at first.
   void set_usable_bases(std::vector<std::string> bases);
   /// Prefixes of the paths at which another user can replace the agent.
   void set_unsafe(std::vector<std::string> prefixes);
@@ -106,7 +106,7 @@ class FakeContainer : public sandbox::Channel {
   void set_foreign_until_placed(std::size_t times);
   /// The next placements fail, as they do when several servers place the agent at once.
   void set_failing_places(int times);
-  /// What a session says first, in place of a good greeting.
+  /// First bytes of a session, in place of a valid greeting.
   void set_greeting(std::string bytes);
 
   [[nodiscard]] int prepared() const;
@@ -116,7 +116,7 @@ class FakeContainer : public sandbox::Channel {
   [[nodiscard]] int examined() const;
   /// The programs that were started.
   [[nodiscard]] std::vector<std::string> started() const;
-  /// How many requests with this operation came, over all sessions.
+  /// Number of requests with this operation, over all sessions.
   [[nodiscard]] int count(const std::string& op) const;
   [[nodiscard]] std::vector<wire::Frame> requests(const std::string& op) const;
 

@@ -23,7 +23,7 @@ json change(const std::string& path, std::size_t diff_bytes) {
           {"notes", json::array()}};
 }
 
-/// What comes of an edit of two files if the agent answers so.
+/// The result of an edit of two files if the agent sends this answer.
 Result<std::vector<ChangedFile>> edited(const std::string& list, const std::string& rest,
                                         std::int64_t list_bytes = -1) {
   World world([&](FakeAgent& agent, const wire::Frame& request) {
@@ -43,7 +43,7 @@ Result<ScaledImage> scaled(const json& head) {
 
 }  // namespace
 
-TEST_CASE("files: the changes of several files come with their diffs") {
+TEST_CASE("files: the changes of several files have their diffs") {
   const json list = {{"changes", {change("/a", 3), change("/b", 5)}}};
   const auto files = edited(list.dump(), "oneother");
   REQUIRE(files);
@@ -91,7 +91,7 @@ TEST_CASE("files: the facts of a scaled image are checked") {
   }
 }
 
-TEST_CASE("files: the outcome of an edit of several files is unknown if its worker died, not of a preview") {
+TEST_CASE("files: a dead worker leaves the outcome of a set unknown") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "worker_gone"); });
   EditSet set;
   set.files = {{"/a", {{"x", "y"}}}};
@@ -103,7 +103,7 @@ TEST_CASE("files: the outcome of an edit of several files is unknown if its work
   CHECK_FALSE(world.sandbox.files().edit_all(set).error().outcome_unknown);
 }
 
-TEST_CASE("files: the error of a malformed answer names the field, and the connection is dropped") {
+TEST_CASE("files: a malformed answer drops the connection and names the field") {
   json bad = change("/a", 0);
   bad["replacements"] = {1, "x"};
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, bad); });

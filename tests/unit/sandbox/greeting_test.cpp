@@ -14,7 +14,7 @@ using sandbox::Connection;
 
 namespace {
 
-/// A stream that hands out exactly these pieces, one for each read, and then has nothing more.
+/// A stream with these pieces, one for each read.
 class Pieces : public sandbox::ByteStream {
  public:
   explicit Pieces(std::vector<std::string> pieces) : m_pieces(std::move(pieces)) {}
@@ -36,7 +36,7 @@ class Pieces : public sandbox::ByteStream {
   std::size_t m_next = 0;
 };
 
-/// What opening a connection says to an agent that begins like this and then goes.
+/// The error of opening a connection to an agent that sends this and then ends.
 Error error_of_opening(const std::string& first_bytes, const std::string& complaint = {}) {
   Streams streams = make_streams(complaint);
   streams.agent.say(first_bytes);
@@ -54,7 +54,7 @@ json hello_with(const char* key, json value) {
 
 }  // namespace
 
-TEST_CASE("a greeting may come byte by byte") {
+TEST_CASE("greeting: may arrive byte by byte") {
   Streams streams = make_streams();
   auto opening = std::async(std::launch::async, [&] {
     return Connection::open(std::move(streams.host), Deadline::after(k_patience)).has_value();
@@ -65,35 +65,35 @@ TEST_CASE("a greeting may come byte by byte") {
   CHECK(opening.get());
 }
 
-TEST_CASE("what comes in place of the magic is the reason why the agent did not start") {
+TEST_CASE("greeting: text in place of the magic is the reason of the failure") {
   const Error error = error_of_opening("exec /agent: no such file or directory\n\x1b[31m");
   CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "The agent did not start: exec /agent: no such file or directory\\n\\x1b[31m");
 }
 
-TEST_CASE("a reason shorter than the magic counts too") {
+TEST_CASE("greeting: the reason may be shorter than the magic") {
   CHECK(error_of_opening("oops").message == "The agent did not start: oops");
 }
 
-TEST_CASE("what the program complained of is told") {
+TEST_CASE("greeting: error output of the program is reported") {
   const Error error = error_of_opening("", "OCI runtime exec failed\n");
   CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "The agent did not start: OCI runtime exec failed\\n");
 }
 
-TEST_CASE("a stream that ends without a word is an agent that did not start") {
+TEST_CASE("greeting: an empty stream means that the agent did not start") {
   const Error error = error_of_opening("");
   CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message == "The agent did not start: the stream ended");
 }
 
-TEST_CASE("an endless reason is cut") {
+TEST_CASE("greeting: an endless reason is cut") {
   const Error error = error_of_opening(std::string(100'000, 'x'));
   CHECK(error.code == ErrorCode::agent_failed);
   CHECK(error.message.size() < 600);
 }
 
-TEST_CASE("an agent that does not greet in time is given up") {
+TEST_CASE("greeting: its absence is an error after the deadline") {
   const std::string whole = greeting(hello_head());
   std::string begun;
   SUBCASE("silent from the start") {}
@@ -113,20 +113,20 @@ TEST_CASE("an agent that does not greet in time is given up") {
   CHECK(opened.error().code == ErrorCode::timed_out);
 }
 
-TEST_CASE("a greeting that breaks off is a failure to start") {
+TEST_CASE("greeting: an incomplete one means that the agent did not start") {
   const std::string whole = greeting(hello_head());
   for (const std::size_t length : {wire::k_magic.size(), wire::k_magic.size() + 3, whole.size() - 1}) {
     CHECK(error_of_opening(whole.substr(0, length)).code == ErrorCode::agent_failed);
   }
 }
 
-TEST_CASE("an agent of another protocol version is named as that") {
+TEST_CASE("greeting: another protocol version is reported") {
   for (const int version : {0, 2, -1}) {
     CHECK(error_of_opening(greeting(hello_with("protocol", version))).code == ErrorCode::agent_version);
   }
 }
 
-TEST_CASE("a fatal greeting is the agent's own error") {
+TEST_CASE("greeting: a fatal error of the agent is reported") {
   const json fatal = {{"code", "no_state_directory"}, {"message", "nowhere to\nwrite"}, {"nextStep", "Mount a volume"}};
   const Error error = error_of_opening(greeting({{"fatal", fatal}}));
   CHECK(error.code == ErrorCode::no_state_directory);
@@ -134,7 +134,7 @@ TEST_CASE("a fatal greeting is the agent's own error") {
   CHECK(error.next_step == "Mount a volume");
 }
 
-TEST_CASE("a greeting that is not well formed is a violation") {
+TEST_CASE("greeting: malformed fields are a violation") {
   std::vector<json> heads = {
       json::object(),
       {{"id", 1}},
@@ -169,7 +169,7 @@ TEST_CASE("a greeting that is not well formed is a violation") {
   }
 }
 
-TEST_CASE("a greeting that is no frame is a violation") {
+TEST_CASE("greeting: a malformed frame is a violation") {
   const std::string magic(wire::k_magic);
   CHECK(error_of_opening(magic + frame_prefix(wire::k_max_head_bytes + 1, 0)).code == ErrorCode::protocol_violation);
   CHECK(error_of_opening(magic + frame_prefix(2, wire::k_max_body_to_host + 1)).code == ErrorCode::protocol_violation);
@@ -178,7 +178,7 @@ TEST_CASE("a greeting that is no frame is a violation") {
   CHECK(error_of_opening(magic + "no frame but text").code == ErrorCode::protocol_violation);
 }
 
-TEST_CASE("a greeting whose numbers are none is refused") {
+TEST_CASE("greeting: fields that are not numbers are a violation") {
   for (const json& head : {hello_with("protocol", true), hello_with("protocol", 1.9), hello_with("uid", -1),
                            hello_with("uid", std::uint64_t{1} << 32U)}) {
     CAPTURE(head);
@@ -186,7 +186,7 @@ TEST_CASE("a greeting whose numbers are none is refused") {
   }
 }
 
-TEST_CASE("a short failure text is told even if the stream does not end") {
+TEST_CASE("greeting: a short reason is reported even if the stream stays open") {
   Streams streams = make_streams();
   streams.agent.say("exec failed");
   const auto opened = Connection::open(std::move(streams.host), Deadline::after(milliseconds(50)));
@@ -194,7 +194,7 @@ TEST_CASE("a short failure text is told even if the stream does not end") {
   CHECK(opened.error().message.find("exec failed") != std::string::npos);
 }
 
-TEST_CASE("a large greeting may come in pieces") {
+TEST_CASE("greeting: a large one may arrive in pieces") {
   const std::string whole = greeting(hello_with("version", std::string(5000, 'v')));
   auto stream = std::make_unique<Pieces>(std::vector{whole.substr(0, 18), whole.substr(18, 4096), whole.substr(4114)});
   CHECK(Connection::open(std::move(stream), Deadline::after(k_patience)).has_value());

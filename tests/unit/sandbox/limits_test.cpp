@@ -9,7 +9,7 @@
 
 #include "support/program.hpp"
 #include "tools/output.hpp"
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "unit/sandbox/world.hpp"
 #include "wire/file_names.hpp"
 
@@ -55,8 +55,8 @@ struct SlowWorld {
     tools::Arguments arguments(values);
     const mcp::CallContext context{"r1", "local", interruption, {}};
     const tools::Settings settings;
-    const tools::ToolPlan plan = tools::check_process(settings);
-    return plan.call({world.sandbox, settings, arguments, context, settings.selection, Clock::now() - ago});
+    return tools::k_check_process.call(
+        {world.sandbox, settings, arguments, context, settings.selection, Clock::now() - ago});
   }
 };
 
@@ -181,14 +181,14 @@ TEST_CASE("sandbox: a call that is out of time sends no request") {
   CHECK(world.container.count("signal") == 0);
 }
 
-TEST_CASE("files: the agent's own error to a piece of an upload is passed on as it is") {
+TEST_CASE("files: the agent's error for a piece of an upload is passed on") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "disk_full"); });
   const auto sent = world.sandbox.files().upload("/a").append("bytes", {});
   CHECK(code_of(sent) == "disk_full");
   CHECK(sent.error().message.find("the file was not changed") == std::string::npos);
 }
 
-TEST_CASE("files: a transfer that is given up is abandoned, without waiting for the agent") {
+TEST_CASE("files: a transfer that is given up is abandoned without waiting") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     if (request.head.at("op") == "ping") {
       agent.answer(request);

@@ -31,7 +31,7 @@ json taken_answer(std::size_t accepted, bool before) {
 
 }  // namespace
 
-TEST_CASE("the id of a process with a key is made of the key, and a start says which call it is for") {
+TEST_CASE("once: the process id contains the key, and a start names its call") {
   World world;
   const auto request = keyed_request(world.sandbox);
   CHECK(request.id.ends_with("_" + k_key));
@@ -43,7 +43,7 @@ TEST_CASE("the id of a process with a key is made of the key, and a start says w
   CHECK_FALSE(world.container.requests("start").at(1).head.contains("call"));
 }
 
-TEST_CASE("a start with a key that loses the agent is made again: what is there is for the agent to see") {
+TEST_CASE("once: a start with a key is repeated after a lost connection") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     session == 1 ? agent.hang_up() : behave_well(agent, request);
   });
@@ -52,7 +52,7 @@ TEST_CASE("a start with a key that loses the agent is made again: what is there 
   CHECK(world.container.count("wait") == 0);
 }
 
-TEST_CASE("a start with a key waits for who is just starting the same") {
+TEST_CASE("once: a start with a key waits for a concurrent start") {
   std::atomic<int> asked{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     ++asked < 3 ? agent.refuse(request, "keeper_busy") : behave_well(agent, request);
@@ -63,7 +63,7 @@ TEST_CASE("a start with a key waits for who is just starting the same") {
   CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "keeper_busy");
 }
 
-TEST_CASE("a start with a key may be answered with the process of another run of the container, and with no other") {
+TEST_CASE("once: only a process of the same key may answer a start") {
   std::string answered;
   World world([&](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, process_answer(answered)); });
   answered = "proc_1_" + k_key;
@@ -81,7 +81,7 @@ TEST_CASE("a start with a key may be answered with the process of another run of
         "protocol_violation");
 }
 
-TEST_CASE("input under a key is sent again after a loss, and each piece says where it begins") {
+TEST_CASE("once: input is repeated after a loss, each piece with its offset") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     session == 1 ? agent.hang_up() : agent.answer(request, taken_answer(request.body.size(), session == 2));
   });
@@ -101,7 +101,7 @@ TEST_CASE("input under a key is sent again after a loss, and each piece says whe
   CHECK(at == input.size());
 }
 
-TEST_CASE("keys and signals under a key are sent again after a loss as well") {
+TEST_CASE("once: keys and signals are repeated after a loss") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     session == 1 ? agent.hang_up() : agent.answer(request, taken_answer(1, false));
   });
@@ -117,7 +117,7 @@ TEST_CASE("keys and signals under a key are sent again after a loss as well") {
   }
 }
 
-TEST_CASE("what was taken under a key is asked for again if the keeper went away meanwhile") {
+TEST_CASE("once: the accepted units are requested again if the keeper has ended") {
   std::atomic<int> asked{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     ++asked == 1 ? agent.refuse(request, "process_ended") : agent.answer(request, taken_answer(0, asked == 2));
@@ -132,7 +132,7 @@ TEST_CASE("what was taken under a key is asked for again if the keeper went away
   CHECK_FALSE(*none);
 }
 
-TEST_CASE("an answer to what is done once of a wrong shape is a violation") {
+TEST_CASE("once: a malformed answer is a violation") {
   std::vector<json> answers(7, taken_answer(4, true));
   answers[0].erase("before");
   answers[1]["before"] = 1;

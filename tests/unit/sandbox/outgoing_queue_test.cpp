@@ -34,7 +34,7 @@ TEST_CASE("outgoing queue: a cancellation joins a frame that is partly written")
   CHECK(queue.bytes() == 6);
 }
 
-TEST_CASE("outgoing queue: only a frame that waits can be removed") {
+TEST_CASE("outgoing queue: only an unsent frame can be removed") {
   OutgoingQueue queue;
   queue.push(1, "first");
   std::string writing;

@@ -11,7 +11,7 @@ using namespace dockbridge;
 using namespace dockbridge::test;
 using sandbox::Stream;
 
-TEST_CASE("a start brings the agent command, environment and input") {
+TEST_CASE("processes: a start sends command, environment and input") {
   World world;
   auto request = start_request();
   request.environment = {{"A", "1"}, {"B", "x=y"}};
@@ -41,7 +41,7 @@ TEST_CASE("a start brings the agent command, environment and input") {
   CHECK(second.head["user"] == "1000:1000");
 }
 
-TEST_CASE("short output rides along, and is cut into its two streams") {
+TEST_CASE("processes: an answer carries short output of both streams") {
   json state = state_of(k_process);
   state["out"] = {3, 3, 3};
   state["err"] = {5, 5, 5};
@@ -55,7 +55,7 @@ TEST_CASE("short output rides along, and is cut into its two streams") {
   CHECK(snapshot->err == "error");
 }
 
-TEST_CASE("processes: a snapshot has the order of output, and a malformed one is a violation") {
+TEST_CASE("processes: a snapshot has the order of output, checked for validity") {
   json order;
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request,
@@ -71,7 +71,7 @@ TEST_CASE("processes: a snapshot has the order of output, and a malformed one is
   CHECK(code_of_wait(world.sandbox) == "protocol_violation");
 }
 
-TEST_CASE("a wait tells the agent what to return at") {
+TEST_CASE("processes: a wait sends its conditions") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", state_of(k_process)},
                            {"carried", false},
@@ -95,7 +95,7 @@ TEST_CASE("a wait tells the agent what to return at") {
             R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"longestIdleMs":900,"input":true})"));
 }
 
-TEST_CASE("an agent that answers a wait before its time, or with what nobody asked for, is not believed") {
+TEST_CASE("processes: an implausible answer to a wait is a violation") {
   for (const char* happened : {"nothing", "grew", "pattern", "port", "idle", "input"}) {
     CAPTURE(happened);
     World world([happened](FakeAgent& agent, const wire::Frame& request) {
@@ -105,7 +105,7 @@ TEST_CASE("an agent that answers a wait before its time, or with what nobody ask
   }
 }
 
-TEST_CASE("an argument that is too long for a head is refused here, and the connection lives") {
+TEST_CASE("processes: an argument that is too long is rejected before sending") {
   World world;
   CHECK(code_of(world.sandbox.processes().wait(k_process, milliseconds(0), {.pattern = std::string(70'000, 'x')},
                                                {})) == "too_long");
@@ -113,7 +113,7 @@ TEST_CASE("an argument that is too long for a head is refused here, and the conn
   CHECK(world.container.opened() == 1);
 }
 
-TEST_CASE("a screen is checked before it is believed") {
+TEST_CASE("processes: a screen is validated") {
   const auto screen_for = [](const json& about) {
     World world([&about](FakeAgent& agent, const wire::Frame& request) {
       agent.answer(request, {{"screen", about}}, "text");
@@ -143,7 +143,7 @@ TEST_CASE("a screen is checked before it is believed") {
   CHECK(code_of(screen_for({1, 2})) == "protocol_violation");
 }
 
-TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
+TEST_CASE("processes: a malformed answer to wait or start is a violation") {
   json growing = state_of(k_process);
   growing["out"] = {10, 10, 10};
   json overflowing = state_of(k_process);
@@ -185,7 +185,7 @@ TEST_CASE("an answer to wait or start of a wrong shape is a violation") {
   }
 }
 
-TEST_CASE("an answer to read of a wrong shape is a violation") {
+TEST_CASE("processes: a malformed answer to read is a violation") {
   const json stream = {100, 100, 100};
   const std::vector<std::pair<json, std::string>> answers = {
       {json::object(), "abc"},
@@ -198,8 +198,8 @@ TEST_CASE("an answer to read of a wrong shape is a violation") {
       {{{"offset", 10}, {"stream", json::object()}}, "abc"},
       {{{"offset", 10}, {"stream", {100, 100}}}, "abc"},
       {{{"offset", 10}, {"stream", {"1", "2", "3"}}}, "abc"},
-      {{{"offset", 9}, {"stream", stream}}, "abc"},                   // before what was asked for
-      {{{"offset", 10}, {"stream", stream}}, std::string(101, 'x')},  // more than was asked for
+      {{{"offset", 9}, {"stream", stream}}, "abc"},                   // before the requested range
+      {{{"offset", 10}, {"stream", stream}}, std::string(101, 'x')},  // more than requested
   };
   std::atomic<std::size_t> at{0};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
@@ -211,7 +211,7 @@ TEST_CASE("an answer to read of a wrong shape is a violation") {
   }
 }
 
-TEST_CASE("a read tells the agent what is wanted, and may come from further on") {
+TEST_CASE("processes: a read sends its range, and the answer may start later") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"offset", 50}, {"stream", {100, 10, 50}}}, "abc");
   });
@@ -228,7 +228,7 @@ TEST_CASE("a read tells the agent what is wanted, and may come from further on")
   CHECK(sent.head["max"] == 100);
 }
 
-TEST_CASE("a list brings the processes and how many were left out") {
+TEST_CASE("processes: a list has the processes and the number left out") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     const json body = {{"processes", {state_of("proc_1_a"), state_of("proc_1_b")}}};
     agent.answer(request, {{"left", 3}, {"unreadable", 0}}, body.dump());
@@ -306,7 +306,7 @@ TEST_CASE("sandbox: a lookup by short id is repeated after a lost connection") {
   CHECK(container.opened() == 2);
 }
 
-TEST_CASE("a list of a wrong shape is a violation") {
+TEST_CASE("processes: a malformed list is a violation") {
   const std::string good = R"({"processes":[]})";
   const std::vector<std::pair<json, std::string>> answers = {
       {{{"left", 0}}, ""},
@@ -335,7 +335,7 @@ TEST_CASE("a list of a wrong shape is a violation") {
   }
 }
 
-TEST_CASE("long input goes in pieces, with the end after the last") {
+TEST_CASE("processes: long input is sent in pieces, with eof in the last") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"accepted", request.body.size()}});
   });
@@ -356,7 +356,7 @@ TEST_CASE("long input goes in pieces, with the end after the last") {
   CHECK(received == input);
 }
 
-TEST_CASE("the end of input alone is sent too") {
+TEST_CASE("processes: eof can be sent without input") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 0}}); });
   const auto accepted = world.sandbox.control().send_input(k_process, "", true);
   REQUIRE(accepted);
@@ -364,7 +364,7 @@ TEST_CASE("the end of input alone is sent too") {
   CHECK(world.container.requests("input").at(0).head["eof"] == true);
 }
 
-TEST_CASE("input that a process does not take is not sent further") {
+TEST_CASE("processes: sending ends when the process accepts no more input") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.answer(request, {{"accepted", 1000}}); });
   const auto accepted = world.sandbox.control().send_input(k_process, std::string(100'000, 'x'), true);
   REQUIRE(accepted);
@@ -372,7 +372,7 @@ TEST_CASE("input that a process does not take is not sent further") {
   CHECK(world.container.count("input") == 1);
 }
 
-TEST_CASE("an answer to input of a wrong shape is a violation") {
+TEST_CASE("processes: a malformed answer to input is a violation") {
   const std::vector<json> answers = {
       json::object(),      {{"accepted", nullptr}}, {{"accepted", "4"}},
       {{"accepted", -1}},  {{"accepted", 4.0}},     {{"accepted", 5}},
@@ -385,7 +385,7 @@ TEST_CASE("an answer to input of a wrong shape is a violation") {
   }
 }
 
-TEST_CASE("an order to end a process tells cause and grace") {
+TEST_CASE("processes: a request to end a process has cause and grace") {
   World world;
   REQUIRE(world.sandbox.control().end(k_process, wire::Cause::cancelled, milliseconds(2000)));
   const auto sent = world.container.requests("end").at(0);
@@ -394,7 +394,7 @@ TEST_CASE("an order to end a process tells cause and grace") {
   CHECK(sent.head["graceMs"] == 2000);
 }
 
-TEST_CASE("an answer to a read with impossible numbers is a violation") {
+TEST_CASE("processes: impossible numbers in an answer to read are a violation") {
   for (const json& head :
        {json{{"offset", -1}, {"stream", {100, 100, 100}}}, json{{"offset", 10.5}, {"stream", {100, 100, 100}}},
         json{{"offset", 10}, {"stream", {1, 3, 2}}}, json{{"offset", 10}, {"stream", {-1, 3, 2}}},
@@ -405,7 +405,7 @@ TEST_CASE("an answer to a read with impossible numbers is a violation") {
   }
 }
 
-TEST_CASE("the state of another process than asked for is a violation") {
+TEST_CASE("processes: the state of another process is a violation") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", state_of("proc_1_other")}, {"carried", false}, {"happened", "nothing"}});
   });
@@ -424,7 +424,7 @@ TEST_CASE("sandbox: a wait for several processes returns with the first of them"
         "protocol_violation");
 }
 
-TEST_CASE("sandbox: the listener on a port is checked like everything from the agent") {
+TEST_CASE("sandbox: the listener on a port is validated") {
   const json good = {{"pid", 42}, {"command", "node x.js"}, {"own", false}, {"process", "proc_1_z"}, {"number", 2}};
   const auto with = [&](const char* key, json value) {
     json changed = good;
@@ -466,7 +466,7 @@ TEST_CASE("sandbox: the listener on a port is checked like everything from the a
   CHECK(snapshot->listener->number == 2);
 }
 
-TEST_CASE("sandbox: a start tells the agent the highest number of the owner's processes so far") {
+TEST_CASE("sandbox: a start sends the owner's highest process number") {
   std::atomic<std::uint64_t> number{7};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, numbered(request.head.at("process"), number, request.head.at("owner")));

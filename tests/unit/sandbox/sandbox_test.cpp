@@ -18,7 +18,7 @@ using sandbox::Condition;
 using sandbox::Sandbox;
 using sandbox::Stream;
 
-TEST_CASE("sandbox: a request that may not connect finds no connection, and makes none") {
+TEST_CASE("sandbox: a request that may not connect creates no connection") {
   World world;
   CHECK(code_of(world.sandbox.round_trip()) == "connection_lost");
   CHECK(code_of(world.sandbox.processes().list("local", 10, {}, sandbox::Connect::never)) == "connection_lost");
@@ -27,7 +27,7 @@ TEST_CASE("sandbox: a request that may not connect finds no connection, and make
   CHECK(world.sandbox.round_trip());
 }
 
-TEST_CASE("a sandbox connects when it is first used and not before") {
+TEST_CASE("sandbox: the first use connects") {
   World world;
   CHECK(world.sandbox.container_name() == "box");
   CHECK(world.sandbox.workdir() == "/app");
@@ -38,7 +38,7 @@ TEST_CASE("a sandbox connects when it is first used and not before") {
   CHECK(world.container.prepared() == 1);
 }
 
-TEST_CASE("many threads share one connection") {
+TEST_CASE("sandbox: many threads share one connection") {
   World world;
   constexpr int k_threads = 16;
   std::latch together(k_threads);
@@ -57,7 +57,7 @@ TEST_CASE("many threads share one connection") {
   CHECK(world.container.count("wait") == k_threads);
 }
 
-TEST_CASE("a container that cannot be had is the caller's error, and is looked for again at the next call") {
+TEST_CASE("sandbox: a missing container is an error, and looked up at each call") {
   World world;
   world.container.set_prepare_error(Error{ErrorCode::no_such_container, "there is no container 'box'", "Create it"});
   CHECK(code_of(world.sandbox.hello()) == "no_such_container");
@@ -69,7 +69,7 @@ TEST_CASE("a container that cannot be had is the caller's error, and is looked f
   CHECK(code_of_wait(world.sandbox) == "success");
 }
 
-TEST_CASE("while a call connects, another that is cancelled does not wait for it") {
+TEST_CASE("sandbox: a cancelled call does not wait for one that connects") {
   World world;
   std::promise<void> connecting;
   std::promise<void> released;
@@ -86,7 +86,7 @@ TEST_CASE("while a call connects, another that is cancelled does not wait for it
   CHECK(first.get() == "success");
 }
 
-TEST_CASE("a channel that throws fails the call and not those after it") {
+TEST_CASE("sandbox: an exception of the channel fails only one call") {
   World world;
   world.container.set_before_prepare([] { throw std::runtime_error("no threads left"); });
   const auto failed = world.sandbox.hello();
@@ -97,7 +97,7 @@ TEST_CASE("a channel that throws fails the call and not those after it") {
   CHECK(world.sandbox.hello());
 }
 
-TEST_CASE("calls connect one at a time, and those who wait share the failure") {
+TEST_CASE("sandbox: one call connects, and waiting calls share its failure") {
   World world;
   world.container.set_prepare_error(Error{ErrorCode::engine_hung, "the engine does not answer", ""});
   constexpr int k_threads = 8;
@@ -122,7 +122,7 @@ TEST_CASE("calls connect one at a time, and those who wait share the failure") {
   CHECK(most_at_once == 1);
 }
 
-TEST_CASE("an agent that breaks the protocol in its greeting is an error and not a crash") {
+TEST_CASE("sandbox: a violation in the greeting is an error") {
   World world;
   world.container.set_greeting(greeting(json::object()));
   CHECK(code_of(world.sandbox.hello()) == "protocol_violation");
@@ -130,7 +130,7 @@ TEST_CASE("an agent that breaks the protocol in its greeting is an error and not
   CHECK(code_of(world.sandbox.hello()) == "success");
 }
 
-TEST_CASE("after a loss the next call connects anew") {
+TEST_CASE("sandbox: the next call after a loss reconnects") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     behave_well(agent, request);
     if (session == 1) {
@@ -143,7 +143,7 @@ TEST_CASE("after a loss the next call connects anew") {
   CHECK(world.container.opened() == 2);
 }
 
-TEST_CASE("a wait and a read that lose the agent are repeated once") {
+TEST_CASE("sandbox: wait and read are repeated once after a loss") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     if (session == 1) {
       agent.hang_up();
@@ -168,19 +168,19 @@ TEST_CASE("a wait and a read that lose the agent are repeated once") {
   CHECK(world.container.opened() == 2);
 }
 
-TEST_CASE("an agent that is lost every time is an error and not a loop") {
+TEST_CASE("sandbox: repeated losses are an error") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   CHECK(code_of_wait(world.sandbox) == "connection_lost");
   CHECK(world.container.count("wait") == 2);
 }
 
-TEST_CASE("input is never sent twice: nobody knows whether the process has had it") {
+TEST_CASE("sandbox: input is never repeated after a loss") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   CHECK(code_of(world.sandbox.control().send_input(k_process, "yes\n", false)) == "connection_lost");
   CHECK(world.container.count("input") == 1);
 }
 
-TEST_CASE("a start that loses the agent looks the process up and does not start it twice") {
+TEST_CASE("sandbox: a start that lost the agent looks the process up") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     if (session == 1) {
       agent.hang_up();
@@ -196,7 +196,7 @@ TEST_CASE("a start that loses the agent looks the process up and does not start 
   CHECK(world.container.requests("wait")[0].head["process"] == k_process);
 }
 
-TEST_CASE("a start that was lost on its way is made again under the same id") {
+TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     if (session == 1) {
       agent.hang_up();
@@ -218,7 +218,7 @@ TEST_CASE("a start that was lost on its way is made again under the same id") {
   }
 }
 
-TEST_CASE("a start that cannot be looked up is not made again") {
+TEST_CASE("sandbox: a start that cannot be looked up is not repeated") {
   World world([](FakeAgent& agent, const wire::Frame& request, int session) {
     if (session == 1 || request.head.at("op") == "wait") {
       agent.hang_up();
@@ -230,7 +230,7 @@ TEST_CASE("a start that cannot be looked up is not made again") {
   CHECK(world.container.count("start") == 1);
 }
 
-TEST_CASE("a start that the container did not survive is not made again") {
+TEST_CASE("sandbox: a start is not repeated in another run of the container") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   world.container.set_condition(Condition::gone);
   CHECK(code_of(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {})) == "container_replaced");
@@ -238,7 +238,7 @@ TEST_CASE("a start that the container did not survive is not made again") {
   CHECK(world.container.count("wait") == 0);
 }
 
-TEST_CASE("a call that is told to stop returns, and the sandbox stays usable") {
+TEST_CASE("sandbox: a stopped call returns, and the sandbox stays usable") {
   std::latch asked(1);
   World world([&](FakeAgent& agent, const wire::Frame& request) {
     if (request.head.at("op") == "start") {
@@ -258,7 +258,7 @@ TEST_CASE("a call that is told to stop returns, and the sandbox stays usable") {
   CHECK(world.container.opened() == 1);
 }
 
-TEST_CASE("what stands behind a lost connection is told, with the next step") {
+TEST_CASE("sandbox: the cause of a lost connection is reported with a next step") {
   World world([](FakeAgent& agent, const wire::Frame&) { agent.hang_up(); });
   const auto lost_while = [&](Result<Condition> condition) {
     world.container.set_condition(std::move(condition));
@@ -274,14 +274,14 @@ TEST_CASE("what stands behind a lost connection is told, with the next step") {
   CHECK(lost_while(fail(ErrorCode::no_engine, "the engine is gone", "Start it")).code == ErrorCode::no_engine);
 }
 
-TEST_CASE("a container that stops while the agent starts is the better explanation") {
+TEST_CASE("sandbox: a container that stops during the start is the reported cause") {
   World world;
   world.container.set_usable_bases({});
   world.container.set_condition(Condition::stopped);
   CHECK(code_of(world.sandbox.hello()) == "container_stopped");
 }
 
-TEST_CASE("process ids carry the run of their container and are never the same") {
+TEST_CASE("sandbox: process ids contain the run and are unique") {
   World world;
   const sandbox::ContainerRun first{"id", "2026-01-01T00:00:00Z"};
   world.container.set_run(first);
@@ -295,7 +295,7 @@ TEST_CASE("process ids carry the run of their container and are never the same")
   }
 }
 
-TEST_CASE("a restart or a replacement of the container makes another generation") {
+TEST_CASE("sandbox: a restart or replacement changes the generation") {
   const sandbox::ContainerRun run{"id", "2026-01-01T00:00:00Z"};
   const sandbox::ContainerRun restarted{"id", "2026-01-01T00:00:01Z"};
   const sandbox::ContainerRun replaced{"other", "2026-01-01T00:00:00Z"};
@@ -304,7 +304,7 @@ TEST_CASE("a restart or a replacement of the container makes another generation"
   CHECK(run.generation() != replaced.generation());
 }
 
-TEST_CASE("a container that is restarted while it is connected to is known by the run it is in then") {
+TEST_CASE("sandbox: a restart during connecting leads to the new run") {
   World world;
   const sandbox::ContainerRun restarted{"id", "2026-01-01T00:00:01Z"};
   world.container.set_run({"id", "2026-01-01T00:00:00Z"});
@@ -314,7 +314,7 @@ TEST_CASE("a container that is restarted while it is connected to is known by th
   CHECK(id->starts_with(fmt::format("proc_{}_", restarted.generation())));
 }
 
-TEST_CASE("a container that is restarted again and again is not connected to for ever") {
+TEST_CASE("sandbox: repeated restarts during connecting are an error") {
   World world;
   int restarts = 0;
   world.container.set_before_open([&] { world.container.set_run({"id", std::to_string(++restarts)}); });
@@ -322,7 +322,7 @@ TEST_CASE("a container that is restarted again and again is not connected to for
   CHECK(world.container.opened() < 10);
 }
 
-TEST_CASE("what is no process id is refused without asking the container") {
+TEST_CASE("sandbox: a malformed process id is rejected without a request") {
   World world;
   for (const std::string id :
        {"", "1234", "proc_1", "proc_x_abc", "proc_1_../../etc", "proc_99999999999999999999_a", "proc_4294967296_a"}) {
@@ -335,7 +335,7 @@ TEST_CASE("what is no process id is refused without asking the container") {
   CHECK(world.container.prepared() == 0);
 }
 
-TEST_CASE("a process of another run is gone, one of this run does not exist") {
+TEST_CASE("sandbox: an unknown process of another run is reported as gone") {
   World world([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "no_such_process"); });
   const auto own = world.sandbox.processes().new_process_id();
   REQUIRE(own);
@@ -343,7 +343,7 @@ TEST_CASE("a process of another run is gone, one of this run does not exist") {
   CHECK(code_of_wait(world.sandbox, "proc_1_abc") == "process_gone");
 }
 
-TEST_CASE("a violation in an answer drops the connection") {
+TEST_CASE("sandbox: a violation in an answer drops the connection") {
   World world([](FakeAgent& agent, const wire::Frame& request) {
     agent.answer(request, {{"process", 5}, {"carried", false}, {"happened", "nothing"}});
   });

@@ -31,7 +31,7 @@ ContainerRun run_of(const std::string& id = "abc123", const std::string& started
 
 }  // namespace
 
-TEST_CASE("trusted runs: a record holds for its run and agent version alone") {
+TEST_CASE("trusted runs: a record is valid for its run and agent version only") {
   const TemporaryDirectory home;
   const TrustedRuns runs(home / "state/dockbridge/trusted-runs");
   CHECK_FALSE(runs.find(run_of(), k_agent));
@@ -68,7 +68,7 @@ TEST_CASE("trusted runs: a record that others could have written is ignored") {
     REQUIRE(::chmod(file.c_str(), 0666) == 0);
   }
   SUBCASE("another user") {
-    REQUIRE(::geteuid() == 0);  // only root can give a file away
+    REQUIRE(::geteuid() == 0);  // only root can change the owner
     REQUIRE(::chown(file.c_str(), 1000, 1000) == 0);
     REQUIRE(::chmod(file.c_str(), 0644) == 0);
   }

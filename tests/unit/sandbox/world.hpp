@@ -14,7 +14,7 @@ inline Log& silent_log() {
   return log;
 }
 
-/// Answers start and wait with a process that runs, and everything else with nothing.
+/// Answers start and wait with a running process, and all other requests with an empty answer.
 inline void behave_well(FakeAgent& agent, const wire::Frame& request) {
   const std::string op = request.head.at("op");
   if (op == "start" || op == "wait") {
@@ -25,7 +25,7 @@ inline void behave_well(FakeAgent& agent, const wire::Frame& request) {
   }
 }
 
-/// A sandbox over a container whose agent a test has scripted.
+/// A sandbox with a container whose agent a test has scripted.
 struct World {
   FakeContainer container;
   sandbox::Sandbox sandbox;

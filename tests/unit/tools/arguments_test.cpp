@@ -14,7 +14,7 @@ using tools::Arguments;
 
 namespace {
 
-/// What is wrong with these values when they are read like that; empty if nothing.
+/// The error of these values when they are read like that; empty without an error.
 std::string problem(const json& values, const std::function<void(Arguments&)>& read) {
   Arguments arguments(values);
   read(arguments);
@@ -27,7 +27,7 @@ std::string problem(const json& values, const std::function<void(Arguments&)>& r
 
 }  // namespace
 
-TEST_CASE("values of the right kind are read as they are") {
+TEST_CASE("arguments: values of the expected type are read unchanged") {
   const json values = json::parse(R"({"s":"text","empty":"","yes":true,"n":7,"d":1.5,"env":{"A":"1","B":"x=y"}})");
   Arguments arguments(values);
   CHECK(arguments.required_text("s") == "text");
@@ -42,7 +42,7 @@ TEST_CASE("values of the right kind are read as they are") {
   CHECK_FALSE(arguments.error());
 }
 
-TEST_CASE("values that are absent or null are nothing") {
+TEST_CASE("arguments: absent and null values count as not given") {
   for (const json& values : {json::object(), json::parse(R"({"a":null})")}) {
     Arguments arguments(values);
     CHECK_FALSE(arguments.text("a"));
@@ -55,13 +55,13 @@ TEST_CASE("values that are absent or null are nothing") {
   }
 }
 
-TEST_CASE("a text that has to be there is missed") {
+TEST_CASE("arguments: a missing required text is an error") {
   const auto read = [](Arguments& arguments) { arguments.required_text("command"); };
   CHECK(problem(json::object(), read) == "Missing argument: command");
   CHECK(problem({{"command", nullptr}}, read) == "Missing argument: command");
 }
 
-TEST_CASE("a value of another kind is named with what it should be") {
+TEST_CASE("arguments: a value of another type is rejected with the expected one") {
   const std::vector<std::pair<std::function<void(Arguments&)>, std::string>> readers = {
       {[](Arguments& a) { a.text("x"); }, "Invalid argument x: must be a string"},
       {[](Arguments& a) { a.required_text("x"); }, "Invalid argument x: must be a string"},
@@ -79,7 +79,7 @@ TEST_CASE("a value of another kind is named with what it should be") {
         "Invalid argument x: must be true or false, got \"yes\"");
 }
 
-TEST_CASE("a value that is refused is not used") {
+TEST_CASE("arguments: a rejected value is not used") {
   const json values = {{"text", 1}, {"flag", "no"}, {"number", 99}};
   Arguments arguments(values);
   CHECK_FALSE(arguments.text("text"));
@@ -87,7 +87,7 @@ TEST_CASE("a value that is refused is not used") {
   CHECK_FALSE(arguments.integer("number", 0, 10));
 }
 
-TEST_CASE("a number is whole and within its bounds, bounds included") {
+TEST_CASE("arguments: an integer is whole and within inclusive bounds") {
   const auto read = [](Arguments& arguments) { arguments.integer("n", 1, 5); };
   for (const json& good : {json(1), json(5), json(3.0), json(5U)}) {
     CHECK(problem({{"n", good}}, read).empty());
@@ -99,7 +99,7 @@ TEST_CASE("a number is whole and within its bounds, bounds included") {
   }
 }
 
-TEST_CASE("seconds may have fractions and are within their bounds, bounds included") {
+TEST_CASE("arguments: seconds may have fractions, within inclusive bounds") {
   const auto duration_of = [](const json& value) {
     const json values = {{"t", value}};
     return Arguments(values).duration("t", 0, 3600);
@@ -116,7 +116,7 @@ TEST_CASE("seconds may have fractions and are within their bounds, bounds includ
   }
 }
 
-TEST_CASE("environment variables have a name and a value that a process can be given") {
+TEST_CASE("arguments: environment variables need a valid name and value") {
   const auto read = [](Arguments& arguments) { arguments.environment("env"); };
   const auto problem_of = [&](const std::string& name, const json& value) {
     return problem({{"env", {{name, value}}}}, read);
@@ -131,7 +131,7 @@ TEST_CASE("environment variables have a name and a value that a process can be g
   CHECK(problem_of("A", std::string("x\0y", 3)) == "Invalid argument env: value of 'A' contains a NUL byte");
 }
 
-TEST_CASE("the first thing that is wrong is the one that is told") {
+TEST_CASE("arguments: the first problem is reported") {
   const json values = {{"a", 1}, {"b", 2}};
   Arguments arguments(values);
   arguments.text("b");
@@ -141,7 +141,7 @@ TEST_CASE("the first thing that is wrong is the one that is told") {
   CHECK(arguments.error()->message == "Invalid argument b: must be a string, got 2");
 }
 
-TEST_CASE("a tool may reject a value for reasons of its own") {
+TEST_CASE("arguments: a tool can reject a value") {
   CHECK(problem(json::object(), [](Arguments& a) { a.reject("since", "is not a cursor"); }) ==
         "Invalid argument since: is not a cursor");
 }
@@ -168,7 +168,7 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
     return arguments.error()->next_step;
   };
   CHECK(step({{"command", "make"}, {"comand", "typo"}}) == "Did you mean command?");
-  CHECK(step({{"comand", "typo"}}) == "Did you mean command?");  // rather than that command is missing
+  CHECK(step({{"comand", "typo"}}) == "Did you mean command?");  // and not that command is missing
   CHECK(step({{"command", "make"}, {"max_wait_time", 3}}) == "Did you mean maxWaitTime?");
   CHECK(step({{"command", "make"}, {"maxWait", 3}}) == "Did you mean maxWaitTime?");
   CHECK(step({{"command", "make"}, {"time_out", 3}}) == "Did you mean timeout?");
@@ -177,7 +177,7 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
   CHECK(step({{"command", "make"}, {"zzzzzz", nullptr}}) == "Accepted: command, cwd, maxWaitTime, timeout");
 }
 
-TEST_CASE("arguments: names of other tools are accepted, and own names win") {
+TEST_CASE("arguments: aliases are accepted, and own names take precedence") {
   const json values = {
       {"cmd", "make"}, {"workdir", "/a"}, {"cwd", "/b"}, {"inactivityTimeout", 3}, {"description", "x"}};
   Arguments arguments(values, tools::argument_aliases("execute_command"));
@@ -217,7 +217,7 @@ TEST_CASE("arguments: only the timeout of a command may be in milliseconds") {
   CHECK(tools::read_timeout(longer) == seconds(900));
 }
 
-TEST_CASE("arguments: a whole number is a text of digits, however it is written") {
+TEST_CASE("arguments: a whole number is read as a text of digits") {
   const json values = {{"a", 1000.0}, {"b", 1000}, {"c", "12:3"}, {"d", 0.5}};
   Arguments arguments(values);
   CHECK(arguments.text_or_number("a") == "1000");

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "tools/toolbox.hpp"
+#include "support/field.hpp"
+#include "tools/tool_table.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -29,7 +30,7 @@ struct Checked {
     mcp::CallContext context{"r1", "local", interruption, {}};
     context.client = client;
     const tools::Settings settings;
-    return tools::check_process(settings).call(
+    return tools::k_check_process.call(
         {world.sandbox, settings, read, context, settings.selection, Clock::now(), shown});
   }
   /// The text after the status.
@@ -96,4 +97,20 @@ TEST_CASE("check_process: what is left out is counted from since on") {
   const std::string shown = process.delivered({{"since", 10'000}});
   CAPTURE(shown);
   CHECK(shown.starts_with("[10500 of 20000 bytes left out."));
+}
+
+TEST_CASE("check_process: the fields for programs say which bytes are missing") {
+  Checked process;
+  process.out.assign(30'000, 'x');
+  process.err = "oops\xff\n";
+  const json fields = process.check({{"since", 10'000}}).structured;
+  CHECK(field(fields, "stdout") == std::string(9'494, 'x'));
+  CHECK(field(fields, "stdoutFrom") == 10'000);
+  CHECK(field(fields, "stdoutLeftOut") == 10'506);
+  CHECK(field(fields, "stdoutGaps") ==
+        json::array({{{"at", 9'494}, {"from", 19'494}, {"to", 30'000}, {"notStored", 0}}}));
+  CHECK(field(fields, "stdoutReplaced") == 0);
+  CHECK(field(fields, "stderr") == "oops\xEF\xBF\xBD\n");
+  CHECK(field(fields, "stderrGaps") == json::array());
+  CHECK(field(fields, "stderrReplaced") == 1);
 }

@@ -70,7 +70,7 @@ constexpr std::size_t k_ample_room = 100'000;
 
 /// One request to the agent and back.
 bool round_trip(sandbox::Sandbox& sandbox) {
-  return sandbox.ask({{"op", "anything"}}, {}, k_patience, {}).has_value();
+  return sandbox.link().ask({{"op", "anything"}}, {}, k_patience, {}).has_value();
 }
 
 /// One server with one container.
@@ -93,7 +93,7 @@ struct Bench {
                                        std::size_t room = k_ample_room) {
     return notices->take(id(client), call, world.sandbox, room);
   }
-  /// A call of the client that has to do with no process: what it is told, each confirmed.
+  /// A call of the client about no process. Returns the notices in its reply, and confirms each.
   std::vector<std::string> next_reply(const std::string& client) {
     (void)round_trip(world.sandbox);
     std::vector<std::string> told;
@@ -109,7 +109,7 @@ using Sentences = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("notices: the end of a process is told once, to the client that started it") {
+TEST_CASE("notices: the client that started a process is notified of its end once") {
   Bench bench;
   bench.start("alice", "proc_1_a");
   CHECK(bench.next_reply("alice").empty());
@@ -119,7 +119,7 @@ TEST_CASE("notices: the end of a process is told once, to the client that starte
   CHECK(bench.next_reply("alice").empty());
 }
 
-TEST_CASE("notices: an end that the client has been shown is not told") {
+TEST_CASE("notices: an end that the client was shown needs no notice") {
   Bench bench;
   bench.start("alice", "proc_1_a");
   bench.processes.end("proc_1_a");
@@ -140,7 +140,7 @@ TEST_CASE("notices: a process that another call shows is not watched for that cl
   CHECK(bench.next_reply("bob").empty());
 }
 
-TEST_CASE("notices: nothing is asked of the container while no process was left running") {
+TEST_CASE("notices: without a running process the container gets no request") {
   Bench bench;
   (void)bench.world.sandbox.hello();
   const int before = bench.world.container.count("wait");
@@ -153,10 +153,10 @@ TEST_CASE("notices: nothing is asked of the container while no process was left 
   for (int i = 0; i < 10; ++i) {
     CHECK(bench.next_reply("alice").empty());
   }
-  CHECK(bench.world.container.count("wait") <= watching + 1);  // the watch itself may have been on its way
+  CHECK(bench.world.container.count("wait") <= watching + 1);  // the watch itself may have been sent
 }
 
-TEST_CASE("notices: a reply that was not delivered leaves its notices for the next one, in order") {
+TEST_CASE("notices: an undelivered reply leaves its notices to the next, in order") {
   Bench bench;
   bench.notices->add(Bench::id("alice"), "one");
   {
@@ -172,7 +172,7 @@ TEST_CASE("notices: a reply that was not delivered leaves its notices for the ne
   CHECK(bench.next_reply("alice") == Sentences{"one", "three"});
 }
 
-TEST_CASE("notices: an end that an undelivered reply has shown is told later") {
+TEST_CASE("notices: an end in an undelivered reply is reported later") {
   Bench bench;
   bench.start("alice", "proc_1_a");
   bench.processes.end("proc_1_a");
@@ -187,7 +187,7 @@ TEST_CASE("notices: an end that an undelivered reply has shown is told later") {
   CHECK(bench.next_reply("alice").empty());
 }
 
-TEST_CASE("notices: the next connection is asked for what the lost one was to report") {
+TEST_CASE("notices: watches of a lost connection move to the next one") {
   Processes processes;
   std::atomic<bool> drop{false};
   World world([&](FakeAgent& agent, const wire::Frame& request) {
@@ -227,7 +227,7 @@ TEST_CASE("notices: an unconfirmed notice is shown again after the patience, and
   CHECK(bench.next_reply("alice").empty());
 }
 
-TEST_CASE("notices: within the patience a notice is on its way and not shown again") {
+TEST_CASE("notices: within the patience a notice is not shown again") {
   Bench bench;
   bench.notices = ClientNotices::make(k_patience);
   bench.notices->add(Bench::id("alice"), "one");
@@ -236,7 +236,7 @@ TEST_CASE("notices: within the patience a notice is on its way and not shown aga
   CHECK_FALSE(bench.take("alice"));
 }
 
-TEST_CASE("notices: an end that is shown meanwhile is not told when its notice is lost") {
+TEST_CASE("notices: a lost notice of an end that was shown is not repeated") {
   Bench bench;
   bench.start("alice", "proc_1_a");
   bench.processes.end("proc_1_a");
@@ -251,7 +251,7 @@ TEST_CASE("notices: an end that is shown meanwhile is not told when its notice i
   CHECK(bench.next_reply("alice").empty());
 }
 
-TEST_CASE("notices: sentences are bounded, and those left out are counted") {
+TEST_CASE("notices: sentences are bounded, and dropped ones are counted") {
   Bench bench;
   for (int i = 0; i < 1000; ++i) {
     bench.notices->add(Bench::id("alice"), fmt::format("sentence {}", i));
@@ -263,7 +263,7 @@ TEST_CASE("notices: sentences are bounded, and those left out are counted") {
   CHECK(bench.next_reply("alice").empty());
 }
 
-TEST_CASE("notices: those that do not fit into a reply come with the next ones") {
+TEST_CASE("notices: sentences that do not fit are sent with the next replies") {
   Bench bench;
   for (int i = 0; i < 33; ++i) {
     bench.notices->add(Bench::id("alice"), fmt::format("sentence {:02}", i));
@@ -294,13 +294,13 @@ TEST_CASE("notices: ends beyond the limit are counted, also if a reply is lost")
     bench.processes.end(fmt::format("proc_1_{:02}", i));
   }
   (void)round_trip(bench.world.sandbox);
-  CHECK(bench.take("alice"));  // and lost
+  CHECK(bench.take("alice"));  // and not delivered
   const auto told = bench.next_reply("alice");
   REQUIRE(told.size() == 33);
   CHECK(told.at(32) == "8 more processes ended");
 }
 
-TEST_CASE("notices: watches are bounded, and the client learns of those given up") {
+TEST_CASE("notices: watches are bounded, and dropped ones are reported") {
   Bench bench;
   constexpr int k_started = 258;
   for (int i = 0; i < k_started; ++i) {

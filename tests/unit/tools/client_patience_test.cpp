@@ -28,7 +28,7 @@ TEST_CASE("client patience: Codex gets its reply before its limit of 300 s") {
   CHECK(wait_for("codex-mcp-client") == seconds(240));
 }
 
-TEST_CASE("client patience: Claude Code gets its reply before it moves the call to the background") {
+TEST_CASE("client patience: Claude Code gets its reply before its limit of 120 s") {
   CHECK(wait_for("claude-code") == seconds(110));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("client patience: --client-wait replaces the known limits, up to --max
   CHECK(wait_for("claude-code", settings) == seconds(60));
 }
 
-TEST_CASE("client patience: recorded timeouts of clients are told from aborts") {
+TEST_CASE("client patience: recorded timeouts are distinguished from aborts") {
   CHECK(tools::is_client_timeout("SdkError: Request timed out"));
   CHECK(tools::is_client_timeout("McpError: MCP error -32001: Request timed out"));
   for (const char* reason : {"AbortError: user-cancel", "MCP request cancelled by caller",

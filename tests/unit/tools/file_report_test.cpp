@@ -24,7 +24,7 @@ TEST_CASE("shown paths: relative to the workdir below it, absolute elsewhere") {
   CHECK(shown("/", "/", "") == "/");
 }
 
-TEST_CASE("shown paths: a link is named as it was given, unless the path leaves it") {
+TEST_CASE("shown paths: a link keeps its given name, unless the path leaves it") {
   const auto shown = [](const std::string& given, const std::string& real, const std::string& path) {
     return ShownPaths(given, "/app", real).of(path);
   };
@@ -34,7 +34,7 @@ TEST_CASE("shown paths: a link is named as it was given, unless the path leaves 
   CHECK(shown("../app/src", "/app/src", "x") == "src/x");
   CHECK(shown("~", "/root", "x") == "/root/x");
   CHECK(shown("~/src", "/root/src", "x") == "/root/src/x");
-  // A name that would be taken for a home directory.
+  // A name that could be read as a home directory.
   CHECK(shown("", "/app", "~x") == "./~x");
   CHECK(ShownPaths("src", "/", "/src").of("x") == "src/x");
   CHECK(ShownPaths("/etc", "/", "/etc").of("x") == "etc/x");
@@ -47,7 +47,7 @@ TEST_CASE("short ids: 8 digits of a revision and of a change") {
   CHECK(tools::short_revision("").empty());
 }
 
-TEST_CASE("counted: one thing is singular") {
+TEST_CASE("counted: one item is singular") {
   CHECK(tools::counted(0, "file") == "0 files");
   CHECK(tools::counted(1, "file") == "1 file");
   CHECK(tools::counted(2, "file") == "2 files");

@@ -15,8 +15,8 @@ json grown(const std::string& process, const std::string& out, const char* happe
   return {{"process", state}, {"carried", true}, {"happened", happened}};
 }
 
-/// A process that prints the next of `words` each time somebody waits for something, and ends after the last. Who
-/// waits in vain is told so at once, as the followers here wait for no time at all.
+/// A process that prints the next of `words` at each wait, and ends after the last. A wait without an event is answered
+/// at once, because the followers here do not wait.
 class Talkative {
  public:
   explicit Talkative(std::vector<std::string> words) : m_words(std::move(words)) {}
@@ -38,7 +38,7 @@ class Talkative {
   std::string m_out;
 };
 
-/// What a client hears while it follows a process that talks.
+/// The progress messages of a client that follows a process with output.
 struct Follower {
   explicit Follower(std::vector<std::string> words)
       : world([agent = std::make_shared<Talkative>(std::move(words))](FakeAgent& to, const wire::Frame& request) {
@@ -49,7 +49,7 @@ struct Follower {
     const json none = json::object();
     tools::Arguments arguments(none);
     mcp::CallContext context{"r1", "local", interruption};
-    context.report_progress = [this](const std::string& message) { heard.push_back(message); };
+    context.report_progress = [this](const std::string& message) { reports.push_back(message); };
     context.become_task_if_due = [this](Clock::time_point) { ++task_checks; };
     context.progress_detail = detail;
     context.task_mode = task_mode;
@@ -63,61 +63,61 @@ struct Follower {
   mcp::ProgressDetail detail = mcp::ProgressDetail::output;
   mcp::TaskMode task_mode = mcp::TaskMode::never;
   int task_checks = 0;
-  std::vector<std::string> heard;
+  std::vector<std::string> reports;
 };
 
 }  // namespace
 
-TEST_CASE("who follows a process is told its output as it comes, each part once") {
+TEST_CASE("following: new output is reported as it arrives, each part once") {
   Follower follower({"one\n", "two\n", "", "three\n"});
   const auto last = follower.follow();
   REQUIRE(last);
   CHECK(last->happened == wire::WaitOutcome::ended);
-  CHECK(follower.heard == std::vector<std::string>{"one", "two", "three"});
+  CHECK(follower.reports == std::vector<std::string>{"one", "two", "three"});
 }
 
-TEST_CASE("between two reports there is a pause in which output is not listened for") {
+TEST_CASE("following: after a report there is a pause in which output is ignored") {
   Follower follower({"one\n", "two\n", "", "three\n", "four\n"});
   REQUIRE(follower.follow());
   std::vector<bool> listened;
   for (const wire::Frame& request : follower.world.container.requests("wait")) {
     listened.push_back(request.head.at("until").contains("known"));
   }
-  // "three" is heard at once, as there was nothing after the pause; "four" only after another.
+  // "three" is reported at once, because the pause had no output. "four" is reported after another pause.
   CHECK(listened == std::vector<bool>{false, false, true, false, false});
 }
 
-TEST_CASE("a process without output is told of by a heartbeat") {
+TEST_CASE("following: a process without output is reported by a heartbeat") {
   Follower follower({"", ""});
   REQUIRE(follower.follow());
-  REQUIRE(follower.heard.size() == 1);
-  CHECK(follower.heard[0].find("running for") == 0);
+  REQUIRE(follower.reports.size() == 1);
+  CHECK(follower.reports[0].find("running for") == 0);
 }
 
-TEST_CASE("of a flood only its end is told, cleaned as in a reply") {
+TEST_CASE("following: only the end of a flood is reported, as plain text") {
   Follower follower({"\x1b[31mred\x1b[0m\n", std::string(10'000, 'x') + "\n10%\r20%\r30%\n"});
   REQUIRE(follower.follow());
-  REQUIRE(follower.heard.size() == 2);
-  CHECK(follower.heard[0] == "red");
-  CHECK(follower.heard[1].size() < 2200);
-  CHECK(follower.heard[1].find("bytes of stdout before this]\nxxx") != std::string::npos);
-  CHECK(follower.heard[1].ends_with("x\n30%"));
+  REQUIRE(follower.reports.size() == 2);
+  CHECK(follower.reports[0] == "red");
+  CHECK(follower.reports[1].size() < 2200);
+  CHECK(follower.reports[1].find("bytes of stdout before this]\nxxx") != std::string::npos);
+  CHECK(follower.reports[1].ends_with("x\n30%"));
 }
 
-TEST_CASE("output is not fetched for a client that wants no messages") {
+TEST_CASE("following: output is not read for a client without progress messages") {
   Follower follower({"", "one\n", "two\n"});
   follower.detail = mcp::ProgressDetail::heartbeat;
   REQUIRE(follower.follow());
   for (const wire::Frame& request : follower.world.container.requests("read")) {
     FAIL("read " << request.head.dump());
   }
-  CHECK(!follower.heard.empty());
-  for (const std::string& message : follower.heard) {
+  CHECK(!follower.reports.empty());
+  for (const std::string& message : follower.reports) {
     CHECK(message.find("running for") == 0);
   }
 }
 
-TEST_CASE("following: a call that may become a task is checked after each part of its wait") {
+TEST_CASE("following: a call that may become a task is checked after each slice") {
   Follower follower({"", "", ""});
   follower.detail = mcp::ProgressDetail::none;
   follower.task_mode = mcp::TaskMode::when_long;

@@ -108,7 +108,7 @@ TEST_CASE("host directories: a link in a mount is rejected once the mounts are k
   const std::string path = (host.workspace / "planted/file").string();
   CHECK(code_of((*directories)->place(path, mounts(host.workspace))) == "unsafe_host_path");
   CHECK((*directories)->place(path, mounts(host.allowed)));
-  // If the mounts cannot be found out, nothing is opened.
+  // If the mounts are unknown, nothing is opened.
   CHECK(code_of((*directories)->place(path, no_engine)) == "no_engine");
 }
 

@@ -51,7 +51,7 @@ ShownOutput collect(const Snapshot& snapshot, const OutputRequest& request) {
   Sandbox sandbox(unused, {}, silent_log());
   const auto output = tools::collect_output(sandbox, snapshot, request, {});
   REQUIRE(output);
-  CHECK(unused.prepared() == 0);  // what came along is not asked for again
+  CHECK(unused.prepared() == 0);  // output in the snapshot is not requested again
   return *output;
 }
 
@@ -75,14 +75,41 @@ OutputRequest last_lines(std::size_t lines, std::size_t max_bytes = 30'000) {
   return request;
 }
 
-/// Text without the line that tells of what was left out; there has to be exactly one.
-std::string without_note(const ShownStream& shown) {
+/// Text without the remark. There must be exactly one.
+std::string without_remark(const ShownStream& shown) {
   const std::size_t begin = shown.text.find('[');
   const std::size_t end = shown.text.find("]\n", begin);
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
   CHECK(shown.text.find('[', end) == std::string::npos);
   return shown.text.substr(0, begin) + shown.text.substr(end + 2);
+}
+
+/// The stream as far as the fields for programs describe it. Bytes that are not shown are '?'.
+std::string rebuilt(const ShownStream& shown) {
+  std::string stream(shown.from, '?');
+  std::size_t at = 0;
+  std::uint64_t left_out = 0;
+  for (const tools::Gap& gap : shown.gaps) {
+    stream += shown.content.substr(at, gap.at - at);
+    CHECK(stream.size() == gap.from);
+    CHECK(gap.not_stored <= gap.to - gap.from);
+    stream.append(gap.to - gap.from, '?');
+    left_out += gap.to - gap.from;
+    at = gap.at;
+  }
+  CHECK(left_out == shown.left_out);
+  return stream + shown.content.substr(at);
+}
+
+/// Checks that the fields for programs describe the stream `out`, byte for byte.
+void check_rebuilt(const ShownStream& shown, const std::string& out) {
+  std::string stream = rebuilt(shown);
+  REQUIRE(stream.size() == out.size());
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    stream[i] = stream[i] == '?' ? out[i] : stream[i];
+  }
+  CHECK(stream == out);
 }
 
 std::string numbered_lines(int count) {
@@ -116,7 +143,7 @@ class Spool {
     CHECK(output->err.text.empty());
     return output->out;
   }
-  /// From now on the spool holds less than the snapshot says: the process wrote on.
+  /// From now on the spool holds less than the snapshot says, because the process has written more.
   void lose_until(std::uint64_t tail_start) { m_stream.tail_start = tail_start; }
   void limit_reads(std::size_t max) { m_most_per_read = max; }
   [[nodiscard]] const std::string& out() const { return m_out; }
@@ -148,7 +175,7 @@ class Spool {
 
 }  // namespace
 
-TEST_CASE("a cursor is two numbers and comes back from its text") {
+TEST_CASE("output: a cursor is two numbers, and its text can be parsed") {
   for (const Cursor& cursor : {Cursor{0, 0}, Cursor{123, 0}, Cursor{7, wire::k_max_stream_bytes}}) {
     const auto parsed = Cursor::parse(cursor.text());
     REQUIRE(parsed);
@@ -164,7 +191,7 @@ TEST_CASE("a cursor is two numbers and comes back from its text") {
   }
 }
 
-TEST_CASE("short output is shown whole") {
+TEST_CASE("output: short output is shown whole") {
   const ShownOutput output = collect(carried("hello\n", "oops\n"), {});
   CHECK(output.out.text == "hello\n");
   CHECK(output.out.total == 6);
@@ -175,24 +202,24 @@ TEST_CASE("short output is shown whole") {
   CHECK(output.cursor().text() == "6:5");
 }
 
-TEST_CASE("no output is nothing") {
+TEST_CASE("output: without output the text is empty") {
   const ShownOutput output = collect(carried(""), {});
   CHECK(output.out.text.empty());
   CHECK(output.err.text.empty());
   CHECK(output.cursor().text() == "0:0");
 }
 
-TEST_CASE("output of exactly the limit is shown whole, one byte more is cut") {
+TEST_CASE("output: the limit itself is shown whole, one byte more is cut") {
   CHECK(collect(carried(std::string(1000, 'x')), at_most(1000)).out.text == std::string(1000, 'x'));
   CHECK(collect(carried(std::string(1001, 'x')), at_most(1000)).out.left_out > 0);
 }
 
-TEST_CASE("long output is cut in the middle, and what was left out is counted and can be found") {
+TEST_CASE("output: long output is cut in the middle with an exact count") {
   const std::string out = numbered_lines(1000);
   const ShownStream shown = collect(carried(out), at_most(500)).out;
-  const std::string kept = without_note(shown);
+  const std::string kept = without_remark(shown);
   CHECK(kept.size() + shown.left_out >= out.size());
-  CHECK(kept.size() <= 501);  // and a newline before the note
+  CHECK(kept.size() <= 501);  // and a newline before the remark
   CHECK(shown.text.starts_with("1\n2\n3\n"));
   CHECK(shown.text.ends_with("\n999\n1000\n"));
   CHECK(shown.total == out.size());
@@ -206,7 +233,7 @@ TEST_CASE("long output is cut in the middle, and what was left out is counted an
   CHECK(shown.text.starts_with(out.substr(0, *shown.rest)));
 }
 
-TEST_CASE("the counts of a cut are exact") {
+TEST_CASE("output: the counts of a cut are exact") {
   for (const std::size_t size : {1001U, 1002U, 1500U, 5000U, 60'000U}) {
     CAPTURE(size);
     const ShownStream shown = collect(carried(std::string(size, 'x')), at_most(1000)).out;
@@ -216,7 +243,7 @@ TEST_CASE("the counts of a cut are exact") {
   }
 }
 
-TEST_CASE("a cut never goes through a character, wherever it falls") {
+TEST_CASE("output: a cut never splits a character") {
   std::string out;
   for (int i = 0; i < 300; ++i) {
     out += "aä€😀";
@@ -227,13 +254,13 @@ TEST_CASE("a cut never goes through a character, wherever it falls") {
     CHECK(shown.replaced == 0);
     CHECK(to_valid_utf8(shown.text).replaced_bytes == 0);
     CHECK(shown.text.find("\xEF\xBF\xBD") == std::string::npos);
-    const std::string kept = without_note(shown);
+    const std::string kept = without_remark(shown);
     const auto added_newline = std::count(kept.begin(), kept.end(), '\n');
     CHECK(kept.size() - static_cast<std::size_t>(added_newline) + shown.left_out == out.size());
   }
 }
 
-TEST_CASE("bytes that are no UTF-8 are replaced and counted") {
+TEST_CASE("output: bytes that are not UTF-8 are replaced and counted") {
   const ShownOutput output = collect(carried("a\xff\xfe"
                                              "b",
                                              "\x80"),
@@ -245,7 +272,7 @@ TEST_CASE("bytes that are no UTF-8 are replaced and counted") {
   CHECK(output.err.replaced == 1);
 }
 
-TEST_CASE("colours and overwritten lines are cleaned up unless raw is asked for") {
+TEST_CASE("output: colours and overwritten lines are removed, except with raw") {
   const std::string out = "\x1b[31mred\x1b[0m\n10%\r100%\n";
   CHECK(collect(carried(out), {}).out.text == "red\n100%\n");
   OutputRequest raw;
@@ -253,7 +280,7 @@ TEST_CASE("colours and overwritten lines are cleaned up unless raw is asked for"
   CHECK(collect(carried(out), raw).out.text == out);
 }
 
-TEST_CASE("stderr has a quarter for sure, and either stream may have what the other does not need") {
+TEST_CASE("output: a quarter is reserved for stderr, the rest is shared") {
   const auto shown_bytes = [](std::size_t out_size, std::size_t err_size) {
     const ShownOutput output = collect(carried(std::string(out_size, 'x'), std::string(err_size, 'x')), at_most(1000));
     const auto count = [](const ShownStream& stream) {
@@ -269,13 +296,13 @@ TEST_CASE("stderr has a quarter for sure, and either stream may have what the ot
   CHECK(shown_bytes(500, 500) == std::pair(500, 500));
 }
 
-TEST_CASE("the note in stderr leads to stderr") {
+TEST_CASE("output: the remark in stderr names stderr") {
   const ShownStream shown = collect(carried("", std::string(1000, 'x')), at_most(100)).err;
   CHECK(shown.text.find("bytes of stderr left out]") != std::string::npos);
   CHECK(shown.rest == 33);
 }
 
-TEST_CASE("since gives what is after the cursor, in both streams") {
+TEST_CASE("output: since shows both streams from the cursor on") {
   const ShownOutput output = collect(carried("hello world", "oh no"), since({6, 3}));
   CHECK(output.out.text == "world");
   CHECK(output.err.text == "no");
@@ -287,14 +314,14 @@ TEST_CASE("since gives what is after the cursor, in both streams") {
   CHECK(nothing_new.cursor().text() == "11:5");
 }
 
-TEST_CASE("a cursor beyond the end is the end") {
+TEST_CASE("output: a cursor beyond the end counts as the end") {
   const ShownOutput output = collect(carried("abc"), since({18446744073709551615ULL, 5}));
   CHECK(output.out.text.empty());
   CHECK(output.out.left_out == 0);
   CHECK(output.cursor().text() == "3:0");
 }
 
-TEST_CASE("from cursor to cursor everything is read once, without a character cut in two") {
+TEST_CASE("output: pages from cursor to cursor show each character once") {
   std::string out;
   for (int i = 0; i < 200; ++i) {
     out += "aä€😀" + std::to_string(i) + "\n";
@@ -319,7 +346,7 @@ TEST_CASE("from cursor to cursor everything is read once, without a character cu
   }
 }
 
-TEST_CASE("the half of a character at the end of a process that runs on is kept for later") {
+TEST_CASE("output: an incomplete character of a running process is held back") {
   Snapshot snapshot = carried("abc\xE2\x82");
   snapshot.state.phase = wire::Phase::running;
   for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(5)}) {
@@ -334,7 +361,7 @@ TEST_CASE("the half of a character at the end of a process that runs on is kept 
   CHECK(ended.next == 5);
 }
 
-TEST_CASE("the last lines are counted from the end, with or without a final newline") {
+TEST_CASE("output: last lines are counted with or without a final newline") {
   CHECK(collect(carried("a\nb\nc\n"), last_lines(1)).out.text == "c\n");
   CHECK(collect(carried("a\nb\nc\n"), last_lines(2)).out.text == "b\nc\n");
   CHECK(collect(carried("a\nb\nc"), last_lines(2)).out.text == "b\nc");
@@ -344,7 +371,7 @@ TEST_CASE("the last lines are counted from the end, with or without a final newl
   CHECK(collect(carried(""), last_lines(5)).out.text == "");
 }
 
-TEST_CASE("the last lines tell what is before them, and the cursor is the end") {
+TEST_CASE("output: with last lines the count and the cursor are exact") {
   const ShownOutput output = collect(carried("12345\n678\n", "err\n"), last_lines(1));
   CHECK(output.out.text == "678\n");
   CHECK(output.out.left_out == 6);
@@ -353,7 +380,7 @@ TEST_CASE("the last lines tell what is before them, and the cursor is the end") 
   CHECK(output.cursor().text() == "10:4");
 }
 
-TEST_CASE("last lines that are too long are cut at their beginning, and begin at a character") {
+TEST_CASE("output: last lines that are too long begin at a character") {
   const std::string out = "first\n" + std::string(1000, 'x') + "\n";
   const ShownStream shown = collect(carried(out), last_lines(1, 100)).out;
   CHECK(shown.text ==
@@ -370,7 +397,7 @@ TEST_CASE("last lines that are too long are cut at their beginning, and begin at
   }
 }
 
-TEST_CASE("output that did not come along is read from the container") {
+TEST_CASE("output: long output is read from the container") {
   Spool spool(numbered_lines(20'000));
   const ShownStream whole = spool.collect(at_most(400'000));
   CHECK(whole.text == spool.out());
@@ -381,18 +408,18 @@ TEST_CASE("output that did not come along is read from the container") {
   CHECK(spool.collect(since({spool.out().size() - 6, 0})).text == "20000\n");
 }
 
-TEST_CASE("reads that bring less than was asked for are continued") {
+TEST_CASE("output: short reads are continued") {
   Spool spool(numbered_lines(2000));
   spool.limit_reads(333);
   CHECK(spool.collect(at_most(30'000)).text == spool.out());
 }
 
-TEST_CASE("bytes that the spool did not keep are counted exactly") {
+TEST_CASE("output: bytes that are not stored are counted exactly") {
   const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
   Spool spool(out, 1000, 6000);
 
   const ShownStream wide = spool.collect(at_most(10'000));
-  CHECK(without_note(wide) == std::string(1000, 'h') + "\n" + std::string(1000, 't'));
+  CHECK(without_remark(wide) == std::string(1000, 'h') + "\n" + std::string(1000, 't'));
   CHECK(wide.left_out == 5000);
   CHECK(wide.not_kept == 5000);
   CHECK(wide.text.find("[5000 bytes of stdout left out, not stored]") != std::string::npos);
@@ -404,7 +431,7 @@ TEST_CASE("bytes that the spool did not keep are counted exactly") {
   CHECK(narrow.rest == 33);
 }
 
-TEST_CASE("reading on leads around what was not kept") {
+TEST_CASE("output: reading on skips bytes that are not stored") {
   const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
   Spool spool(out, 1000, 6000);
   const ShownStream head = spool.collect(since({500, 0}));
@@ -423,7 +450,7 @@ TEST_CASE("reading on leads around what was not kept") {
   CHECK(inside.next == 7000);
 }
 
-TEST_CASE("the last lines come from the tail that was kept") {
+TEST_CASE("output: last lines are taken from the stored tail") {
   Spool spool("head\n" + std::string(100, '-') + "tail one\ntail two\n", 5, 105);
   CHECK(spool.collect(last_lines(1)).text == "tail two\n");
   const ShownStream all = spool.collect(last_lines(100));
@@ -432,7 +459,7 @@ TEST_CASE("the last lines come from the tail that was kept") {
   CHECK(all.not_kept == 100);
 }
 
-TEST_CASE("bytes that are overwritten while they are read are told of") {
+TEST_CASE("output: bytes that are overwritten during a read are reported") {
   const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
   Spool spool(out, 1000, 6000);
   spool.lose_until(6400);
@@ -444,10 +471,10 @@ TEST_CASE("bytes that are overwritten while they are read are told of") {
   const ShownStream cut = spool.collect(at_most(10'000));
   CHECK(cut.left_out == 5400);
   CHECK(cut.not_kept == 5400);
-  CHECK(without_note(cut) == std::string(1000, 'h') + "\n" + std::string(600, 't'));
+  CHECK(without_remark(cut) == std::string(1000, 'h') + "\n" + std::string(600, 't'));
 }
 
-TEST_CASE("a read that fails is the caller's error") {
+TEST_CASE("output: a failed read is reported to the caller") {
   FakeContainer container([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "spool_damaged"); });
   Sandbox sandbox(container, {}, silent_log());
   Snapshot snapshot;
@@ -460,7 +487,7 @@ TEST_CASE("a read that fails is the caller's error") {
   }
 }
 
-TEST_CASE("reading on gets past a character that the gap cut in two") {
+TEST_CASE("output: reading on passes a character that a gap has split") {
   const std::string out = std::string(10, 'h') + "\xE2" + std::string(50, '-') + "tail";
   Spool spool(out, 11, 61);
   Cursor cursor{0, 0};
@@ -472,7 +499,7 @@ TEST_CASE("reading on gets past a character that the gap cut in two") {
   CHECK(cursor.out == out.size());
 }
 
-TEST_CASE("output: by default 9,500 bytes are shown whole, of more only an excerpt") {
+TEST_CASE("output: by default 9,500 bytes are shown whole, more as an excerpt") {
   const std::string fits(k_default_max_output, 'x');
   CHECK(collect(carried(fits), {}).out.text == fits);
   const ShownStream shown = collect(carried(numbered_lines(2000)), {}).out;  // 8,893 bytes
@@ -526,7 +553,7 @@ TEST_CASE("output: both streams are one text in the order of writing") {
   CHECK(collect(carried("", "b\n"), {}).text == "[stderr]\nb\n");
 }
 
-TEST_CASE("output: marks do not make the text longer than its limit") {
+TEST_CASE("output: stream marks do not exceed the limit of the text") {
   std::string out;
   std::string err;
   wire::WriteOrder order;
@@ -557,7 +584,7 @@ TEST_CASE("output: bytes that are not UTF-8 are counted once") {
   CHECK(output.err.replaced == 1);
 }
 
-TEST_CASE("output: what was shown before is left out") {
+TEST_CASE("output: bytes that were shown before are left out") {
   const auto after = [](const Cursor& shown, std::size_t max_bytes) {
     OutputRequest request = at_most(max_bytes);
     request.shown = shown;
@@ -580,10 +607,10 @@ TEST_CASE("output: what was shown before is left out") {
   REQUIRE(excerpt.rest);
   CHECK(collect(carried(out), since({*excerpt.rest, 0})).out.text ==
         out.substr(*excerpt.rest));  // from the first byte that was left out
-  CHECK(without_note(excerpt).size() + excerpt.left_out == out.size() - shown);
+  CHECK(without_remark(excerpt).size() + excerpt.left_out == out.size() - shown);
 }
 
-TEST_CASE("output: what was not kept is told to a client that was shown the beginning") {
+TEST_CASE("output: a client that was shown the start gets exact gaps") {
   const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
   Spool spool(out, 1000, 6000);
   for (const std::uint64_t begin : {500U, 1000U, 3000U}) {
@@ -601,7 +628,7 @@ TEST_CASE("output: what was not kept is told to a client that was shown the begi
   CHECK(spool.collect(request).text == std::string(600, 't'));
 }
 
-TEST_CASE("output: the bounds hold for the text, whatever the bytes are") {
+TEST_CASE("output: the limits apply to the rendered text") {
   const auto lines = [](const ShownOutput& shown) { return std::count(shown.text.begin(), shown.text.end(), '\n'); };
   const std::string invalid(9'400, '\xff');  // each is shown as U+FFFD, which has 3 bytes
   SUBCASE("bytes that are not UTF-8") {
@@ -649,4 +676,52 @@ TEST_CASE("output: the bounds hold for the text, whatever the bytes are") {
     CHECK(collect(carried(std::string(50'000, '\xff')), at_most(50'000)).text.size() <= 50'200);
     CHECK(collect(carried(std::string(50'000, '\xff')), at_most(200'000)).text.size() == 150'000);
   }
+}
+
+TEST_CASE("output: content and gaps describe every kind of part exactly") {
+  const std::string out = numbered_lines(3000);
+  OutputRequest latest = at_most(500);
+  latest.latest = true;
+  OutputRequest new_only = at_most(500);
+  new_only.shown = {1000, 0};
+  for (const OutputRequest& request : {OutputRequest{}, at_most(100'000), at_most(500), since({0, 0}, 500),
+                                       since({1234, 0}, 500), last_lines(7), last_lines(500, 700), latest, new_only}) {
+    const ShownStream shown = collect(carried(out), request).out;
+    CHECK(shown.content.find('[') == std::string::npos);
+    check_rebuilt(shown, out);
+  }
+  const ShownStream middle = collect(carried(out), at_most(500)).out;
+  REQUIRE(middle.gaps.size() == 1);
+  CHECK(middle.gaps[0].from == *middle.rest);
+  CHECK(middle.gaps[0].at == *middle.rest);
+  CHECK(middle.content.size() < 500);
+  CHECK(collect(carried(out), at_most(100'000)).out.gaps.empty());
+}
+
+TEST_CASE("output: gaps count the bytes that are not stored") {
+  const std::string out = std::string(1000, 'h') + std::string(5000, '-') + std::string(1000, 't');
+  Spool spool(out, 1000, 6000);
+  for (const OutputRequest& request :
+       {at_most(10'000), at_most(100), since({500, 0}), since({3000, 0}), last_lines(1)}) {
+    check_rebuilt(spool.collect(request), out);
+  }
+  CHECK(spool.collect(at_most(100)).gaps.at(0).not_stored == 5000);
+  CHECK(spool.collect(since({500, 0})).gaps.at(0).not_stored == 5000);
+  CHECK(spool.collect(since({3000, 0})).gaps.at(0).not_stored == 3000);
+  CHECK(spool.collect(since({6000, 0})).gaps.empty());
+  spool.lose_until(6400);
+  const ShownStream lost = spool.collect(since({6000, 0}));
+  check_rebuilt(lost, out);
+  CHECK(lost.gaps.at(0).not_stored == 400);
+}
+
+TEST_CASE("output: content has no folded lines, and escapes only with raw") {
+  const std::string out = "\x1b[31mred\x1b[0m\n" + std::string(20, '\n') + "a\xff\n";
+  const ShownStream plain = collect(carried(out), {}).out;
+  CHECK(plain.text.find("more times]") != std::string::npos);
+  CHECK(plain.content == "red\n" + std::string(20, '\n') + "a\xEF\xBF\xBD\n");
+  CHECK(plain.replaced == 1);
+  OutputRequest raw;
+  raw.raw = true;
+  CHECK(collect(carried(out), raw).out.content == "\x1b[31mred\x1b[0m\n" + std::string(20, '\n') + "a\xEF\xBF\xBD\n");
 }

@@ -71,7 +71,7 @@ TEST_CASE("list: a process without a number keeps its long id") {
   CHECK(list_line(old) == "proc_1_a running, quiet 3.2 s: npm run dev");
 }
 
-TEST_CASE("wait report: an open port says who listens on it") {
+TEST_CASE("wait report: an open port names its listener") {
   const wire::WaitCondition until{.port = 80};
   const auto text = [&](WaitOutcome happened, std::optional<sandbox::Listener> listener) {
     return happened_text(with_listener(happened, std::move(listener)), until, seconds(5));
@@ -88,7 +88,7 @@ TEST_CASE("wait report: an open port says who listens on it") {
   CHECK(text(WaitOutcome::nothing, std::nullopt) == "\nPort 80 is not open after 5 s.");
 }
 
-TEST_CASE("wait report: a wait in vain says what was not reached") {
+TEST_CASE("wait report: a timeout names the events that did not happen") {
   const auto text = [](const wire::WaitCondition& until) {
     return happened_text(with_listener(WaitOutcome::nothing, std::nullopt), until, milliseconds(1500));
   };
@@ -99,7 +99,7 @@ TEST_CASE("wait report: a wait in vain says what was not reached") {
   CHECK(text({.pattern = "x", .port = 80}) == "\nNo line matched after 1.5 s.\nPort 80 is not open after 1.5 s.");
 }
 
-TEST_CASE("process ids: one, several, or both, each once and not too many") {
+TEST_CASE("process ids: one, several or both, each once, up to a limit") {
   const auto read = [](mcp::json values) {
     tools::Arguments arguments(values);
     auto ids = tools::read_process_ids(arguments);

@@ -23,7 +23,7 @@ const json k_review_prompt = {{"type", "ref/prompt"}, {"name", "review_processes
 
 }  // namespace
 
-TEST_CASE("files are read as resources by those who may use file_read, processes by those who may use check_process") {
+TEST_CASE("resources: files require file_read, processes check_process") {
   test::World world;
   const tools::SandboxResources resources(world.sandbox);
   CHECK(resources.tool_for("dockbridge://file/%2Fetc%2Fpasswd") == "file_read");
@@ -42,7 +42,7 @@ TEST_CASE("resources: completion of a path requires file_ls") {
   }
 }
 
-TEST_CASE("resources: without the matching tool a completion asks the container nothing") {
+TEST_CASE("resources: completion without its tool sends no request") {
   for (const auto& [tools, ref, name] : {std::tuple(std::set<std::string>{"file_read"}, k_file_template, "path"),
                                          std::tuple(std::set<std::string>{"file_ls"}, k_stdout_template, "processId"),
                                          std::tuple(std::set<std::string>{"file_ls"}, k_review_prompt, "processId")}) {
@@ -53,7 +53,7 @@ TEST_CASE("resources: without the matching tool a completion asks the container 
   }
 }
 
-TEST_CASE("resources: with the matching tool a completion asks the container") {
+TEST_CASE("resources: completion with its tool sends a request") {
   for (const auto& [tools, ref, name] :
        {std::tuple(std::set<std::string>{"file_ls"}, k_file_template, "path"),
         std::tuple(std::set<std::string>{"check_process"}, k_stdout_template, "processId"),
@@ -75,7 +75,7 @@ TEST_CASE("resources: lists show only readable resources") {
   CHECK(processes.listed("resources/templates/list", "resourceTemplates", "name") == Names{"stdout", "stderr"});
 }
 
-TEST_CASE("resources: one owner's subscriptions do not use up another's") {
+TEST_CASE("resources: one owner's subscriptions do not exhaust another's") {
   test::World world;
   mcp::Bulletin bulletin;
   tools::SandboxResources resources(world.sandbox);

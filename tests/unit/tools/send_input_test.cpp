@@ -3,7 +3,7 @@
 #include <csignal>
 #include <map>
 
-#include "tools/toolbox.hpp"
+#include "tools/tool_table.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -13,12 +13,12 @@ namespace {
 
 const mcp::OnceMark k_mark{std::string(32, 'a'), std::string(32, 'c')};
 
-/// What an agent answers to something that is done once.
+/// An answer to a request with an idempotency key.
 json done_once(std::size_t accepted, bool before, std::size_t units) {
   return {{"accepted", accepted}, {"before", before}, {"units", units}, {"seen", {0, 0}}};
 }
 
-/// A process in this state, whose end nobody has to wait for. The agent answers each other operation as it is told to.
+/// A process in this state. A wait for it ends at once. The agent answers each other operation as the test says.
 World world_of(const json& state, std::map<std::string, json> answers) {
   answers["wait"] = {{"process", state}, {"carried", true}, {"happened", "ended"}};
   return World([answers](FakeAgent& agent, const wire::Frame& request) {
@@ -34,12 +34,12 @@ mcp::ToolResult send_once(World& world, json arguments) {
   context.progress_detail = mcp::ProgressDetail::heartbeat;
   context.once = k_mark;
   const tools::Settings settings;
-  return tools::send_input(settings).call({world.sandbox, settings, read, context, settings.selection});
+  return tools::k_send_input.call({world.sandbox, settings, read, context, settings.selection});
 }
 
 }  // namespace
 
-TEST_CASE("what was broken off between the end of input and an interrupt goes on with the interrupt") {
+TEST_CASE("send_input: a repetition after eof continues with the interrupt") {
   json closed = state_of(k_process);
   closed["stdinOpen"] = false;
   World world = world_of(
@@ -56,7 +56,7 @@ TEST_CASE("what was broken off between the end of input and an interrupt goes on
   CHECK(signals[0].head["once"] == json{{"key", k_mark.key}, {"call", k_mark.call}, {"at", 6}, {"seen", {0, 0}}});
 }
 
-TEST_CASE("input under a new key for a process whose input is closed is refused, and nothing is given") {
+TEST_CASE("send_input: input with a new key is rejected if stdin is closed") {
   json closed = state_of(k_process);
   closed["stdinOpen"] = false;
   World world = world_of(closed, {{"taken", done_once(0, false, 0)}, {"input", done_once(0, false, 0)}});
@@ -66,7 +66,7 @@ TEST_CASE("input under a new key for a process whose input is closed is refused,
   CHECK(world.container.count("signal") == 0);
 }
 
-TEST_CASE("an interrupt under a key that finds the process just ended says so each time") {
+TEST_CASE("send_input: a repeated interrupt reports the ended process each time") {
   World world = world_of(state_of(k_process), {{"signal", done_once(0, false, 0)}, {"taken", done_once(0, false, 0)}});
   for (int time = 0; time < 2; ++time) {
     CHECK(send_once(world, {{"keys", {"ctrl-c"}}}).structured["error"]["code"] == "process_ended");

@@ -35,7 +35,7 @@ TEST_CASE("shown cursors: a reply that was not delivered does not count") {
   CHECK(shown.known("a", "p1").text() == "0:0");
 }
 
-TEST_CASE("shown cursors: never go back, and never over output that was not shown") {
+TEST_CASE("shown cursors: never move back or past output that was not shown") {
   ShownCursors shown;
   deliver(shown, "a", "p1", {0, 0}, {10, 10});
   deliver(shown, "a", "p1", {0, 0}, {5, 5});
@@ -50,7 +50,7 @@ TEST_CASE("shown cursors: a call waits for the delivery of the reply before it")
   ShownCursors shown(10, seconds(20));
   auto sending = shown.when_delivered("a", "p1", {}, {10, 0});
   auto next = std::async(std::launch::async, [&] { return shown.known("a", "p1").text(); });
-  CHECK(shown.known("b", "p1").text() == "0:0");  // nobody else waits
+  CHECK(shown.known("b", "p1").text() == "0:0");  // no other client waits
   sending();
   sending = nullptr;
   CHECK(next.get() == "10:0");
@@ -70,12 +70,12 @@ TEST_CASE("shown cursors: a reply that stays undelivered is waited for once") {
   const auto again = Clock::now();
   CHECK(shown.known("a", "p1").text() == "0:0");
   CHECK(Clock::now() - again < milliseconds(300));
-  stuck();  // a client that came back for it
+  stuck();  // delivered late to a client that resumed
   stuck = nullptr;
   CHECK(shown.known("a", "p1").text() == "10:0");
 }
 
-TEST_CASE("shown cursors: the ones that were not used for longest are forgotten") {
+TEST_CASE("shown cursors: the least recently used ones are dropped") {
   ShownCursors shown(3);
   for (const char* process : {"p1", "p2", "p3"}) {
     deliver(shown, "a", process, {}, {1, 1});
@@ -91,7 +91,7 @@ TEST_CASE("shown cursors: the ones that were not used for longest are forgotten"
   CHECK(shown.known("a", "p6").text() == "1:1");
 }
 
-TEST_CASE("shown cursors: deliveries of many threads") {
+TEST_CASE("shown cursors: many threads deliver concurrently") {
   ShownCursors shown(50);
   std::function<void()> outlives;
   {

@@ -24,7 +24,7 @@ std::map<std::string, mcp::Tool> listed_tools() {
   return tools;
 }
 
-/// All that is in `quotes`, first group.
+/// The first group of all matches.
 std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   std::vector<std::string> found;
@@ -51,7 +51,7 @@ TEST_CASE("skills: a skill names its tools, all of them listed, and no other") {
   }
 }
 
-TEST_CASE("skills: each argument in a skill is one that its tools have, with a value of its type") {
+TEST_CASE("skills: each argument exists in a tool and has a value of its type") {
   const auto tools = listed_tools();
   for (const mcp::Skill& skill : tools::all_skills()) {
     const auto given = matches(skill.text, "`([a-zA-Z]+: [^`]+)`");

@@ -27,7 +27,7 @@ TEST_CASE("stream parts: stdout alone has no mark, stderr alone has one") {
   CHECK(shown("", "", {}).empty());
 }
 
-TEST_CASE("stream parts: both streams appear in the order of writing, with a mark at each change") {
+TEST_CASE("stream parts: a mark precedes each change of the stream") {
   CHECK(shown("a\nc\n", "b\n", {{2, 2}}) == "a\n[stderr]\nb\n[stdout]\nc\n");
   CHECK(shown("a\n", "b\nc\n", {{0, 2}, {2, 4}}) == "[stderr]\nb\n[stdout]\na\n[stderr]\nc\n");
   CHECK(shown("1\n2\n3\n", "x\ny\n", {{2, 2}, {4, 4}}) == "1\n[stderr]\nx\n[stdout]\n2\n[stderr]\ny\n[stdout]\n3\n");
@@ -39,7 +39,7 @@ TEST_CASE("stream parts: where the order is unknown, stdout goes first") {
   CHECK(shown("a\nc\n", "b\nd\n", {{2, 2}}) == "a\n[stderr]\nb\n[stdout]\nc\n[stderr]\nd\n");
 }
 
-TEST_CASE("stream parts: a line is finished before the other stream follows") {
+TEST_CASE("stream parts: a line is completed before the stream changes") {
   CHECK(shown("compiling... done\nok\n", "warning\n", {{12, 8}}) ==
         "compiling... done\n[stderr]\nwarning\n[stdout]\nok\n");
   CHECK(shown("out\n", "Password: ", {{0, 10}}) == "[stderr]\nPassword: \n[stdout]\nout\n");
@@ -48,7 +48,7 @@ TEST_CASE("stream parts: a line is finished before the other stream follows") {
   CHECK(shown("...\n", "x\ny\n", {{1, 2}, {2, 4}}) == "...\n[stderr]\nx\ny\n");
 }
 
-TEST_CASE("stream parts: marks beyond what is shown lead to nothing") {
+TEST_CASE("stream parts: marks beyond the shown part have no effect") {
   CHECK(shown("a\n", "b\n", {{100, 200}, {300, 400}}) == "a\n[stderr]\nb\n");
   CHECK(interleaved_text({{50, "c\n"}}, {{70, "d\n"}}, {{2, 2}, {50, 72}}, as_it_is) == "[stderr]\nd\n[stdout]\nc\n");
 }
@@ -64,7 +64,7 @@ TEST_CASE("stream parts: remarks stay with their stream") {
         "[stderr]\ne\n[stdout]\nx\n[more]\n");
 }
 
-TEST_CASE("stream parts: a character on the border of two runs is rendered whole") {
+TEST_CASE("stream parts: a character between two runs is rendered whole") {
   const auto checked = [](std::string_view bytes) {
     CHECK(bytes.find("\xE2\x82") == bytes.find("€"));
     return std::string(bytes);

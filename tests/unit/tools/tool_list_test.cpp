@@ -84,7 +84,7 @@ TEST_CASE("tool list: Claude Code is asked to load the main tools without a sear
   CHECK(loaded == std::set<std::string>{"execute_command", "check_process", "file_read", "file_edit", "file_grep"});
 }
 
-TEST_CASE("tool list: a selection hides tools, and nothing that a client reads names a hidden one") {
+TEST_CASE("tool list: no text for clients names a hidden tool") {
   for (const char* list : {"minimal", "execute_command", "check_process", "send_input", "file_*", "file_write",
                            "execute_command,check_process"}) {
     CAPTURE(list);

@@ -25,7 +25,7 @@ TEST_CASE("tool selection: names, globs and minimal select tools") {
   CHECK_FALSE(mixed->contains("file_glob"));
 }
 
-TEST_CASE("tool selection: an entry that matches no tool is an error that lists the names") {
+TEST_CASE("tool selection: an entry without a match is an error with the names") {
   for (const char* bad : {"", "file_grepp", "execute_command,", "nothing*", "minimal,x"}) {
     CAPTURE(bad);
     const auto selection = ToolSelection::parse(bad);

@@ -1,4 +1,0 @@
-#pragma once
-
-#include "sandbox/process_calls.hpp"
-#include "sandbox/sandbox.hpp"
