@@ -44,12 +44,12 @@ std::string archive_of(const std::string& container, const std::string& path) {
 }  // namespace
 
 std::string ApiEngine::description() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_address ? fmt::format("engine at {} ({})", m_address->url, m_address->source) : "engine";
 }
 
 Result<Http> ApiEngine::http() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (!m_address) {
     auto found = m_find();
     if (!found) {

@@ -14,9 +14,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <mutex>
 
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::docker {
 
@@ -41,7 +41,7 @@ Fd own_end(int fd) {
 
 /// Boost's pipes are inherited by whatever is started while they are open, and its limit_handles closes the child's
 /// standard streams too (1.74): so they are marked here, and one child is started at a time.
-std::mutex g_start_mutex;
+Mutex g_start_mutex;
 
 bp::pipe private_pipe() {
   bp::pipe pipe;
@@ -60,7 +60,7 @@ class Child {
       if (program.empty()) {
         return fail(ErrorCode::no_docker_command, fmt::format("Program not found on PATH: {}", argv.front()));
       }
-      const std::lock_guard lock(g_start_mutex);
+      const MutexLock lock(g_start_mutex);
       bp::pipe in = private_pipe();
       bp::pipe out = private_pipe();
       bp::pipe err = private_pipe();

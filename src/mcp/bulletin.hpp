@@ -4,10 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "mcp/message.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -34,9 +34,9 @@ class Bulletin {
 
  private:
   struct Board {
-    std::mutex mutex;
-    std::map<std::uint64_t, Listener> listeners;
-    std::uint64_t next = 0;
+    Mutex mutex;
+    std::map<std::uint64_t, Listener> listeners GUARDED_BY(mutex);
+    std::uint64_t next GUARDED_BY(mutex) = 0;
   };
   std::shared_ptr<Board> m_board = std::make_shared<Board>();
 };

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 
@@ -11,6 +10,7 @@
 #include "mcp/message.hpp"
 #include "mcp/reply.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -24,10 +24,10 @@ class ClientQuestions {
   void take_answer(Answer answer);
 
  private:
-  std::mutex m_mutex;  // guards everything below
+  Mutex m_mutex;
   std::condition_variable_any m_answered;
-  std::uint64_t m_next = 1;
-  std::map<json, std::optional<json>> m_open;  // by request id, with the answer if it has arrived
+  std::uint64_t m_next GUARDED_BY(m_mutex) = 1;
+  std::map<json, std::optional<json>> m_open GUARDED_BY(m_mutex);  // by request id, with the answer if it has arrived
 };
 
 }  // namespace dockbridge::mcp

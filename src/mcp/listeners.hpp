@@ -2,12 +2,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "mcp/bulletin.hpp"
 #include "mcp/reply.hpp"
 #include "mcp/server.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -39,8 +39,8 @@ class Listeners {
   using Open = std::map<json, Listener>;
   static void drop(Listener& listener);
 
-  mutable std::mutex m_mutex;  // guards the map
-  Open m_open;
+  mutable Mutex m_mutex;
+  Open m_open GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

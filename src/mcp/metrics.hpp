@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -41,12 +41,12 @@ class Metrics {
 
   std::atomic<std::uint64_t> m_received{0};
   std::atomic<std::uint64_t> m_sent{0};
-  mutable std::mutex m_mutex;  // guards everything below
-  std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls;
-  std::map<std::string, Latency> m_latencies;
-  std::map<std::string, std::uint64_t> m_refusals;
-  std::map<int, std::uint64_t> m_http_requests;
-  std::vector<std::function<std::string()>> m_sources;
+  mutable Mutex m_mutex;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls GUARDED_BY(m_mutex);
+  std::map<std::string, Latency> m_latencies GUARDED_BY(m_mutex);
+  std::map<std::string, std::uint64_t> m_refusals GUARDED_BY(m_mutex);
+  std::map<int, std::uint64_t> m_http_requests GUARDED_BY(m_mutex);
+  std::vector<std::function<std::string()>> m_sources GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "mcp/message.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -84,7 +84,7 @@ class BatchSink : public ReplySink {
  public:
   BatchSink(std::size_t expected, std::shared_ptr<ReplySink> whole) : m_missing(expected), m_whole(std::move(whole)) {}
   void answer(json message, Delivered delivered) override {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_answers.push_back(std::move(message));
     if (delivered) {
       m_deliveries.push_back(std::move(delivered));
@@ -92,13 +92,13 @@ class BatchSink : public ReplySink {
     one_less();
   }
   void nothing() override {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     one_less();
   }
   void tell(const json& message) override { m_whole->tell(message); }
 
  private:
-  void one_less() {
+  void one_less() REQUIRES(m_mutex) {
     if (--m_missing > 0) {
       return;
     }
@@ -112,11 +112,11 @@ class BatchSink : public ReplySink {
       });
     }
   }
-  std::mutex m_mutex;
-  std::size_t m_missing;
-  json m_answers = json::array();
-  std::vector<Delivered> m_deliveries;
-  std::shared_ptr<ReplySink> m_whole;
+  Mutex m_mutex;
+  std::size_t m_missing GUARDED_BY(m_mutex);
+  json m_answers GUARDED_BY(m_mutex) = json::array();
+  std::vector<Delivered> m_deliveries GUARDED_BY(m_mutex);
+  const std::shared_ptr<ReplySink> m_whole;
 };
 
 }  // namespace dockbridge::mcp

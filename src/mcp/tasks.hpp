@@ -4,7 +4,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,6 +14,7 @@
 #include "mcp/message.hpp"
 #include "mcp/tool.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -84,7 +84,8 @@ class Task {
   [[nodiscard]] std::optional<TaskState> wait(Deadline deadline, const std::stop_token& stop) const;
 
  private:
-  void changed(std::unique_lock<std::mutex>& lock);
+  /// Wakes the threads that wait, and returns a notice to publish after the lock is released.
+  [[nodiscard]] Notice changed() REQUIRES(m_mutex);
 
   const std::string m_id;
   const std::string m_owner;
@@ -92,10 +93,10 @@ class Task {
   const std::shared_ptr<Interruption> m_call;
   Bulletin& m_bulletin;
 
-  mutable std::mutex m_mutex;  // guards everything below
+  mutable Mutex m_mutex;
   mutable std::condition_variable_any m_changed;
-  TaskState m_state;
-  json m_answers = json::object();
+  TaskState m_state GUARDED_BY(m_mutex);
+  json m_answers GUARDED_BY(m_mutex) = json::object();
 };
 
 /// The tasks of all owners. What has ended is kept for its time to live, and at most so many of each owner.
@@ -113,11 +114,11 @@ class Tasks {
   [[nodiscard]] std::vector<std::shared_ptr<Task>> list(const std::string& owner) const;
 
  private:
-  void forget_old(const std::string& owner, Clock::time_point now);
+  void forget_old(const std::string& owner, Clock::time_point now) REQUIRES(m_mutex);
 
   Bulletin& m_bulletin;
-  mutable std::mutex m_mutex;  // guards the list
-  std::list<std::shared_ptr<Task>> m_tasks;
+  mutable Mutex m_mutex;
+  std::list<std::shared_ptr<Task>> m_tasks GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

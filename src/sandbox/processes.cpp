@@ -155,13 +155,13 @@ Result<Snapshot> Processes::start(const StartRequest& request, milliseconds time
 }
 
 std::uint64_t Processes::highest_number(const std::string& owner) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_highest_numbers.find(owner);
   return known == m_highest_numbers.end() ? 0 : known->second;
 }
 
 void Processes::note_number(const wire::ProcessState& state) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_highest_numbers.contains(state.owner) || m_highest_numbers.size() < k_max_owners) {
     std::uint64_t& highest = m_highest_numbers[state.owner];
     highest = std::max(highest, state.number);

@@ -46,7 +46,7 @@ Sandbox::Sandbox(Channel& channel, Settings settings, Log& log)
       m_launcher(m_channel, m_settings.workdir, m_settings.retention, TrustedRuns(m_settings.trusted_runs_directory)) {}
 
 Result<Sandbox::Session> Sandbox::session(const std::stop_token& stop, Connect may_connect) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_session && m_session->connection->alive()) {
     return *m_session;
   }
@@ -121,7 +121,7 @@ Result<wire::Frame> Sandbox::ask(json head, std::string_view body, milliseconds 
 }
 
 std::optional<Sandbox::Session> Sandbox::present_session() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_session;
 }
 
@@ -153,7 +153,7 @@ Result<wire::Frame> Sandbox::call(const Session& current, json head, std::string
 }
 
 void Sandbox::forget(const std::shared_ptr<Connection>& connection) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_session && m_session->connection == connection) {
     m_session.reset();
   }
@@ -161,7 +161,7 @@ void Sandbox::forget(const std::shared_ptr<Connection>& connection) {
 
 tl::unexpected<Error> Sandbox::drop_session(Error error) {
   m_log.error("the agent broke the protocol, dropping the connection", {{"reason", error.message}});
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_session.reset();
   return fail_unknown(std::move(error));
 }
@@ -196,12 +196,12 @@ Result<wire::Frame> Sandbox::call_again(const json& head, std::string_view body,
 }
 
 std::optional<Hello> Sandbox::present_hello() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_session && m_session->connection->alive() ? std::optional(m_session->connection->hello()) : std::nullopt;
 }
 
 std::uint64_t Sandbox::reconnections() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_connections > 0 ? m_connections - 1 : 0;
 }
 

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -20,6 +19,7 @@
 #include "sandbox/processes.hpp"
 #include "util/clock.hpp"
 #include "util/log.hpp"
+#include "util/mutex.hpp"
 #include "wire/frame.hpp"
 #include "wire/retention.hpp"
 
@@ -99,10 +99,11 @@ class Sandbox {
   Processes m_processes;
   ProcessControl m_control;
   AgentLauncher m_launcher;  // used only by the caller that connects
-  std::mutex m_mutex;        // guards everything below
-  std::optional<Session> m_session;
-  std::uint64_t m_connections = 0;                            // made so far
-  std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // while a caller connects; its outcome at the end
+  Mutex m_mutex;
+  std::optional<Session> m_session GUARDED_BY(m_mutex);
+  std::uint64_t m_connections GUARDED_BY(m_mutex) = 0;  // made so far
+  std::shared_ptr<std::optional<Result<Session>>> m_attempt
+      GUARDED_BY(m_mutex);  // while a caller connects; its outcome at the end
   std::condition_variable_any m_attempt_ended;
 };
 

@@ -95,7 +95,7 @@ std::vector<std::string> ClientNotices::board(Client& client, Flight& flight, st
 }
 
 void ClientNotices::add(const ClientId& client, std::string sentence) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   Client& it = client_of(client);
   it.pending.push_back({"", std::move(sentence)});
   bound_pending(it);
@@ -105,7 +105,7 @@ void ClientNotices::show(const ClientId& client, const std::string& call, sandbo
                          const wire::ProcessState& state, bool started) {
   const bool closed = state.phase == wire::Phase::exited;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto known = m_clients.find(client);
     if (known == m_clients.end() && (!started || has_ended(state))) {
       return;
@@ -154,7 +154,7 @@ void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox,
           notices->report_end(client, state);
         }
       });
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (const auto known = m_clients.find(client); known != m_clients.end()) {
     for (Watch& watch : known->second.watches) {
       if (watch.process == process) {
@@ -165,7 +165,7 @@ void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox,
 }
 
 void ClientNotices::report_end(const ClientId& client, const wire::ProcessState& state) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
     return;
@@ -185,7 +185,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
   std::uint64_t number = 0;  // of the flight, if there is anything to deliver
   std::vector<Watch> unasked;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto known = m_clients.find(client);
     if (known == m_clients.end()) {
       return nullptr;
@@ -236,7 +236,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
 }
 
 void ClientNotices::settle(const ClientId& client, std::uint64_t flight, bool delivered) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
     return;

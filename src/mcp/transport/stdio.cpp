@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -17,6 +16,7 @@
 #include "mcp/message_memory.hpp"
 #include "mcp/transport/line_splitter.hpp"
 #include "util/file.hpp"
+#include "util/mutex.hpp"
 #include "util/wakeup.hpp"
 
 namespace dockbridge::mcp {
@@ -71,7 +71,7 @@ class StdioClient {
  private:
   bool send(const json& message) {
     const std::string line = dump(message) + "\n";
-    const std::lock_guard lock(m_output_mutex);
+    const MutexLock lock(m_output_mutex);
     const bool sent = static_cast<bool>(write_all(m_output_fd, line));
     if (!sent) {
       m_log.debug("the client does not read any more");
@@ -106,7 +106,7 @@ class StdioClient {
   Log& m_log;
   WorkerPool& m_pool;
   const std::size_t m_max_message;
-  std::mutex m_output_mutex;
+  Mutex m_output_mutex;  // held while a line is written
   const std::shared_ptr<DirectSink> m_sink;
   const std::shared_ptr<Conversation> m_conversation;
   LineSplitter m_lines;

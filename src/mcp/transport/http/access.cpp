@@ -53,7 +53,7 @@ tl::expected<Caller, Access::Refused> Access::admit(const std::optional<std::str
 }
 
 bool Access::note_failure(const std::string& address, Clock::time_point now) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_failures.size() >= k_max_addresses) {
     std::erase_if(m_failures, [&](const auto& entry) { return now - entry.second.since > k_failure_window; });
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/token_file.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -45,8 +45,8 @@ class Access {
   bool note_failure(const std::string& address, Clock::time_point now);
 
   const std::vector<Token> m_tokens;
-  std::mutex m_mutex;  // guards the failures
-  std::map<std::string, Failures> m_failures;
+  Mutex m_mutex;
+  std::map<std::string, Failures> m_failures GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/socket.hpp"
 #include "util/log.hpp"
+#include "util/mutex.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
@@ -47,7 +47,7 @@ class Listener {
   void accept_loop(const Tick& tick);
   void take(Fd fd, std::string peer);
   void serve(Socket& socket, ConnectionTable::Id id);
-  void close_waiting(ConnectionTable::Id id);
+  void close_waiting(ConnectionTable::Id id) REQUIRES(m_mutex);
 
   const Limits m_limits;
   const std::optional<TlsContext> m_tls;
@@ -58,9 +58,9 @@ class Listener {
   Wakeup m_wakeup;  // for the thread that accepts
   int m_port = 0;
   std::atomic<bool> m_stopping{false};
-  std::mutex m_mutex;  // guards the table and the open sockets
-  ConnectionTable m_table;
-  std::map<ConnectionTable::Id, Socket*> m_open;
+  Mutex m_mutex;
+  ConnectionTable m_table GUARDED_BY(m_mutex);
+  std::map<ConnectionTable::Id, Socket*> m_open GUARDED_BY(m_mutex);
   WorkerPool m_threads;
   std::thread m_acceptor;
 };

@@ -214,14 +214,14 @@ Response MessageExchange::events(Turn& turn, std::uint64_t ticket, bool prime) {
 }
 
 void MessageExchange::remember(const std::shared_ptr<Conversation>& conversation) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_stateless.remove_if([](const auto& known) { return known.expired(); });
   m_stateless.push_back(conversation);
 }
 
 std::vector<std::shared_ptr<Conversation>> MessageExchange::stateless_conversations() const {
   std::vector<std::shared_ptr<Conversation>> all;
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   for (const auto& known : m_stateless) {
     if (auto conversation = known.lock()) {
       all.push_back(std::move(conversation));

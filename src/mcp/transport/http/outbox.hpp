@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "mcp/reply.hpp"
+#include "util/mutex.hpp"
 #include "util/wakeup.hpp"
 
 namespace dockbridge::mcp::http {
@@ -55,22 +55,22 @@ class Outbox : public ReplySink {
     std::uint64_t number;
     std::string text;
   };
-  void put(std::string text, bool droppable);
-  void wake();
+  void put(std::string text, bool droppable) REQUIRES(m_mutex);
+  void wake() REQUIRES(m_mutex);
 
   const std::string m_name;
-  mutable std::mutex m_mutex;  // guards everything below
-  std::deque<Kept> m_messages;
-  std::optional<json> m_sole;  // an answer that came first, not yet made into text
-  Delivered m_delivered;
-  std::size_t m_bytes = 0;
-  std::uint64_t m_last = 0;
-  std::uint64_t m_taken = 0;
-  bool m_done = false;
-  bool m_hung_up = false;
-  bool m_abandoned = false;
-  std::uint64_t m_ticket = 0;
-  std::shared_ptr<Wakeup> m_taker;
+  mutable Mutex m_mutex;
+  std::deque<Kept> m_messages GUARDED_BY(m_mutex);
+  std::optional<json> m_sole GUARDED_BY(m_mutex);  // an answer that came first, not yet made into text
+  Delivered m_delivered GUARDED_BY(m_mutex);
+  std::size_t m_bytes GUARDED_BY(m_mutex) = 0;
+  std::uint64_t m_last GUARDED_BY(m_mutex) = 0;
+  std::uint64_t m_taken GUARDED_BY(m_mutex) = 0;
+  bool m_done GUARDED_BY(m_mutex) = false;
+  bool m_hung_up GUARDED_BY(m_mutex) = false;
+  bool m_abandoned GUARDED_BY(m_mutex) = false;
+  std::uint64_t m_ticket GUARDED_BY(m_mutex) = 0;
+  std::shared_ptr<Wakeup> m_taker GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/outbox.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -38,9 +38,9 @@ class Session {
   const std::shared_ptr<Outbox> m_standing = std::make_shared<Outbox>("s");
   const std::shared_ptr<Conversation> m_conversation;
   std::atomic<Clock::time_point> m_last_used;
-  std::mutex m_mutex;  // guards everything below
-  std::uint64_t m_next_stream = 1;
-  std::map<std::string, std::shared_ptr<Outbox>> m_streams;
+  Mutex m_mutex;
+  std::uint64_t m_next_stream GUARDED_BY(m_mutex) = 1;
+  std::map<std::string, std::shared_ptr<Outbox>> m_streams GUARDED_BY(m_mutex);
 };
 
 /// The sessions of all clients. Each owner has its own limit, so no owner can use up another's sessions. The number of
@@ -64,8 +64,8 @@ class Sessions {
 
   Hub& m_hub;
   const Limits& m_limits;
-  mutable std::mutex m_mutex;  // guards the map
-  std::map<std::string, std::shared_ptr<Session>> m_sessions;
+  mutable Mutex m_mutex;
+  std::map<std::string, std::shared_ptr<Session>> m_sessions GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http
