@@ -22,6 +22,7 @@ function(dockbridge_objects name)
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
     target_link_libraries(${target} PRIVATE dockbridge_warnings)
     target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
+    dockbridge_unity(${target})
   endforeach()
   # The agent is optimized in debug builds, too, because tests check its limits of time and memory.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2>)

@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-void set(std::uint64_t& field, std::uint64_t value) {
+void store(std::uint64_t& field, std::uint64_t value) {
   std::atomic_ref<std::uint64_t>(field).store(value, std::memory_order_release);
 }
 
@@ -20,14 +20,14 @@ void OrderPage::note(std::uint64_t out, std::uint64_t err) {
   const std::uint64_t count = std::atomic_ref<std::uint64_t>(m_count).load(std::memory_order_relaxed);
   if (count > 0) {
     if (wire::OrderMark& last = m_marks[slot(count - 1)]; last.out == out) {
-      set(last.err, err);  // no stdout in between: the same run
+      store(last.err, err);  // no stdout in between: the same run
       return;
     }
   }
   wire::OrderMark& next = m_marks[slot(count)];
-  set(next.out, out);
-  set(next.err, err);
-  set(m_count, count + 1);
+  store(next.out, out);
+  store(next.err, err);
+  store(m_count, count + 1);
 }
 
 wire::WriteOrder OrderPage::marks() const {

@@ -11,7 +11,7 @@ namespace dockbridge::sandbox {
 
 namespace {
 
-constexpr std::size_t k_token_length = 16;
+constexpr std::size_t k_download_token_length = 16;
 constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 Result<Files::Download> Files::open_download(const std::string& path, const std::optional<std::string>& owner,
                                              WholeFile* about, const CallLimit& limit) {
   Download download(*this);
-  download.m_token = random_token(k_token_length);
+  download.m_token = random_token(k_download_token_length);
   const auto answer = exchange(wire::FileOpenRequest{path, download.m_token, owner}, limit);
   if (!answer) {
     return fail(answer.error());

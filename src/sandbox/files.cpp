@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t k_token_length = 16;
+constexpr std::size_t k_upload_token_length = 16;
 constexpr std::size_t k_upload_piece_bytes = 1024 * 1024;
 constexpr std::size_t k_max_shown_path = 500;
 constexpr std::size_t k_max_shown_revision = 40;
@@ -155,7 +155,7 @@ Result<FileGrepResult> Files::grep(const FileGrepRequest& request, milliseconds 
 }
 
 Files::Upload Files::upload(const std::string& path) {
-  return {*this, path, random_token(k_token_length)};
+  return {*this, path, random_token(k_upload_token_length)};
 }
 
 Files::Upload::Upload(Files& files, std::string path, std::string token)

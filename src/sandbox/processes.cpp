@@ -20,7 +20,7 @@ constexpr milliseconds k_start_patience{6'000};
 constexpr milliseconds k_start_interval{50};
 /// Output up to this size rides along with the answer to start and wait.
 constexpr std::size_t k_carry_bytes = 64 * 1024;
-constexpr std::size_t k_token_length = 16;
+constexpr std::size_t k_process_token_length = 16;
 constexpr std::size_t k_max_owners = 1000;
 /// Longer than a server runs, in the range of the agent's timeouts.
 constexpr milliseconds k_watch_time = std::chrono::hours(24 * 30);
@@ -93,7 +93,7 @@ Result<std::string> Processes::new_process_id(const std::stop_token& stop, const
   if (!current) {
     return fail(current.error());
   }
-  return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_token_length));
+  return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_process_token_length));
 }
 
 Result<Snapshot> Processes::checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake) {

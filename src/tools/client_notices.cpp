@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t k_max_clients_per_owner = 256;
 constexpr std::size_t k_max_watches = 256;  // each has a connection to a keeper in the container
 constexpr std::size_t k_max_pending = 32;
-constexpr std::size_t k_max_command_bytes = 60;
+constexpr std::size_t k_max_notice_command_bytes = 60;
 constexpr std::size_t k_line_bytes = 7;  // "\nNote: "
 
 /// "p3 `node server.js` ended, exit code 1"
@@ -28,7 +28,8 @@ std::string end_sentence(const wire::ProcessState& state) {
   } else if (!end.empty()) {
     end[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(end[0])));
   }
-  return fmt::format("{} `{}` ended, {}", process_name(state), printable_line(state.command, k_max_command_bytes), end);
+  return fmt::format("{} `{}` ended, {}", process_name(state),
+                     printable_line(state.command, k_max_notice_command_bytes), end);
 }
 
 bool has_ended(const wire::ProcessState& state) {

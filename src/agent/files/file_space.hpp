@@ -9,6 +9,8 @@
 
 namespace dockbridge::agent {
 
+/// A path as errors show it: one line of at most 300 bytes.
+std::string shown(const std::string& path);
 /// An errno value about a file, as an error that says what to do.
 Error file_error(const std::string& path, int number);
 /// Reads `size` bytes from `offset` on; fewer at the end of the file or of a pseudo file. `path` is for the error.

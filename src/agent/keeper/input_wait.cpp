@@ -34,7 +34,7 @@ namespace {
 
 using wire::WaitsForInput;
 
-constexpr std::size_t k_most_descriptors = 1024;
+constexpr std::size_t k_max_polled = 1024;
 constexpr std::size_t k_most_fdinfo_bytes = 256 * 1024;
 
 /// The system call that a thread is blocked in.
@@ -91,7 +91,7 @@ std::optional<milliseconds> timeout_at(pid_t pid, std::uint64_t address, std::in
 }
 
 Awaited in_poll(pid_t pid, const Blocked& call) {
-  std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_most_descriptors));
+  std::vector<pollfd> polled(std::min<std::uint64_t>(call.arguments[1], k_max_polled));
   if (!read_memory(pid, call.arguments[0], polled.data(), polled.size() * sizeof(pollfd))) {
     return hidden();
   }

@@ -28,7 +28,7 @@ constexpr std::size_t k_most_workers = 16;
 constexpr std::size_t k_most_searches = 4;
 /// A decoder may use half a gigabyte.
 constexpr std::size_t k_max_decoders = 2;
-constexpr std::size_t k_most_idle = 2;
+constexpr std::size_t k_max_idle_workers = 2;
 /// Between two looks for what an earlier session left half done. The interval doubles.
 constexpr milliseconds k_first_look{100};
 constexpr milliseconds k_last_look{60'000};
@@ -264,7 +264,7 @@ void FileWorkers::finish(Position worker, const wire::RawFrame& frame, const wir
   }
   const auto idle = std::count_if(m_workers.begin(), m_workers.end(),
                                   [](const Worker& it) { return !it.request && it.staging.empty(); });
-  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_most_idle)) {
+  if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_max_idle_workers)) {
     drop(worker);  // it ends when it sees that nobody is there any more
   }
   if (m_state_fd >= 0 && route.error_code == name_of(ErrorCode::half_written)) {

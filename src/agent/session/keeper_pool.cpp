@@ -13,7 +13,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr std::size_t k_most_idle = 4;
+constexpr std::size_t k_max_idle_keepers = 4;
 
 Result<KeeperLink> start_keeper(const std::string& state_path) {
   std::array<int, 2> sockets{};
@@ -56,7 +56,7 @@ Result<KeeperLink> KeeperPool::hand_over(const Assignment& assignment) {
 }
 
 void KeeperPool::give_back(KeeperLink link) {
-  if (m_idle.size() < k_most_idle) {
+  if (m_idle.size() < k_max_idle_keepers) {
     m_idle.push_back(std::move(link));
   }
 }

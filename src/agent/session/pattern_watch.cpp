@@ -13,8 +13,8 @@ namespace dockbridge::agent {
 namespace {
 
 /// Of a line without an end, this much is looked at.
-constexpr std::size_t k_longest_line = 64 * 1024;
-constexpr std::size_t k_piece_bytes = 64 * 1024;
+constexpr std::size_t k_max_watched_line = 64 * 1024;
+constexpr std::size_t k_watch_piece_bytes = 64 * 1024;
 constexpr std::size_t k_bytes_per_turn = 1024 * 1024;
 constexpr std::size_t k_told_line_bytes = 1000;
 
@@ -35,8 +35,8 @@ std::optional<std::string> LineSearch::feed(std::string_view bytes) {
     bytes.remove_prefix(end + 1);
   }
   auto found = m_line.empty() ? std::nullopt : match();
-  if (m_line.size() > k_longest_line) {
-    skip_to(offset() - k_longest_line / 2);
+  if (m_line.size() > k_max_watched_line) {
+    skip_to(offset() - k_max_watched_line / 2);
   }
   return found;
 }
@@ -73,7 +73,7 @@ Result<bool> PatternWatch::advance(int directory_fd, const std::string& process)
       return fail(spool.error());
     }
     while (!m_match) {
-      const auto slice = spool->read(search.offset(), std::min(k_piece_bytes, left));
+      const auto slice = spool->read(search.offset(), std::min(k_watch_piece_bytes, left));
       if (!slice) {
         return fail(slice.error());
       }

@@ -19,10 +19,6 @@ namespace {
 constexpr milliseconds k_lock_patience{5000};
 constexpr milliseconds k_lock_interval{5};
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
 /// Two of our changes in one directory do not get into each other's way.
 Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
   if (locked != nullptr) {

@@ -20,10 +20,6 @@ namespace {
 constexpr std::size_t k_max_set_bytes = 64ULL * 1024 * 1024;
 constexpr std::size_t k_max_named_errors = 5;
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
 /// The error with the path in its message.
 Error naming(const Error& error, const std::string& path) {
   return error.message.find(shown(path)) != std::string::npos ? error : error.within(shown(path));

@@ -20,10 +20,6 @@ namespace {
 constexpr std::size_t k_most_diffed_bytes = 4ULL * 1024 * 1024;
 constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 6 * 1024};
 
-std::string shown(const std::string& path) {
-  return printable_line(path, 300);
-}
-
 /// The content as text, in UTF-8.
 Result<std::string> text_of(const FileContent& content, const std::string& path) {
   if (!content.whole) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr off_t k_piece_bytes = 256 * 1024;
 
-off_t size_of(int fd) {
+off_t length_of(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 ? info.st_size : 0;
 }
@@ -54,11 +54,11 @@ off_t same_until(int a, int b, off_t at) {
 off_t common_end(int a, int b) {
   std::string piece_of_a;
   std::string piece_of_b;
-  const off_t most = std::min(size_of(a), size_of(b));
+  const off_t most = std::min(length_of(a), length_of(b));
   for (off_t common = 0;;) {
     const off_t length = std::min(most - common, k_piece_bytes);
-    const std::string_view here = read_piece(a, size_of(a) - common - length, piece_of_a, length);
-    const std::string_view there = read_piece(b, size_of(b) - common - length, piece_of_b, length);
+    const std::string_view here = read_piece(a, length_of(a) - common - length, piece_of_a, length);
+    const std::string_view there = read_piece(b, length_of(b) - common - length, piece_of_b, length);
     const auto differ = std::mismatch(here.rbegin(), here.rend(), there.rbegin(), there.rend()).first;
     common += differ - here.rbegin();
     if (here.empty() || differ != here.rend()) {
@@ -68,14 +68,14 @@ off_t common_end(int a, int b) {
 }
 
 bool is_same(int a, int b) {
-  const off_t size = size_of(a);
-  return size == size_of(b) && same_until(a, b, 0) == size;
+  const off_t size = length_of(a);
+  return size == length_of(b) && same_until(a, b, 0) == size;
 }
 
 }  // namespace
 
 Result<void> write_over(int file, int content, const std::string& path) {
-  const off_t size = size_of(content);
+  const off_t size = length_of(content);
   // Room first: afterwards there is no way back.
   if (size > 0 && ::fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
     return fail(file_error(path, errno));
@@ -103,18 +103,18 @@ Result<void> write_over(int file, int content, const std::string& path) {
 }
 
 bool is_mixture(int file, int before, int after) {
-  const off_t size = size_of(file);
+  const off_t size = length_of(file);
   if (is_same(file, before) || is_same(file, after)) {
     return false;
   }
   const off_t put_back = same_until(file, before, 0);
   const off_t written = same_until(file, after, put_back);
-  return size == std::max(size_of(before), written) && written + common_end(file, before) >= size;
+  return size == std::max(length_of(before), written) && written + common_end(file, before) >= size;
 }
 
 bool is_to_put_back(int file, int before, int after) {
-  const off_t size = size_of(file);
-  if (is_same(file, before) || size < size_of(after)) {
+  const off_t size = length_of(file);
+  if (is_same(file, before) || size < length_of(after)) {
     return false;
   }
   const off_t put_back = same_until(file, before, 0);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t k_most_kept = 100'000;
 constexpr std::size_t k_most_bytes_kept = 16 * 1024 * 1024;
 
-struct Finder {
+struct NameFinder {
   FirstItems<FoundPath> first;
   std::uint64_t total = 0;
 };
@@ -25,17 +25,17 @@ FoundPage find_page(int start_fd, const WalkOptions& options, unsigned threads, 
   for (bool is_first_round = true, all_known = false; !all_known && page.paths.size() < max; is_first_round = false) {
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(offset + max - passed, k_most_kept));
     const FirstItems<FoundPath> none(most, k_most_bytes_kept / threads, is_first_round ? nullptr : &last);
-    std::vector<Finder> finders(threads, {none});
+    std::vector<NameFinder> finders(threads, {none});
     WalkTotals walked = walk_tree(start_fd, options, threads, [&](const WalkEntry& entry) {
       std::int64_t rank = 0;
       if (rank_of(entry, rank)) {
-        Finder& finder = finders[entry.thread];
+        NameFinder& finder = finders[entry.thread];
         ++finder.total;
         finder.first.add({rank, std::string(entry.path), entry.type});
       }
     });
     FirstItems<FoundPath> first = none;
-    for (Finder& finder : finders) {
+    for (NameFinder& finder : finders) {
       first.merge(std::move(finder.first));
       page.total += is_first_round ? finder.total : 0;
     }

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t k_most_files_kept = 50'000;
 constexpr std::size_t k_most_path_bytes_kept = 8 * 1024 * 1024;
 constexpr std::size_t k_most_text_bytes = 4 * 1024 * 1024;
-constexpr std::size_t k_most_paths_told = 20;
+constexpr std::size_t k_max_reported_paths = 20;
 constexpr int k_file_flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 using Output = SearchRequest::Output;
@@ -119,7 +119,7 @@ class Search {
 
 void add_unreadable(SearchResult& totals, std::string_view path, const char* reason) {
   ++totals.unreadable;
-  if (totals.unreadable_paths.size() < k_most_paths_told) {
+  if (totals.unreadable_paths.size() < k_max_reported_paths) {
     totals.unreadable_paths.push_back(std::string(path) + ": " + reason);
   }
 }
@@ -133,7 +133,7 @@ void add_totals(SearchResult& to, const SearchResult& from) {
   to.files_with_long_lines += from.files_with_long_lines;
   to.files_in_windows += from.files_in_windows;
   for (const std::string& path : from.unreadable_paths) {
-    if (to.unreadable_paths.size() < k_most_paths_told) {
+    if (to.unreadable_paths.size() < k_max_reported_paths) {
       to.unreadable_paths.push_back(path);
     }
   }
