@@ -1,5 +1,5 @@
-# A unity build compiles several sources as one, which saves most of the time for headers. It is on in the preset
-# `release`. A change then compiles a group again instead of a file, so the presets for development do without it.
+# A unity build compiles several sources as one, which saves most of the time for headers. After a change it compiles a
+# whole group again, so the preset `debug` does without it.
 
 # dockbridge_unity(TARGET): in a unity build, compiles up to 8 sources of the same folder together. So names in anonymous
 # namespaces are unique within a folder.

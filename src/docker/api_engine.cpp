@@ -20,7 +20,7 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-/// The engine's own words for a refusal.
+/// The error message of the engine.
 std::string message_of(const HttpResponse& response) {
   const json body = json::parse(response.body, nullptr, false);
   const bool has_message = body.is_object() && body.contains("message") && body.at("message").is_string();

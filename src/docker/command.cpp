@@ -104,7 +104,7 @@ class Child {
   Fd m_err;
 };
 
-/// Reads what there is, but not for ever; closes the descriptor at its end.
+/// Reads the available bytes, a limited number of times. Closes the descriptor at its end.
 void drain(Fd& fd, std::string& into, std::size_t limit) {
   std::array<char, 16 * 1024> buffer;
   for (int round = 0; fd && round < k_reads_at_once; ++round) {

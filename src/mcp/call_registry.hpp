@@ -13,7 +13,7 @@
 namespace dockbridge::mcp {
 
 /// The running calls of one client. A call occupies its request id until it is answered, and counts as running until it
-/// has returned. Does not own the calls and answers nothing. Any thread may call.
+/// has returned. Does not own the calls and sends no replies. Any thread may call.
 class CallRegistry {
  public:
   void add(const json& id, std::shared_ptr<Interruption> call);

@@ -20,7 +20,7 @@ class ClientQuestions {
   /// Sends several requests, such as {"name": {"method": …, "params": …}}, and waits for the answers, which are
   /// returned under the same names. Fails if the client refuses one, `stop` is requested, or the deadline passes.
   Result<json> ask(const json& requests, ReplySink& sink, const std::stop_token& stop, Deadline deadline);
-  /// Takes an answer from the client. An answer to no open request is dropped.
+  /// Accepts an answer from the client. An answer that matches no open request is dropped.
   void take_answer(Answer answer);
 
  private:

@@ -11,8 +11,8 @@
 
 namespace dockbridge::mcp {
 
-/// The open subscriptions/listen requests of one client of the stateless revision. Such a request is answered when the
-/// server stops, and never if the client cancels it. Any thread may call.
+/// The open subscriptions/listen requests of one client of the stateless revision. Such a request gets its reply when
+/// the server stops, and none if the client cancels it. Any thread may call.
 class Listeners {
  public:
   struct Listener {

@@ -11,7 +11,7 @@ std::string metric_head(const char* name, const char* type, const char* help) {
 void Metrics::count_call(const std::string& tool, const std::string& outcome, Clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
   const MutexLock lock(m_mutex);
-  const bool known = m_calls.size() < k_most_outcomes || m_calls.contains({tool, outcome});
+  const bool known = m_calls.size() < k_max_outcomes || m_calls.contains({tool, outcome});
   ++m_calls[{tool, known ? outcome : "other"}];
   Latency& latency = m_latencies[tool];
   ++latency.count;

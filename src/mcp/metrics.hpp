@@ -17,22 +17,22 @@ namespace dockbridge::mcp {
 /// The lines before the values of one metric, in Prometheus text.
 std::string metric_head(const char* name, const char* type, const char* help);
 
-/// Counts what happens and tells it as Prometheus text. Any thread may call.
+/// Counters and latencies, reported as Prometheus text. Any thread may call.
 class Metrics {
  public:
   void count_call(const std::string& tool, const std::string& outcome, Clock::duration took);
-  /// Something that was not let in, by reason.
+  /// Counts a refused request or connection by reason.
   void count_refusal(const std::string& reason);
   void count_http_request(int status);
   void count_bytes(std::uint64_t received, std::uint64_t sent);
-  /// Adds lines of its own at each look; `source` has to outlive this object.
+  /// `source` returns more lines for each report. What it uses has to outlive this object.
   void add_source(std::function<std::string()> source);
 
   [[nodiscard]] std::string text() const;
 
  private:
   static constexpr std::array<double, 10> k_bounds_seconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60};
-  static constexpr std::size_t k_most_outcomes = 1000;  ///< some come out of the container
+  static constexpr std::size_t k_max_outcomes = 1000;  ///< a limit, because the container chooses some of them
   struct Latency {
     std::array<std::uint64_t, k_bounds_seconds.size()> up_to{};
     std::uint64_t count = 0;

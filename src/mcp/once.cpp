@@ -31,7 +31,7 @@ OnceKeys::Digest from_hex(const std::string& text) {
 }  // namespace
 
 OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what) {
-  // The length keeps owner and key apart, whatever is in them.
+  // The length separates owner and key, whatever characters they have.
   return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
 }
 

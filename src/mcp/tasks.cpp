@@ -13,7 +13,7 @@ namespace dockbridge::mcp {
 
 namespace {
 
-constexpr milliseconds k_longest_ttl{24 * 3'600'000};
+constexpr milliseconds k_max_ttl{24 * 3'600'000};
 constexpr int k_poll_interval_ms = 1000;
 constexpr std::string_view k_id_prefix = "task_";
 constexpr std::size_t k_handle_bytes = 16;
@@ -203,7 +203,7 @@ std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<mill
   if (static_cast<std::size_t>(running) >= k_max_tasks_per_owner) {
     return nullptr;
   }
-  const milliseconds granted = std::clamp(ttl.value_or(k_usual_task_ttl), milliseconds(1000), k_longest_ttl);
+  const milliseconds granted = std::clamp(ttl.value_or(k_default_task_ttl), milliseconds(1000), k_max_ttl);
   const std::string id = task_id_of(handle);
   const bool taken = std::any_of(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->id() == id; });
   m_tasks.push_front(std::make_shared<Task>(taken ? task_id_of(new_task_handle()) : id, owner, granted, std::move(call),
@@ -211,7 +211,7 @@ std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<mill
   return m_tasks.front();
 }
 
-/// Drops what is past its time, and of the rest the oldest that has ended if this owner has no room left.
+/// Drops expired tasks, and the oldest ended task of this owner if the owner is at the limit.
 void Tasks::forget_old(const std::string& owner, Clock::time_point now) {
   const auto over = [](const std::shared_ptr<Task>& task) {
     return task->status() != Task::Status::working && task->status() != Task::Status::input_required;

@@ -61,7 +61,7 @@ TerminalSize terminal_size_from(const Field& field) {
   if (sides.size() != 2) {
     field.fail_here();
   }
-  return {positive_side_from(sides[0]), side_from(sides[1])};
+  return {positive_side_from(sides[0]), positive_side_from(sides[1])};
 }
 
 std::optional<Key> parse_key(std::string_view text) {

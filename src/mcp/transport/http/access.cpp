@@ -28,7 +28,7 @@ std::optional<std::string_view> bearer_of(std::string_view header) {
 
 }  // namespace
 
-/// Looks at all of them, so that the time tells nothing.
+/// Compares with all tokens, so that the time does not reveal which one matches.
 const Token* Access::find(std::string_view secret) const {
   const Token* found = nullptr;
   for (const Token& token : m_tokens) {

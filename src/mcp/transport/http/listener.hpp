@@ -19,7 +19,7 @@ namespace dockbridge::mcp::http {
 
 struct Endpoint {
   std::string host = "127.0.0.1";
-  std::string port;  ///< "0": any that is free
+  std::string port;  ///< "0" means any free port
 };
 
 /// Accepts connections and serves each on its own thread, up to limits. At a limit, a connection that waits for a
@@ -34,13 +34,12 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Returns once connections are taken.
+  /// Returns when connections are accepted.
   Result<void> start(const Endpoint& endpoint, Tick tick);
   [[nodiscard]] int port() const { return m_port; }
-  /// Takes no more connections and lets go of those that wait for their next request. Those that are served end by
-  /// themselves.
+  /// Accepts no more connections and closes idle ones. A connection that serves a request ends after its response.
   void stop();
-  /// Whether all connections had ended by then.
+  /// False if connections are still open at the deadline.
   bool wait_for_connections(Deadline deadline) { return m_threads.wait_until_idle(deadline); }
 
  private:

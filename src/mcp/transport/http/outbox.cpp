@@ -13,7 +13,7 @@ void Outbox::put(std::string text, bool droppable) {
   const bool full = m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes;
   while (full && !m_messages.empty() && m_messages.front().number <= m_taken &&
          (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
-    m_bytes -= m_messages.front().text.size();  // kept for those who resume
+    m_bytes -= m_messages.front().text.size();  // was kept for a resuming client
     m_messages.pop_front();
   }
   if (droppable && (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
