@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: test.sh [--full] [ctest arguments]
-# Sets up what is missing and runs the tests, those on a real engine included. --full adds the long ones: soak tests, those on
-# an engine without a direct line, a page screenshot in the full image, and everything again under the address and thread sanitizers.
+# Installs missing packages, builds, and runs all tests, also those that need an engine. --full adds the long ones: soak
+# tests, container tests without the direct line, a page screenshot in the full image, and all tests again with the
+# address and thread sanitizers. With the address sanitizer, the agent in the containers is sanitized as well.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=docker/lib.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
@@ -18,7 +19,7 @@ set_up_test_images() {
   ensure_podman_image "$k_slim_image"
 }
 
-# ensure_podman_image IMAGE: podman has the same IMAGE as the engine.
+# ensure_podman_image IMAGE: copies IMAGE from the engine to podman unless podman has the same one.
 ensure_podman_image() {
   local id
   id=$(image_id "$1")
@@ -44,7 +45,7 @@ phase() {
 run_tests() {
   local preset=$1
   shift
-  # Two at a time: while one waits, the other works.
+  # Two tests at a time, because most tests wait most of the time.
   phase "testing $preset" in_project ctest --preset "$preset" --output-on-failure --parallel 2 "$@"
 }
 

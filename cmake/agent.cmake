@@ -1,10 +1,18 @@
-# The program inside the container: static, small, no dependency on what the image holds.
+# The program inside the container. It is static and small, and needs nothing from the image.
 
-# dockbridge_objects(NAME SOURCE...): object files that the agent is linked of. Host and tests link NAME_host: the same
-# objects, or in a sanitizer build others, because a static program cannot have a sanitizer.
+# With the address sanitizer, the agent is sanitized as well. It then needs the container's glibc, because a static
+# program cannot have that sanitizer, but no other library. With the thread sanitizer, it stays the plain program.
+if(DOCKBRIDGE_SANITIZE MATCHES address)
+  set(agent_is_sanitized ON)
+else()
+  set(agent_is_sanitized OFF)
+endif()
+
+# dockbridge_objects(NAME SOURCE...): object files of the agent. Host and tests link NAME_host: the same
+# objects, or others with a sanitizer if the agent has none.
 function(dockbridge_objects name)
   set(targets ${name})
-  if(DOCKBRIDGE_SANITIZE)
+  if(DOCKBRIDGE_SANITIZE AND NOT agent_is_sanitized)
     list(APPEND targets ${name}_host)
   endif()
   foreach(target ${targets})
@@ -14,14 +22,15 @@ function(dockbridge_objects name)
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
     target_link_libraries(${target} PRIVATE dockbridge_warnings)
     target_precompile_headers(${target} PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
+    dockbridge_unity(${target})
   endforeach()
-  # The agent is optimized even for those who develop: its limits of time and memory hold there, too.
+  # The agent is optimized in debug builds, too, because tests check its limits of time and memory.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2>)
-  if(DOCKBRIDGE_SANITIZE)
-    target_link_libraries(${name}_host PRIVATE dockbridge_sanitizers)
-  else()
+  if(NOT TARGET ${name}_host)
     add_library(${name}_host ALIAS ${name})
   endif()
+  list(GET targets -1 host_objects)
+  target_link_libraries(${host_objects} PRIVATE dockbridge_sanitizers)
 endfunction()
 
 # Code of host and agent.
@@ -53,7 +62,7 @@ dockbridge_objects(dockbridge_shared
   src/util/temporary_name.cpp
   src/util/text.cpp)
 
-# The agent without its main function. What sessions and keepers run lies together, so that they share its pages.
+# The agent without its main function. The code of sessions and keepers is adjacent, so that they share its pages.
 dockbridge_objects(agent_core
   src/agent/launch.cpp
   src/agent/moment.cpp
@@ -167,23 +176,31 @@ dockbridge_objects(agent_core
 set_source_files_properties(src/agent/files/image/image_scale.cpp PROPERTIES
   COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
 
-# src/agent/fmt.cpp takes the place of the fmt library, which Debian has only as a shared one.
+# src/agent/fmt.cpp replaces the fmt library, of which Debian has only a shared one.
 add_executable(dockbridge-agent src/agent/main.cpp src/agent/fmt.cpp)
 target_compile_options(dockbridge-agent PRIVATE -ffunction-sections -fdata-sections)
-target_link_options(dockbridge-agent PRIVATE -static -Wl,--gc-sections)
+target_link_options(dockbridge-agent PRIVATE -Wl,--gc-sections)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(RE2 REQUIRED re2)
 pkg_check_modules(VTERM REQUIRED vterm)
-find_path(STB_INCLUDE_DIR stb/stb_image.h REQUIRED)  # used as headers alone, for their configuration
-target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings dockbridge_shared agent_core ${RE2_STATIC_LDFLAGS}
-                      ${VTERM_STATIC_LDFLAGS} Threads::Threads)
+find_path(STB_INCLUDE_DIR stb/stb_image.h REQUIRED)  # headers only, because their configuration is in the source
+target_link_libraries(dockbridge-agent PRIVATE dockbridge_warnings dockbridge_shared agent_core -Wl,-Bstatic
+                      ${RE2_STATIC_LDFLAGS} ${VTERM_STATIC_LDFLAGS} Threads::Threads)
+if(agent_is_sanitized)
+  target_link_libraries(dockbridge-agent PRIVATE -Wl,-Bdynamic dockbridge_sanitizers)
+  target_link_options(dockbridge-agent PRIVATE -static-libasan -static-libubsan -static-libstdc++ -static-libgcc)
+  set(agent_strip_option --strip-debug)  # reports name functions
+else()
+  target_link_options(dockbridge-agent PRIVATE -static)
+  set(agent_strip_option --strip-all)
+endif()
 
-# The agent travels inside dockbridge: stripped, and named by the hash of its content.
+# The agent is embedded in dockbridge, stripped and named by the hash of its content.
 set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)
 add_custom_command(
   OUTPUT ${agent_image_source}
-  COMMAND ${CMAKE_STRIP} -o ${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped $<TARGET_FILE:dockbridge-agent>
+  COMMAND ${CMAKE_STRIP} ${agent_strip_option} -o ${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped $<TARGET_FILE:dockbridge-agent>
   COMMAND ${CMAKE_COMMAND} -DAGENT=${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped -DOUT=${agent_image_source}
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake
   DEPENDS dockbridge-agent ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake

@@ -1,4 +1,5 @@
-# The program on the host. Everything but main is a library, so that tests and benchmarks use the same code.
+# The program on the host. Everything but main is in libraries, one for each room, so that tests and benchmarks use the
+# same code, and a change relinks only the programs that contain it.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -8,17 +9,28 @@ find_package(tl-expected REQUIRED)
 find_package(Boost REQUIRED COMPONENTS filesystem)
 find_package(OpenSSL REQUIRED)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
-# By its own flags: they change the layout of the library's objects.
+# The flags of the package are needed, because they change the layout of the library's objects.
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 
-add_library(dockbridge_core STATIC
+# dockbridge_room(NAME SOURCE...): the library dockbridge_NAME, with the sources of src/NAME.
+function(dockbridge_room name)
+  add_library(dockbridge_${name} STATIC ${ARGN})
+  target_include_directories(dockbridge_${name} PUBLIC src)
+  target_link_libraries(dockbridge_${name} PUBLIC dockbridge_warnings dockbridge_sanitizers)
+  dockbridge_unity(dockbridge_${name})
+endfunction()
+
+dockbridge_room(cli
   src/cli/bridge.cpp
   src/cli/call.cpp
   src/cli/doctor.cpp
   src/cli/host_paths.cpp
   src/cli/http.cpp
   src/cli/options.cpp
-  src/cli/serve.cpp
+  src/cli/serve.cpp)
+target_link_libraries(dockbridge_cli PUBLIC dockbridge_docker dockbridge_tools PRIVATE CLI11::CLI11)
+
+dockbridge_room(docker
   src/docker/address.cpp
   src/docker/api_engine.cpp
   src/docker/cli_engine.cpp
@@ -26,7 +38,10 @@ add_library(dockbridge_core STATIC
   src/docker/docker_channel.cpp
   src/docker/file_trust.cpp
   src/docker/http.cpp
-  src/docker/tar.cpp
+  src/docker/tar.cpp)
+target_link_libraries(dockbridge_docker PUBLIC dockbridge_sandbox PRIVATE Boost::filesystem PkgConfig::CURL)
+
+dockbridge_room(mcp
   src/mcp/bulletin.cpp
   src/mcp/call.cpp
   src/mcp/call_registry.cpp
@@ -69,7 +84,10 @@ add_library(dockbridge_core STATIC
   src/mcp/transport/http/stateless_headers.cpp
   src/mcp/transport/http/token_file.cpp
   src/mcp/transport/http_server.cpp
-  src/mcp/transport/stdio.cpp
+  src/mcp/transport/stdio.cpp)
+target_link_libraries(dockbridge_mcp PUBLIC dockbridge_util PRIVATE PkgConfig::HTTPLIB OpenSSL::SSL)
+
+dockbridge_room(sandbox
   src/sandbox/agent_image.cpp
   src/sandbox/agent_launch.cpp
   src/sandbox/agent_link.cpp
@@ -87,6 +105,10 @@ add_library(dockbridge_core STATIC
   src/sandbox/sandbox.cpp
   src/sandbox/trusted_runs.cpp
   src/sandbox/upload.cpp
+  ${agent_image_source})
+target_link_libraries(dockbridge_sandbox PUBLIC dockbridge_util)
+
+dockbridge_room(tools
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
   src/tools/check_process.cpp
@@ -123,7 +145,15 @@ add_library(dockbridge_core STATIC
   src/tools/stream_parts.cpp
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
-  src/tools/wait_report.cpp
+  src/tools/wait_report.cpp)
+# The files of tools share names, such as k_description and input_schema.
+set(tool_files check_process control_process execute_command file_edit file_glob file_grep file_ls file_read file_undo
+    file_write send_input)
+list(TRANSFORM tool_files REPLACE ".+" "src/tools/\\0.cpp")
+set_source_files_properties(${tool_files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+target_link_libraries(dockbridge_tools PUBLIC dockbridge_mcp dockbridge_sandbox)
+
+dockbridge_room(util
   src/util/encoding.cpp
   src/util/log.cpp
   src/util/path_walk.cpp
@@ -131,17 +161,17 @@ add_library(dockbridge_core STATIC
   src/util/sha256.cpp
   src/util/terminal_transcript.cpp
   src/util/trusted_file.cpp
-  src/util/worker_pool.cpp
-  ${agent_image_source})
-target_include_directories(dockbridge_core PUBLIC src)
+  src/util/worker_pool.cpp)
+target_link_libraries(dockbridge_util PUBLIC dockbridge_shared_host nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads PRIVATE OpenSSL::SSL)
+
+target_precompile_headers(dockbridge_util PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
+foreach(room cli docker mcp sandbox tools)
+  target_precompile_headers(dockbridge_${room} REUSE_FROM dockbridge_util)
+endforeach()
+
 # CLI11 is slow to optimize, and options are read once. Its options do not fit the precompiled header.
 set_source_files_properties(src/cli/options.cpp PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
-target_link_libraries(dockbridge_core
-  PUBLIC dockbridge_shared_host dockbridge_warnings dockbridge_sanitizers nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
-  PRIVATE CLI11::CLI11 Boost::filesystem PkgConfig::CURL PkgConfig::HTTPLIB
-          OpenSSL::SSL)
-target_precompile_headers(dockbridge_core PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
 
 add_executable(dockbridge src/main.cpp)
-target_link_libraries(dockbridge PRIVATE dockbridge_core)
+target_link_libraries(dockbridge PRIVATE dockbridge_cli)
 install(TARGETS dockbridge RUNTIME)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What run.sh, test.sh, reset-docker.sh and the scripts of this folder share: host packages, the engine, images, the
-# container and the build. Sourcing it changes nothing. Every word goes to stderr: stdout may carry MCP.
+# Functions of run.sh, test.sh, reset-docker.sh and the scripts of this folder: host packages, the engine, images, the
+# container and the build. Sourcing has no effect. All output is on stderr, because stdout may carry MCP.
 # shellcheck disable=SC2034 # some names are for the scripts that source this
 
 project_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,9 +18,9 @@ readonly k_host_authorities=/usr/local/share/ca-certificates
 readonly k_engine_socket=/var/run/docker.sock
 readonly k_engine_pid_file=/var/run/docker.pid
 
-readonly k_answer_seconds=10        # an engine that is alive answers within this
-readonly k_engine_start_seconds=60  # dockerd from start to first answer
-readonly k_pull_seconds=900         # an unreachable registry fails far sooner; this bounds one that stalls
+readonly k_answer_seconds=10        # limit for an answer of a running engine
+readonly k_engine_start_seconds=60  # limit from the start of dockerd to its first answer
+readonly k_pull_seconds=900         # limit for a registry that stalls; an unreachable one fails sooner
 
 k_build_packages=(g++ cmake ninja-build git pkg-config libcurl4-openssl-dev nlohmann-json3-dev libboost-dev
   libboost-filesystem-dev libfmt-dev libcli11-dev libexpected-dev doctest-dev
@@ -55,8 +55,8 @@ run_step() {
   say "$what: done in $((SECONDS - started)) s"
 }
 
-# at_once COMMAND...: runs commands, each one argument that is split at blanks, at the same time. Fails if one of them
-# fails, when all have ended. Their output would mix, so only the output of one that fails is shown.
+# at_once COMMAND...: runs commands at the same time. Each is one argument, which is split at blanks. Returns when all
+# have ended, and fails if one of them has failed.
 at_once() {
   local command pid pids=() failed=0
   for command in "$@"; do
@@ -70,8 +70,8 @@ at_once() {
   return "$failed"
 }
 
-# with_setup_lock COMMAND...: one set-up at a time, as clients like to start a second server just to look at it. What
-# COMMAND runs finds neither the MCP client on its stdin nor on its stdout.
+# with_setup_lock COMMAND...: runs one set-up at a time, because clients may start two servers at once. COMMAND does not
+# get the stdin and stdout of the MCP client.
 with_setup_lock() {
   mkdir -p "$state_dir"
   (
@@ -100,7 +100,7 @@ as_root() {
 ensure_packages() {
   local installed package missing=()
   if ! command -v dpkg-query >/dev/null; then
-    say "not a Debian system; these Debian packages are taken to be there under other names: $*"
+    say "not a Debian system; assuming that these packages are installed under other names: $*"
     return
   fi
   # shellcheck disable=SC2016 # dpkg-query's own variables
@@ -125,8 +125,8 @@ host_apt_proxy() {
 
 ## Engine
 
-# set_up_engine SCRIPT ARGUMENT...: makes sure that an engine runs and that this process may use it. Starts SCRIPT again in
-# the group docker if its user has been put into that group, now or earlier, but has not logged in since.
+# set_up_engine SCRIPT ARGUMENT...: ensures that an engine runs and that this process may use it. Starts SCRIPT again in
+# the group docker if the user was added to that group, but has not logged in since.
 set_up_engine() {
   choose_engine "$@"
   with_setup_lock ensure_engine
@@ -159,12 +159,12 @@ engine_is_chosen_by_user() {
     grep -qs '"currentContext"' "${DOCKER_CONFIG:-$HOME/.docker}/config.json"
 }
 
-# Whether the user is in the group docker but this process is not.
+# Whether the user is in the group docker, but this process is not.
 docker_group_awaits() {
   [[ ,$(getent group docker | cut -d: -f4), == *,"$(id -un)",* && " $(id -nG) " != *' docker '* ]]
 }
 
-# Succeeds if an engine is there, even if only choose_engine can open its door; else $engine_refusal says what was wrong.
+# Succeeds if an engine runs, even if this process gets access only by choose_engine. Else sets $engine_refusal.
 engine_answers() {
   engine_refusal=
   command -v docker >/dev/null || return 1
@@ -227,7 +227,7 @@ image_id() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null; }
 
 image_exists() { image_id "$1" >/dev/null; }
 
-# image_is_current IMAGE INPUTS: whether IMAGE was made from what hashes to INPUTS.
+# image_is_current IMAGE INPUTS: whether IMAGE was built from inputs with the hash INPUTS.
 image_is_current() {
   local format="{{index .Config.Labels \"$k_inputs_label\"}}"
   [[ $(docker image inspect --format "$format" "$1" 2>/dev/null) == "$2" ]]
@@ -235,7 +235,7 @@ image_is_current() {
 
 wanted_base() { printf '%s' "${DOCKBRIDGE_BASE_IMAGE:-$k_default_base}"; }
 
-# sandbox_inputs TARGET: a hash of all that decides how the image turns out, found without asking the engine.
+# sandbox_inputs TARGET: a hash of all inputs of the image, computed without the engine.
 sandbox_inputs() {
   {
     printf '%s %s\n' "$1" "$(wanted_base)"
@@ -244,7 +244,7 @@ sandbox_inputs() {
   } | hash_input
 }
 
-# Sets $base to the wanted base image, or to a home-made one if the usual one cannot be had.
+# Sets $base to the wanted base image, or to one made from Debian packages if the default cannot be pulled.
 find_base() {
   base=$(wanted_base)
   if image_exists "$base"; then
@@ -258,13 +258,13 @@ find_base() {
     return
   fi
   [[ $base == "$k_default_base" ]] ||
-    die "DOCKBRIDGE_BASE_IMAGE=$base is neither here nor can it be pulled. Unset it to use a Debian base."
-  say "no registry within reach: making $k_base_image from Debian packages instead"
+    die "DOCKBRIDGE_BASE_IMAGE=$base does not exist and cannot be pulled. Unset it to use a Debian base."
+  say "no registry can be reached: making $k_base_image from Debian packages instead"
   "$project_dir/docker/make-base-image.sh"
   base=$k_base_image
 }
 
-# ensure_sandbox_image IMAGE TARGET [BUILD OPTION...]: builds unless the image is there and its inputs have not changed.
+# ensure_sandbox_image IMAGE TARGET [BUILD OPTION...]: builds the image unless it exists and its inputs have not changed.
 ensure_sandbox_image() {
   local inputs
   inputs=$(sandbox_inputs "$2")
@@ -316,16 +316,16 @@ ensure_compose() {
 
 sandbox_target() { printf '%s' "${DOCKBRIDGE_IMAGE_TARGET:-full}"; }
 
-# Succeeds if the container exists, running or not: dockbridge itself starts it when it is first used.
+# Succeeds if the container exists. dockbridge starts a stopped one when it is first used.
 container_exists() {
   local made_from format="{{index .Config.Labels \"$k_inputs_label\"}}"
   command -v docker >/dev/null || return 1
   made_from=$(timeout "$k_answer_seconds" docker container inspect --format "$format" "$k_container" 2>/dev/null) || return 1
   [[ $made_from == "$(sandbox_inputs "$(sandbox_target)")" ]] ||
-    say "$k_container is from an older or other image and is used as it is; ./reset-docker.sh makes a new one"
+    say "$k_container is from another image and is used unchanged; ./reset-docker.sh replaces it"
 }
 
-# A container that is there is never replaced: someone's processes and installed packages are in it.
+# An existing container is never replaced, because it has processes and installed packages of its user.
 ensure_container() {
   container_exists && return
   ensure_compose
@@ -333,7 +333,7 @@ ensure_container() {
   run_step "starting $k_container" compose up -d --no-build
 }
 
-# The image waits for downloads most of the time, so the compiler loses little by its company.
+# The image build waits for downloads most of the time, so it slows the compiler only a little.
 ensure_program_and_container() {
   ensure_packages "${k_build_packages[@]}"
   ensure_compose
@@ -351,7 +351,7 @@ ensure_built() {
   fi
   ensure_packages "${k_build_packages[@]}"
   mkdir -p "${stamp%/*}"
-  # Dated before the build, so that what is saved while it runs is built next time.
+  # Dated before the build, so that sources saved during it are built next time.
   touch "$stamp.new"
   build "$@"
   mv "$stamp.new" "$stamp"

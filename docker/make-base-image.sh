@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the image dockbridge-base:bookworm with debootstrap and `docker import`, for machines that reach a Debian mirror
-# but no image registry. The mirror is the one the host's own apt uses, else debootstrap's default.
+# but no image registry. The mirror is that of the host's apt, else debootstrap's default.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Prints "URI RELEASE LABEL" for every Debian archive in the host's apt sources. Origin and label are known to apt only
-# from downloaded indexes, hence the update on a machine that has none yet.
+# Prints "URI RELEASE LABEL" for every Debian archive in the host's apt sources. apt knows origin and label
+# only from downloaded indexes, so a machine without any needs an update first.
 host_archives() {
   command -v apt-get >/dev/null || return 0
   local query=(apt-get indextargets --format "\$(REPO_URI) \$(RELEASE) \$(LABEL)"
@@ -19,7 +19,7 @@ host_archives() {
   printf '%s\n' "$found"
 }
 
-# Prints the lines of the image's sources.list; nothing if the host knows no Debian archive.
+# Prints the lines of the image's sources.list. Prints nothing if the host has no Debian archive.
 image_sources() {
   local uri release label
   while read -r uri release label; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the image dockbridge-test:sh-only: a static busybox under a few names and nothing else, no bash, no libc.
+# Makes the image dockbridge-test:sh-only, which has only a static busybox under a few names: no bash, no libc.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

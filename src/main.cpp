@@ -29,8 +29,8 @@ cli::Surroundings surroundings() {
           }};
 }
 
-/// Before any thread starts: writing to a client that is gone is an error, not a death, and the signals that end the
-/// server are taken up by its main loop.
+/// Called before any thread starts. Makes a write to a closed stream an error instead of a signal, and lets the main
+/// loop receive the signals that end the server.
 void prepare_signals(bool serving) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit fails one call instead of the server
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   const cli::Options& options = invocation->options;
   const bool serving = invocation->command == cli::Command::serve;
   prepare_signals(serving);
-  // On a terminal, a command's own words are enough.
+  // On a terminal, the output of a command is enough.
   const bool quiet = !serving && options.log_level == LogLevel::info;
   Log log(STDERR_FILENO, quiet ? LogLevel::warn : options.log_level, options.log_format);
   switch (invocation->command) {

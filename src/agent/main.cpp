@@ -32,6 +32,13 @@ wire::Retention retention_from(int argc, char** argv) {
 
 }  // namespace
 
+#ifdef __SANITIZE_ADDRESS__
+/// Read by the sanitizer. The container tests look for its reports. Finding leaks would need ptrace.
+extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
+  return "detect_leaks=0:log_path=/tmp/dockbridge-asan";
+}
+#endif
+
 int main(int argc, char** argv) {
   const std::string_view role = argc > 1 ? argv[1] : "";
   if (role == "--version") {

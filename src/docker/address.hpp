@@ -14,13 +14,13 @@ struct Address {
   Kind kind = Kind::unix_socket;
   std::string socket_path;  ///< unix_socket
   std::string host_port;    ///< tcp
-  std::string url;          ///< as given or found, for messages
-  std::string source;       ///< who said so: "--docker-host", "DOCKER_HOST", "docker context 'x'", "found"
+  std::string url;          ///< for messages
+  std::string source;       ///< origin: "--docker-host", "DOCKER_HOST", "docker context 'x'", "found"
 };
 
-/// What the search may look at; passed in so that it can be tested.
+/// Input of the search. It is passed in so that the search can be tested.
 struct AddressSources {
-  std::string option;  ///< --docker-host, empty if not given
+  std::string option;  ///< --docker-host; empty if absent
   std::function<std::optional<std::string>(const std::string& name)> environment;
   std::string home;
 };

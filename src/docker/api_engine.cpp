@@ -20,7 +20,7 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-/// The engine's own words for a refusal.
+/// The error message of the engine.
 std::string message_of(const HttpResponse& response) {
   const json body = json::parse(response.body, nullptr, false);
   const bool has_message = body.is_object() && body.contains("message") && body.at("message").is_string();
@@ -44,12 +44,12 @@ std::string archive_of(const std::string& container, const std::string& path) {
 }  // namespace
 
 std::string ApiEngine::description() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_address ? fmt::format("engine at {} ({})", m_address->url, m_address->source) : "engine";
 }
 
 Result<Http> ApiEngine::http() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (!m_address) {
     auto found = m_find();
     if (!found) {

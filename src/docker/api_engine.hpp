@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 
 #include "docker/engine.hpp"
 #include "docker/http.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::docker {
 
@@ -35,8 +35,8 @@ class ApiEngine : public Engine {
   Result<HttpResponse> post(const std::string& path, const nlohmann::json& body, Deadline deadline);
 
   Finder m_find;
-  mutable std::mutex m_mutex;
-  std::optional<Address> m_address;
+  mutable Mutex m_mutex;
+  std::optional<Address> m_address GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::docker

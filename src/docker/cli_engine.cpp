@@ -18,8 +18,8 @@ bool contains(std::string text, std::string_view word) {
   return text.find(word) != std::string::npos;
 }
 
-/// The command line has no error codes, only words; these few are stable across docker and podman.
-Error understand(const std::string& command, const std::string& what, const CommandResult& result) {
+/// The command line reports errors only as text. These phrases are the same in docker and podman.
+Error error_of(const std::string& command, const std::string& what, const CommandResult& result) {
   const std::string said = printable_line(result.err, 500);
   if (contains(result.err, "permission denied")) {
     return {ErrorCode::no_permission, fmt::format("{}: {}", what, said)};
@@ -65,7 +65,7 @@ Result<std::string> CliEngine::run(const std::string& what, std::vector<std::str
     return fail(result.error());
   }
   if (result->exit_code != 0) {
-    return fail(understand(m_command, what, *result));
+    return fail(error_of(m_command, what, *result));
   }
   return std::move(result->out);
 }
@@ -148,7 +148,7 @@ Result<void> CliEngine::get_archive(const std::string& container, const std::str
     const auto got = (*stream)->read(buffer);
     if (!got) {
       // The exit status is not available here; the command prints either an archive or the reason.
-      return received ? Result<void>() : fail(understand(m_command, k_what, {1, {}, (*stream)->complaint()}));
+      return received ? Result<void>() : fail(error_of(m_command, k_what, {1, {}, (*stream)->complaint()}));
     }
     received = received || *got > 0;
     if (*got > 0 && !receive({buffer.data(), *got})) {

@@ -31,7 +31,7 @@ class CliEngine : public Engine {
 
  private:
   [[nodiscard]] std::vector<std::string> command_line(std::vector<std::string> arguments) const;
-  /// Runs a command that has to succeed; `what` says in messages what it was for.
+  /// Runs a command that has to succeed. `what` is the beginning of the error message.
   Result<std::string> run(const std::string& what, std::vector<std::string> arguments, Deadline deadline,
                           const std::string& input = {}) const;
 

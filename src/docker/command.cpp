@@ -24,9 +24,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <mutex>
 
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::docker {
 
@@ -51,7 +51,7 @@ Fd own_end(int fd) {
 
 /// Boost's pipes are inherited by whatever is started while they are open, and its limit_handles closes the child's
 /// standard streams too (1.74): so they are marked here, and one child is started at a time.
-std::mutex g_start_mutex;
+Mutex g_start_mutex;
 
 bp::pipe private_pipe() {
   bp::pipe pipe;
@@ -70,7 +70,7 @@ class Child {
       if (program.empty()) {
         return fail(ErrorCode::no_docker_command, fmt::format("Program not found on PATH: {}", argv.front()));
       }
-      const std::lock_guard lock(g_start_mutex);
+      const MutexLock lock(g_start_mutex);
       bp::pipe in = private_pipe();
       bp::pipe out = private_pipe();
       bp::pipe err = private_pipe();
@@ -114,7 +114,7 @@ class Child {
   Fd m_err;
 };
 
-/// Reads what there is, but not for ever; closes the descriptor at its end.
+/// Reads the available bytes, a limited number of times. Closes the descriptor at its end.
 void drain(Fd& fd, std::string& into, std::size_t limit) {
   std::array<char, 16 * 1024> buffer;
   for (int round = 0; fd && round < k_reads_at_once; ++round) {

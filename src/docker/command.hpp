@@ -16,7 +16,7 @@ struct CommandResult {
   std::string err;
 };
 
-/// Runs a program of the host to its end, without any shell, and collects what it says. The one place that knows
+/// Runs a program of the host to its end, without any shell, and collects its output. The only place that knows
 /// Boost.Process. A program that outlives the deadline is killed.
 Result<CommandResult> run_command(const std::vector<std::string>& argv, const std::string& input, Deadline deadline);
 

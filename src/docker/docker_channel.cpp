@@ -29,7 +29,7 @@ struct Found {
   bool is_dead = false;  ///< its removal failed; it cannot be started again
 };
 
-Result<Found> understand(const json& container) {
+Result<Found> parse_container(const json& container) {
   try {
     const json& state = container.at("State");
     Found found{{container.at("Id").get<std::string>(), state.at("StartedAt").get<std::string>()}, Condition::stopped};
@@ -64,7 +64,7 @@ std::vector<std::string> writable_mounts_of(const json& container) {
   return sources;
 }
 
-/// What is mounted at a directory of the container, as the engine's machine calls it.
+/// The mount at a directory of the container, as a path on the engine's machine.
 std::optional<SharedDirectory> directory_mounted_at(const std::string& directory, const json& container) {
   const std::string path = shortest_form(directory);  // the form in which the engine reports it
   try {
@@ -154,7 +154,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
   const auto removal = deadline.capped(k_max_removal);
   for (;; std::this_thread::sleep_for(std::min(k_removal_poll, removal.remaining()))) {
     auto container = inspect_or_create(deadline);
-    const auto found = container ? understand(*container) : fail(container.error());
+    const auto found = container ? parse_container(*container) : fail(container.error());
     if (!found && found.error().code == ErrorCode::name_in_use && !removal.passed()) {
       continue;  // the name was in use, but free again at the lookup
     }
@@ -183,7 +183,7 @@ Result<ContainerRun> DockerChannel::prepare(Deadline deadline) {
 
 bool DockerChannel::is_no_longer_stopped(const std::string& id, Deadline deadline) {
   const auto container = m_engine.inspect(id, deadline);
-  const auto found = container ? understand(*container) : fail(container.error());
+  const auto found = container ? parse_container(*container) : fail(container.error());
   return found ? found->condition != Condition::stopped || found->is_being_removed || found->is_dead
                : found.error().code == ErrorCode::no_such_container;
 }
@@ -198,7 +198,7 @@ Result<void> DockerChannel::start(const std::string& id, Deadline deadline) {
 }
 
 Result<ContainerRun> DockerChannel::run_of(const json& container) const {
-  auto found = understand(container);
+  auto found = parse_container(container);
   if (!found) {
     return fail(found.error());
   }
@@ -228,7 +228,7 @@ Result<Condition> DockerChannel::condition(const ContainerRun& run, Deadline dea
     return container.error().code == ErrorCode::no_such_container ? Result<Condition>(Condition::gone)
                                                                   : fail(container.error());
   }
-  const auto found = understand(*container);
+  const auto found = parse_container(*container);
   if (!found) {
     return fail(found.error());
   }

@@ -9,7 +9,7 @@
 
 namespace dockbridge::docker {
 
-/// What to do about the container.
+/// Policy for the container.
 struct ContainerPolicy {
   std::string name = "mcp-container";
   std::string image = "dockbridge-sandbox:latest";  ///< to create it from, if it does not exist

@@ -13,7 +13,7 @@
 
 namespace dockbridge::docker {
 
-/// What is asked of a container that dockbridge creates: the same hardening as in docker-compose.yml.
+/// Specification of a container that dockbridge creates, with the hardening of docker-compose.yml.
 struct ContainerSpec {
   std::string name;
   std::string image;

@@ -67,7 +67,7 @@ class Examination {
     TarReader reader(m_content);
     std::size_t passed = 0;
     Result<bool> more = true;
-    // Of "/" podman's command sends what is in it, and of "//" the directory itself.
+    // For "/", podman's command sends the content of the directory, and for "//" the directory itself.
     auto read = engine.get_archive(
         m_run.id, top == "/" ? "//" : top.string(),
         [&](std::string_view bytes) {

@@ -16,7 +16,7 @@ namespace dockbridge::docker {
 TarEntry owner_probe(const std::string& path);
 
 /// Implements `sandbox::Channel::examine` with archives of the container's files that the engine makes. Symbolic links
-/// are not followed. A path beneath a mount that the engine does not show is unsafe, whatever the archive says.
+/// are not followed. A path beneath a mount that the engine does not show is unsafe, whatever the archive has.
 Result<sandbox::Trust> examine_file(Engine& engine, const sandbox::ContainerRun& run, const std::string& path,
                                     std::string_view content, Deadline deadline);
 

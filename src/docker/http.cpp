@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_max_body_bytes = 8 * 1024 * 1024;
 constexpr std::size_t k_max_header_bytes = 64 * 1024;
-constexpr std::size_t k_max_complaint_bytes = 4096;
+constexpr std::size_t k_max_stderr_bytes = 4096;
 constexpr long k_connect_timeout_ms = 5000;
 constexpr std::size_t k_read_bytes = 64 * 1024;
 
@@ -127,7 +127,7 @@ class UpgradedStream : public sandbox::ByteStream {
   }
 
  private:
-  /// Moves stdout bytes from what was received into `buffer`; 0 if more has to be received first.
+  /// Moves received stdout bytes into `buffer`. 0 if more has to be received first.
   std::size_t demultiplex(std::span<char> buffer) {
     std::size_t used = 0;
     std::size_t filled = 0;
@@ -152,7 +152,7 @@ class UpgradedStream : public sandbox::ByteStream {
         std::memcpy(buffer.data() + filled, rest.data(), part);
         filled += part;
       } else {
-        m_complaint.append(rest.substr(0, std::min(part, k_max_complaint_bytes - m_complaint.size())));
+        m_complaint.append(rest.substr(0, std::min(part, k_max_stderr_bytes - m_complaint.size())));
       }
       m_chunk_left -= part;
       used += part;
@@ -190,7 +190,7 @@ Result<void> send_all(CURL* handle, curl_socket_t socket, std::string_view bytes
   return {};
 }
 
-/// Everything up to the blank line after the response's headers, and what came behind it.
+/// The response's head up to the blank line, and the bytes received after it.
 Result<std::string> receive_headers(CURL* handle, curl_socket_t socket, Deadline deadline) {
   std::string received;
   while (received.find("\r\n\r\n") == std::string::npos) {

@@ -31,7 +31,7 @@ class Http {
                                const std::string& content_type, Deadline deadline) const;
   /// Sends a GET. A body with status 200 is streamed to `receive`; any other body is in the response.
   Result<HttpResponse> download(const std::string& path, const Receiver& receive, Deadline deadline) const;
-  /// Posts JSON and asks for an upgrade to a raw stream: what docker calls hijacking. The stream carries stdout and
+  /// Posts JSON and requests an upgrade to a raw stream, which docker calls hijacking. The stream carries stdout and
   /// stderr in the engine's multiplexed form, which is undone here.
   Result<std::unique_ptr<sandbox::ByteStream>> upgrade(const std::string& path, const std::string& json,
                                                        Deadline deadline) const;

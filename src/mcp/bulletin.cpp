@@ -3,17 +3,17 @@
 namespace dockbridge::mcp {
 
 Bulletin::Ticket Bulletin::subscribe(Listener listener) {
-  const std::lock_guard lock(m_board->mutex);
+  const MutexLock lock(m_board->mutex);
   const std::uint64_t number = m_board->next++;
   m_board->listeners.emplace(number, std::move(listener));
   return {nullptr, [board = m_board, number](void*) {
-            const std::lock_guard leaving(board->mutex);
+            const MutexLock leaving(board->mutex);
             board->listeners.erase(number);
           }};
 }
 
 void Bulletin::publish(const Notice& notice) {
-  const std::lock_guard lock(m_board->mutex);
+  const MutexLock lock(m_board->mutex);
   for (const auto& [number, listener] : m_board->listeners) {
     listener(notice);
   }

@@ -10,9 +10,9 @@ namespace dockbridge::mcp {
 
 namespace {
 
-/// A call that is still running after so long becomes a task, if its client can follow one.
+/// A call that still runs after this time becomes a task, if its client supports tasks.
 constexpr milliseconds k_task_grace{3000};
-/// How long a person may take to answer a question.
+/// Time limit for a person to answer a question.
 constexpr milliseconds k_client_patience{600'000};
 constexpr std::size_t k_max_key_bytes = 200;
 constexpr std::size_t k_max_trace_length = 100;

@@ -13,14 +13,14 @@
 
 namespace dockbridge::mcp {
 
-/// Why a call is not made.
+/// Reason why a call is refused.
 enum class Refusal {
   busy,      ///< too many calls run, or they use too much memory
   stopping,  ///< the server is about to end
 };
 
-/// A request whose work may take minutes. It was taken on and has to be made or refused, once, by any thread. Keeps its
-/// conversation alive, which in turn can interrupt it until it is answered.
+/// An accepted request whose work may take minutes. Any thread makes or refuses it, once. It keeps its conversation
+/// alive, which can interrupt it until the reply is sent.
 class Call {
  public:
   Call(ClientPtr client, Request request, Peer peer, Reply reply, TaskSupport task_support = TaskSupport::forbidden);
@@ -28,16 +28,16 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Does the work and answers.
+  /// Does the work and replies.
   virtual void make() = 0;
-  /// Answers that the call is not made.
+  /// Replies with an error, without doing the work.
   virtual void refuse(Refusal reason);
 
  protected:
   [[nodiscard]] CallContext context();
   [[nodiscard]] Hub& hub() const { return m_client->hub; }
   [[nodiscard]] const Server& server() const { return hub().server; }
-  /// Before the answer goes out: the id is the client's again.
+  /// Lets the client use the request id again. Called before the reply is sent.
   void release_id();
   void finish(json result, Delivered delivered = {});
   void fail(const ProtocolError& error);
@@ -53,7 +53,7 @@ class Call {
   Request m_request;
   Peer m_peer;
   Reply m_reply;
-  std::shared_ptr<ReplySink> m_sink;  // for notifications; none once a task has been made of it
+  std::shared_ptr<ReplySink> m_sink;  // for notifications; nullptr once the call has become a task
   std::shared_ptr<Interruption> m_interruption = std::make_shared<Interruption>();
   std::shared_ptr<Task> m_task;
   bool m_tool_failed = false;
@@ -67,13 +67,13 @@ class Call {
   const TaskSupport m_task_support;
 };
 
-/// The call of a tool: with an idempotency key done once, made a task if it takes long and its client can follow one,
-/// told in the log and counted.
+/// A tool call. With an idempotency key it is made once. It becomes a task if it takes long and its client supports
+/// tasks. Each call is logged and counted.
 class ToolCall : public Call {
  public:
   ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, const Tool& tool, json arguments);
 
-  /// For a client that asks for a task: answers with one before the work begins.
+  /// Replies with a task before the work begins. For a client that has asked for a task.
   void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl, Clock::now()); }
   void make() override;
   void refuse(Refusal reason) override;
@@ -88,7 +88,7 @@ class ToolCall : public Call {
   json m_arguments;
 };
 
-/// Any other request that may have to wait for something.
+/// Any other request that may have to wait.
 class PlainCall : public Call {
  public:
   using Work = std::function<tl::expected<json, ProtocolError>(const CallContext& context)>;

@@ -3,17 +3,17 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 
 #include "mcp/interruption.hpp"
 #include "mcp/message.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
 /// The running calls of one client. A call occupies its request id until it is answered, and counts as running until it
-/// has returned. Does not own the calls and answers nothing. Any thread may call.
+/// has returned. Does not own the calls and sends no replies. Any thread may call.
 class CallRegistry {
  public:
   void add(const json& id, std::shared_ptr<Interruption> call);
@@ -30,9 +30,9 @@ class CallRegistry {
   bool wait_until_idle(Deadline deadline);
 
  private:
-  mutable std::mutex m_mutex;                                  // guards everything below
-  std::map<json, std::shared_ptr<Interruption>> m_unanswered;  // by request id
-  std::set<std::shared_ptr<Interruption>> m_running;
+  mutable Mutex m_mutex;
+  std::map<json, std::shared_ptr<Interruption>> m_unanswered GUARDED_BY(m_mutex);  // by request id
+  std::set<std::shared_ptr<Interruption>> m_running GUARDED_BY(m_mutex);
   std::condition_variable m_ended;
 };
 

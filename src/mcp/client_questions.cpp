@@ -7,7 +7,7 @@
 namespace dockbridge::mcp {
 
 void ClientQuestions::take_answer(Answer answer) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (const auto question = m_open.find(answer.id); question != m_open.end()) {
     question->second = std::move(answer.message);
     m_answered.notify_all();
@@ -17,7 +17,7 @@ void ClientQuestions::take_answer(Answer answer) {
 Result<json> ClientQuestions::ask(const json& requests, ReplySink& sink, const std::stop_token& stop,
                                   Deadline deadline) {
   std::map<std::string, json> ids;
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   for (const auto& [name, request] : requests.items()) {
     ids[name] = fmt::format("ask-{}", m_next++);
     m_open[ids[name]] = std::nullopt;
@@ -27,8 +27,9 @@ Result<json> ClientQuestions::ask(const json& requests, ReplySink& sink, const s
     sink.tell(request_message(ids[name], request.at("method").get<std::string>(), request.at("params")));
   }
   lock.lock();
-  const auto all_there = [&] {
-    return std::all_of(ids.begin(), ids.end(), [&](const auto& entry) { return m_open[entry.second].has_value(); });
+  const auto all_there = [&]() REQUIRES(m_mutex) {
+    return std::all_of(ids.begin(), ids.end(),
+                       [&](const auto& entry) REQUIRES(m_mutex) { return m_open[entry.second].has_value(); });
   };
   const bool answered = m_answered.wait_until(lock, stop, deadline.time(), all_there);
   json answers = json::object();

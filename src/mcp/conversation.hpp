@@ -26,25 +26,25 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  /// Receives a message or batch from the client, as text. Answers it, except for requests that may take minutes: they
-  /// are returned.
+  /// Receives a message or batch from the client, as text. Replies to it, except for requests that may take minutes:
+  /// they are returned.
   [[nodiscard]] Calls receive(std::string_view text) { return receive(text, m_client.standing); }
   [[nodiscard]] Calls receive(std::string_view text, const std::shared_ptr<ReplySink>& sink);
   [[nodiscard]] Calls receive(json value, const std::shared_ptr<ReplySink>& sink);
-  /// Answers for input that the transport itself rejects.
+  /// Replies with an error to input that the transport itself rejects.
   void refuse(const Malformed& malformed);
 
   [[nodiscard]] const Caller& caller() const { return m_client.caller; }
   /// The revision that the handshake has agreed on; nullopt before it.
   [[nodiscard]] std::optional<Revision> negotiated() const { return m_client.handshake.negotiated(); }
-  /// Interrupts every running call, which then ends what it started. No client is left to be answered.
+  /// Interrupts every running call, which then ends the work that it started. The client has gone.
   void cancel_calls() { m_client.calls.interrupt_all(StopReason::cancelled); }
-  /// Makes every running call return without ending what it started.
+  /// Makes every running call return, and leaves the work that it started running.
   void detach_calls() { m_client.calls.interrupt_all(StopReason::detached); }
   [[nodiscard]] bool has_running_calls() const { return !m_client.calls.is_idle(); }
   /// False if calls still run at the deadline.
   bool wait_for_calls(Deadline deadline) { return m_client.calls.wait_until_idle(deadline); }
-  /// Answers the requests that listen for changes.
+  /// Ends the open subscriptions/listen requests with a reply.
   void end_listening() { m_client.listeners.end_all(m_client.hub.server); }
 
  private:

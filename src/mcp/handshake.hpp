@@ -1,10 +1,10 @@
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "mcp/peer.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -16,17 +16,17 @@ class Handshake {
 
   /// nullopt before the handshake.
   [[nodiscard]] std::optional<Revision> negotiated() const {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     return m_negotiated;
   }
   /// The client as agreed; before the handshake, one of the newest revision.
   [[nodiscard]] Peer peer() const {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     return {m_negotiated.value_or(k_newest_handshake), m_capabilities, m_log_from, m_client_name};
   }
   /// Parameters that are nullopt leave the earlier agreement.
   void agree(Revision revision, std::optional<json> capabilities, std::optional<std::string> client_name) {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_negotiated = revision;
     if (capabilities) {
       m_capabilities = std::move(*capabilities);
@@ -36,16 +36,16 @@ class Handshake {
     }
   }
   void set_log_from(LogSeverity severity) {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_log_from = severity;
   }
 
  private:
-  mutable std::mutex m_mutex;  // guards everything below
-  std::optional<Revision> m_negotiated;
-  json m_capabilities = json::object();
-  std::string m_client_name;
-  std::optional<LogSeverity> m_log_from;
+  mutable Mutex m_mutex;
+  std::optional<Revision> m_negotiated GUARDED_BY(m_mutex);
+  json m_capabilities GUARDED_BY(m_mutex) = json::object();
+  std::string m_client_name GUARDED_BY(m_mutex);
+  std::optional<LogSeverity> m_log_from GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

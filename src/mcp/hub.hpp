@@ -13,8 +13,7 @@
 
 namespace dockbridge::mcp {
 
-/// What all conversations of a program share, whatever transport they come by. Outlives them. Each part may be used by
-/// any thread.
+/// State that all conversations of a program share, on every transport. Outlives them. Any thread may use each part.
 struct Hub {
   Hub(const Server& the_server, Log& the_log) : server(the_server), log(the_log) {}
 
@@ -25,7 +24,7 @@ struct Hub {
   Once once;
   Metrics metrics;
   StateSeal seal;
-  /// Whether the reason of a cancellation says that the client's own timeout has passed. Empty: never. Set before the
+  /// Whether the reason of a cancellation reports the client's own timeout. Empty means never. Set before the
   /// first conversation.
   std::function<bool(std::string_view reason)> is_client_timeout{};
 };

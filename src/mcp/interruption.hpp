@@ -8,9 +8,9 @@ namespace dockbridge::mcp {
 /// Why a call should stop waiting.
 enum class StopReason {
   none,
-  cancelled,  ///< the client wants it undone: end what the call started
-  timed_out,  ///< the client stopped waiting by itself: leave it running; nobody reads the reply
-  detached,   ///< the client or this server goes away: leave it running and return at once
+  cancelled,  ///< the client cancelled: end the work that the call started
+  timed_out,  ///< the client's own timeout has passed: leave the work running; the reply is not read
+  detached,   ///< the client or this server is going away: leave the work running and return at once
 };
 
 /// Whether the protocol forbids a reply: the client has cancelled its request.
@@ -18,7 +18,7 @@ constexpr bool forbids_reply(StopReason reason) {
   return reason == StopReason::cancelled || reason == StopReason::timed_out;
 }
 
-/// Tells one call that it should stop, and why. The first reason stays.
+/// Requests that one call stops, with the reason. The first reason counts.
 class Interruption {
  public:
   void interrupt(StopReason reason) {

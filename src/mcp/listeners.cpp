@@ -14,24 +14,24 @@ void Listeners::drop(Listener& listener) {
 }
 
 bool Listeners::has_id(const json& id) const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_open.contains(id);
 }
 
 bool Listeners::is_full() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_open.size() >= k_max_listeners;
 }
 
 void Listeners::add(const json& id, Listener listener) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_open.try_emplace(id, std::move(listener));
 }
 
 void Listeners::cancel(const json& id) {
   Open::node_type cancelled;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     cancelled = m_open.extract(id);
   }
   if (!cancelled.empty()) {
@@ -42,7 +42,7 @@ void Listeners::cancel(const json& id) {
 void Listeners::end_all(const Server& server) {
   Open ended;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     ended.swap(m_open);
   }
   for (auto& [id, listener] : ended) {

@@ -2,17 +2,17 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "mcp/bulletin.hpp"
 #include "mcp/reply.hpp"
 #include "mcp/server.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
-/// The open subscriptions/listen requests of one client of the stateless revision. Such a request is answered when the
-/// server stops, and never if the client cancels it. Any thread may call.
+/// The open subscriptions/listen requests of one client of the stateless revision. Such a request gets its reply when
+/// the server stops, and none if the client cancels it. Any thread may call.
 class Listeners {
  public:
   struct Listener {
@@ -39,8 +39,8 @@ class Listeners {
   using Open = std::map<json, Listener>;
   static void drop(Listener& listener);
 
-  mutable std::mutex m_mutex;  // guards the map
-  Open m_open;
+  mutable Mutex m_mutex;
+  Open m_open GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

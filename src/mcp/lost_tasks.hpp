@@ -25,7 +25,7 @@ struct LostTask {
 class LostTasks {
  public:
   virtual ~LostTasks() = default;
-  /// Waits up to `patience` until it has ended. nullopt if this caller has no such work.
+  /// Waits up to `patience` until the work has ended. nullopt if this caller has no such work.
   virtual Result<std::optional<LostTask>> find(const std::string& handle, milliseconds patience,
                                                const CallContext& context) = 0;
   /// Ends the work, if this caller has it.

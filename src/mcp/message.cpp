@@ -94,7 +94,7 @@ json error_message(const json& id, int code, const std::string& message, json da
   }
   json whole = {{"jsonrpc", "2.0"}, {"error", std::move(error)}};
   if (!id.is_null()) {
-    whole["id"] = id;  // MCP's schemas leave it out where JSON-RPC would say null, and clients refuse null
+    whole["id"] = id;  // MCP's schemas omit it where JSON-RPC has null, and clients reject null
   }
   return whole;
 }

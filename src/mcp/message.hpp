@@ -35,16 +35,16 @@ struct Notification {
   json params = json::object();
 };
 
-/// What the client answers to a request of ours: the whole message, with `result` or `error`.
+/// The client's answer to a request from this server: the whole message, with `result` or `error`.
 struct Answer {
   json id;
   json message;
 };
 
-/// What is to be neither done nor answered: a notification nobody can read.
+/// A malformed notification. JSON-RPC forbids replying.
 struct Ignorable {};
 
-/// What could not be taken as a message; answered with the id if there was a usable one.
+/// Input that is not a valid message. The error reply has the id if it is usable.
 struct Malformed {
   enum class Kind {
     malformed,
@@ -71,7 +71,7 @@ json error_message(const json& id, int code, const std::string& message, json da
 json request_message(const json& id, const std::string& method, json params);
 json notification_message(const std::string& method, json params);
 
-/// JSON text on one line; what is not UTF-8 is replaced.
+/// JSON text on one line. Invalid UTF-8 is replaced.
 std::string dump(const json& value);
 
 }  // namespace dockbridge::mcp

@@ -10,8 +10,8 @@ std::string metric_head(const char* name, const char* type, const char* help) {
 
 void Metrics::count_call(const std::string& tool, const std::string& outcome, Clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
-  const std::lock_guard lock(m_mutex);
-  const bool known = m_calls.size() < k_most_outcomes || m_calls.contains({tool, outcome});
+  const MutexLock lock(m_mutex);
+  const bool known = m_calls.size() < k_max_outcomes || m_calls.contains({tool, outcome});
   ++m_calls[{tool, known ? outcome : "other"}];
   Latency& latency = m_latencies[tool];
   ++latency.count;
@@ -22,12 +22,12 @@ void Metrics::count_call(const std::string& tool, const std::string& outcome, Cl
 }
 
 void Metrics::count_refusal(const std::string& reason) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   ++m_refusals[reason];
 }
 
 void Metrics::count_http_request(int status) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   ++m_http_requests[status];
 }
 
@@ -37,12 +37,12 @@ void Metrics::count_bytes(std::uint64_t received, std::uint64_t sent) {
 }
 
 void Metrics::add_source(std::function<std::string()> source) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_sources.push_back(std::move(source));
 }
 
 std::string Metrics::text() const {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   std::string text = metric_head("dockbridge_calls_total", "counter", "Tool calls by tool and outcome.");
   for (const auto& [key, count] : m_calls) {
     text += fmt::format("dockbridge_calls_total{{tool=\"{}\",outcome=\"{}\"}} {}\n", key.first, key.second, count);

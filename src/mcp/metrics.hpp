@@ -5,34 +5,34 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
 /// The lines before the values of one metric, in Prometheus text.
 std::string metric_head(const char* name, const char* type, const char* help);
 
-/// Counts what happens and tells it as Prometheus text. Any thread may call.
+/// Counters and latencies, reported as Prometheus text. Any thread may call.
 class Metrics {
  public:
   void count_call(const std::string& tool, const std::string& outcome, Clock::duration took);
-  /// Something that was not let in, by reason.
+  /// Counts a refused request or connection by reason.
   void count_refusal(const std::string& reason);
   void count_http_request(int status);
   void count_bytes(std::uint64_t received, std::uint64_t sent);
-  /// Adds lines of its own at each look; `source` has to outlive this object.
+  /// `source` returns more lines for each report. What it uses has to outlive this object.
   void add_source(std::function<std::string()> source);
 
   [[nodiscard]] std::string text() const;
 
  private:
   static constexpr std::array<double, 10> k_bounds_seconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60};
-  static constexpr std::size_t k_most_outcomes = 1000;  ///< some come out of the container
+  static constexpr std::size_t k_max_outcomes = 1000;  ///< a limit, because the container chooses some of them
   struct Latency {
     std::array<std::uint64_t, k_bounds_seconds.size()> up_to{};
     std::uint64_t count = 0;
@@ -41,12 +41,12 @@ class Metrics {
 
   std::atomic<std::uint64_t> m_received{0};
   std::atomic<std::uint64_t> m_sent{0};
-  mutable std::mutex m_mutex;  // guards everything below
-  std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls;
-  std::map<std::string, Latency> m_latencies;
-  std::map<std::string, std::uint64_t> m_refusals;
-  std::map<int, std::uint64_t> m_http_requests;
-  std::vector<std::function<std::string()>> m_sources;
+  mutable Mutex m_mutex;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls GUARDED_BY(m_mutex);
+  std::map<std::string, Latency> m_latencies GUARDED_BY(m_mutex);
+  std::map<std::string, std::uint64_t> m_refusals GUARDED_BY(m_mutex);
+  std::map<int, std::uint64_t> m_http_requests GUARDED_BY(m_mutex);
+  std::vector<std::function<std::string()>> m_sources GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

@@ -31,7 +31,7 @@ OnceKeys::Digest from_hex(const std::string& text) {
 }  // namespace
 
 OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what) {
-  // The length keeps owner and key apart, whatever is in them.
+  // The length separates owner and key, whatever characters they have.
   return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
 }
 
@@ -49,7 +49,7 @@ Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock:
   using State = Entered::State;
   const OnceKeys::Digest key = from_hex(mark.key);
   const OnceKeys::Digest call = from_hex(mark.call);
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   Owner& own = owner_of(owner);
   const std::uint32_t now_s = seconds_at(now);
   // Another thread may have set the epoch by a later clock reading.
@@ -80,10 +80,10 @@ void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point 
   stored.notices.clear();
   const auto kept = std::make_shared<const ToolResult>(std::move(stored));
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     Owner& own = owner_of(attempt.m_owner);
     own.keys.put(attempt.m_key, {attempt.m_call, seconds_at(now), OnceOutcome(*kept)}, kept);
-    const auto used = [&] {
+    const auto used = [&]() REQUIRES(m_mutex) {
       return std::accumulate(m_owners.begin(), m_owners.end(), std::size_t{0},
                              [](std::size_t sum, const auto& entry) { return sum + entry.second.keys.result_bytes(); });
     };
@@ -100,22 +100,22 @@ void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point 
 
 void Once::give_up(Attempt& attempt) {
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     owner_of(attempt.m_owner).running.erase(attempt.m_key);
   }
   attempt.end(nullptr);
 }
 
 void Once::Attempt::end(std::shared_ptr<const ToolResult> result) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_ended = true;
   m_result = std::move(result);
   m_changed.notify_all();
 }
 
 std::shared_ptr<const ToolResult> Once::Attempt::wait(const std::stop_token& stop) {
-  std::unique_lock lock(m_mutex);
-  m_changed.wait(lock, stop, [&] { return m_ended; });
+  MutexLock lock(m_mutex);
+  m_changed.wait(lock, stop, [&]() REQUIRES(m_mutex) { return m_ended; });
   return m_result;
 }
 

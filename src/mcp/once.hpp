@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -11,6 +10,7 @@
 #include "mcp/once_keys.hpp"
 #include "mcp/tool.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -61,13 +61,13 @@ class Once {
     OnceKeys keys;
     std::map<OnceKeys::Digest, std::shared_ptr<Attempt>> running{};
   };
-  std::uint32_t seconds_at(Clock::time_point now);
-  Owner& owner_of(const std::string& name);
+  std::uint32_t seconds_at(Clock::time_point now) REQUIRES(m_mutex);
+  Owner& owner_of(const std::string& name) REQUIRES(m_mutex);
 
   const OnceLimits m_limits;
-  std::mutex m_mutex;                        // guards everything below
-  std::optional<Clock::time_point> m_epoch;  // one lifetime before the first call
-  std::map<std::string, Owner> m_owners;
+  Mutex m_mutex;
+  std::optional<Clock::time_point> m_epoch GUARDED_BY(m_mutex);  // one lifetime before the first call
+  std::map<std::string, Owner> m_owners GUARDED_BY(m_mutex);
 };
 
 /// A running call.
@@ -86,10 +86,10 @@ class Once::Attempt {
   const std::string m_owner;
   const OnceKeys::Digest m_key;
   const OnceKeys::Digest m_call;
-  std::mutex m_mutex;  // guards everything below
+  Mutex m_mutex;
   std::condition_variable_any m_changed;
-  bool m_ended = false;
-  std::shared_ptr<const ToolResult> m_result;
+  bool m_ended GUARDED_BY(m_mutex) = false;
+  std::shared_ptr<const ToolResult> m_result GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

@@ -25,13 +25,13 @@ struct PromptResult {
   std::optional<InputRequired> input_required{};
 };
 
-/// A text that a person picks, for the model.
+/// A text for the model, chosen by a person.
 struct Prompt {
   std::string name;
   std::string title;
   std::string description;
   std::vector<PromptArgument> arguments;
-  /// Arguments are strings; the required ones are there. May block.
+  /// Arguments are strings, and all required ones are present. May block.
   std::function<PromptResult(const json& arguments, const CallContext& context)> get;
   std::vector<std::string>
       tools{};  ///< named in the text; a client that may not use all of them does not see the prompt

@@ -2,36 +2,36 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "mcp/message.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
 /// Called once after an answer was written to the client's transport, by any thread. Dropped without a call if that
-/// did not happen. It must not throw, and owns what it uses: a resumable stream may keep it for long.
+/// did not happen. It must not throw, and owns all that it uses, because a resumable stream may keep it for long.
 using Delivered = std::function<void()>;
 
-/// Where the messages of one request go: to the client as they come, into a batch that goes out when it is complete, or
-/// into the response of an HTTP request. Any thread may call. A client that is gone is no error.
+/// Destination of the messages of one request: the client, a batch that is sent when it is complete, or the response of
+/// an HTTP request. Any thread may call. A client that closed the connection is no error.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   /// `delivered` may be empty.
   virtual void answer(json message, Delivered delivered) = 0;
-  /// An answer that will never come (its request was cancelled).
+  /// There will be no answer, because the request was cancelled.
   virtual void nothing() = 0;
-  /// What is no answer: a notification, or a request of ours.
+  /// Sends a notification, or a request from this server.
   virtual void tell(const json& message) = 0;
-  /// Lets go of the client's connection; one that can resume comes back for the rest.
+  /// Closes the client's connection. A client that can resume reconnects for the rest.
   virtual void hang_up() {}
 };
 
-/// The one answer to one request. Moves along with the work; if it is dropped without an answer, it sends an
-/// internal error itself, so that no client ever waits for ever.
+/// The only answer to one request. It is moved along with the work. If it is destroyed without an answer, it sends an
+/// internal error, so that no client waits forever.
 class Reply {
  public:
   Reply(json id, std::shared_ptr<ReplySink> sink) : m_id(std::move(id)), m_sink(std::move(sink)) {}
@@ -43,7 +43,7 @@ class Reply {
     }
   }
 
-  /// Where notifications that belong to this request go; not after the answer.
+  /// Destination of notifications that belong to this request. nullptr after the answer.
   [[nodiscard]] const std::shared_ptr<ReplySink>& sink() const { return m_sink; }
 
   void result(json value, Delivered delivered = {}) {
@@ -52,7 +52,7 @@ class Reply {
   void error(int code, const std::string& message, json data = nullptr) {
     take()->answer(error_message(m_id, code, message, std::move(data)), {});
   }
-  /// For a cancelled request: nothing more is sent for its id.
+  /// Ends a cancelled request: no more messages are sent for its id.
   void silence() { take()->nothing(); }
 
  private:
@@ -79,12 +79,12 @@ class DirectSink : public ReplySink {
   std::function<bool(const json&)> m_send;
 };
 
-/// Collects the answers to a batch of requests and sends them as one array when the last is there.
+/// Collects the answers to a batch of requests, and sends them as one array after the last one.
 class BatchSink : public ReplySink {
  public:
   BatchSink(std::size_t expected, std::shared_ptr<ReplySink> whole) : m_missing(expected), m_whole(std::move(whole)) {}
   void answer(json message, Delivered delivered) override {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_answers.push_back(std::move(message));
     if (delivered) {
       m_deliveries.push_back(std::move(delivered));
@@ -92,13 +92,13 @@ class BatchSink : public ReplySink {
     one_less();
   }
   void nothing() override {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     one_less();
   }
   void tell(const json& message) override { m_whole->tell(message); }
 
  private:
-  void one_less() {
+  void one_less() REQUIRES(m_mutex) {
     if (--m_missing > 0) {
       return;
     }
@@ -112,11 +112,11 @@ class BatchSink : public ReplySink {
       });
     }
   }
-  std::mutex m_mutex;
-  std::size_t m_missing;
-  json m_answers = json::array();
-  std::vector<Delivered> m_deliveries;
-  std::shared_ptr<ReplySink> m_whole;
+  Mutex m_mutex;
+  std::size_t m_missing GUARDED_BY(m_mutex);
+  json m_answers GUARDED_BY(m_mutex) = json::array();
+  std::vector<Delivered> m_deliveries GUARDED_BY(m_mutex);
+  const std::shared_ptr<ReplySink> m_whole;
 };
 
 }  // namespace dockbridge::mcp

@@ -29,18 +29,18 @@ struct ResourceTemplate {
   std::string complete_tool{};  ///< completions require access to this tool; empty means the template's tool
 };
 
-/// What a client can read, and be told of when it changes. Any thread may call; `read` may block.
+/// Resources that a client can read, and subscribe to. Any thread may call; `read` may block.
 class ResourceProvider {
  public:
   virtual ~ResourceProvider() = default;
-  /// Answered at once, without any look into the container.
+  /// Returns at once, without access to the container.
   [[nodiscard]] virtual std::vector<Resource> resources() const = 0;
   [[nodiscard]] virtual std::vector<ResourceTemplate> templates() const = 0;
-  /// The tool that tells the same as a resource or template: who may not use it may not read this. Empty: all may.
+  /// The tool that shows the same data. Only callers that may use it may read the resource. Empty means all may.
   [[nodiscard]] virtual std::string tool_for(const std::string& /*uri*/) const { return ""; }
   /// The contents, each {uri, mimeType, text or blob}. The error `resource_not_found` if there is no such resource.
   virtual Result<json> read(const std::string& uri, const CallContext& context) = 0;
-  /// Somebody wants to know when it changes, for as long as the returned thing lives; null if that cannot be told.
+  /// Publishes changes until the returned object is destroyed. nullptr if changes cannot be observed.
   virtual std::shared_ptr<void> watch(const std::string& uri, const std::string& owner) = 0;
 };
 

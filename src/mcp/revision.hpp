@@ -7,8 +7,8 @@
 
 namespace dockbridge::mcp {
 
-/// The revisions of the protocol that are spoken here, oldest first. The last is stateless: each request says who it
-/// is. The others begin with a handshake.
+/// The supported revisions of the protocol, oldest first. The last is stateless: each request names its client. The
+/// others begin with a handshake.
 enum class Revision { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 };
 
 inline constexpr std::array<std::string_view, 5> k_revision_names = {"2024-11-05", "2025-03-26", "2025-06-18",

@@ -15,7 +15,7 @@ namespace {
 constexpr int k_list_ttl_ms = 300'000;
 constexpr std::size_t k_page_size = 100;
 
-/// Only what differs from the defaults of the specification: every byte of the list is paid for by each conversation.
+/// Only values that differ from the defaults of the specification, because each conversation pays for the whole list.
 json annotations_of(const Tool& tool, Revision revision) {
   const ToolAnnotations& known = tool.annotations;
   json annotations = json::object();

@@ -20,24 +20,24 @@ struct ServerInfo {
   std::string title;
   std::string version;
   std::string instructions;
-  std::string icon{};            ///< a URI of an SVG; empty: none
-  bool announces_lists = false;  ///< its lists may change while it runs
+  std::string icon{};            ///< URI of an SVG; empty means none
+  bool announces_lists = false;  ///< the lists may change while the server runs
   /// Used for requests that do not ask for another.
   Representation representation = Representation::structured;
-  /// What handshake clients are sent to log before they say from which severity on; none: nothing.
+  /// Severity from which handshake clients get log messages before they choose one; nullopt means none are sent.
   std::optional<LogSeverity> unasked_log{};
 };
 
 /// Whether a client may see a tool, prompt or resource. Empty means that it may see all.
 using Visible = std::function<bool(const std::string& name_or_uri)>;
 
-/// Everything a client can use.
+/// Everything that a client can use.
 struct Offer {
   std::vector<Tool> tools{};
   std::vector<Prompt> prompts{};
   ResourceProvider* resources = nullptr;  ///< outlives the server
   LostTasks* lost_tasks = nullptr;        ///< outlives the server; null: unknown tasks stay unknown
-  std::vector<Skill> skills{};            ///< those that name a tool which is not offered are dropped, prompts too
+  std::vector<Skill> skills{};            ///< skills and prompts that name a tool which is not offered are dropped
   /// A text without the sentences that name a tool which a client may not see. Empty: texts name no tools.
   std::function<std::string(const std::string& text, const Visible& tools)> visible_text{};
 };
@@ -48,8 +48,8 @@ struct HeaderParameter {
   std::vector<std::string> path;  ///< into the arguments
 };
 
-/// What there is to say about this server, in the form each revision wants it. Holds no connection and no state:
-/// any thread may ask. Lists come in pages and always in the same order.
+/// Descriptions of this server and its offer, in the form of each revision. Has neither connections nor state, so any
+/// thread may call. Lists have pages, and always the same order.
 class Server {
  public:
   using Visible = mcp::Visible;
@@ -57,14 +57,15 @@ class Server {
   Server(ServerInfo info, Offer offer);
 
   [[nodiscard]] const ServerInfo& info() const { return m_info; }
-  // `tools`: which of them the client may see.
+  // `tools`: the tools that the client may see.
   [[nodiscard]] json initialize_result(Revision revision, const Visible& tools = {}) const;
   [[nodiscard]] json discover_result(const Visible& tools = {}) const;
   [[nodiscard]] std::string visible_text(const std::string& text, const Visible& tools) const;
-  // Each list from `cursor` on, which is null at first; an error for a cursor that was not given out here.
+  // Each list starts at `cursor`, which is null for the first page. A cursor that this server has not issued is an
+  // error.
   [[nodiscard]] Result<json> tools_list_result(Revision revision, Representation representation,
                                                const json& cursor = nullptr, const Visible& visible = {}) const;
-  /// The first page for a client that may see all, as text that is ready to be sent.
+  /// The first page for a client that may see all tools, as text that is ready to be sent.
   [[nodiscard]] const json& tools_list_text(Revision revision, Representation representation) const;
   [[nodiscard]] Result<json> prompts_list_result(Revision revision, const json& cursor,
                                                  const Visible& visible = {}) const;
@@ -79,11 +80,11 @@ class Server {
   [[nodiscard]] json skill_result(const Skill& skill, bool filtered) const;
   [[nodiscard]] const Skill* find_skill(const std::string& uri) const;
   [[nodiscard]] json read_result(json contents, Revision revision) const;
-  /// Any other result, with what every result of the stateless revision carries.
+  /// Any other result, with the fields that every result of the stateless revision has.
   [[nodiscard]] json finished(json result, Revision revision, const char* type = "complete") const;
 
   [[nodiscard]] const std::vector<Tool>& tools() const { return m_offer.tools; }
-  /// None if there is no such thing.
+  /// nullptr if not found.
   [[nodiscard]] const Tool* find_tool(const std::string& name) const;
   [[nodiscard]] const Prompt* find_prompt(const std::string& name) const;
   [[nodiscard]] ResourceProvider* resources() const { return m_offer.resources; }
@@ -91,7 +92,7 @@ class Server {
   [[nodiscard]] std::vector<HeaderParameter> header_parameters(const std::string& tool) const;
 
  private:
-  /// `whole`: with what need not be repeated in each result.
+  /// `whole`: with the fields that need not be repeated in each result.
   [[nodiscard]] json implementation(Revision revision, bool whole) const;
   [[nodiscard]] json capabilities(Revision revision) const;
   /// Whether the tool that shows the same as a resource is offered.

@@ -7,12 +7,12 @@
 
 namespace dockbridge::mcp {
 
-/// Makes values into text that a client can bring back but cannot change or make. Good while this object lives.
+/// Signs values that a client stores and sends back, but can neither change nor forge. Valid while this object exists.
 class StateSeal {
  public:
   StateSeal();
   [[nodiscard]] std::string seal(const json& value) const;
-  /// None if it was not sealed here.
+  /// nullopt if this object has not signed it.
   [[nodiscard]] std::optional<json> open(const std::string& sealed) const;
 
  private:

@@ -9,13 +9,13 @@ void Subscriptions::start(Bulletin& bulletin) {
     }
   });
   // The previous ticket is dropped without the lock, which a notice on its way may need.
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_ticket.swap(ticket);
 }
 
 bool Subscriptions::add(const std::string& uri, std::shared_ptr<void> watch) {
   // A watch that is replaced ends without the lock: the parameter outlives it.
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_watched.size() >= k_max_watched) {
     return false;
   }
@@ -25,7 +25,7 @@ bool Subscriptions::add(const std::string& uri, std::shared_ptr<void> watch) {
 
 void Subscriptions::remove(const std::string& uri) {
   std::shared_ptr<void> watch;  // ends without the lock
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (const auto found = m_watched.find(uri); found != m_watched.end()) {
     watch = std::move(found->second);
     m_watched.erase(found);
@@ -33,13 +33,13 @@ void Subscriptions::remove(const std::string& uri) {
 }
 
 void Subscriptions::follow_task(const std::string& id) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_tasks.insert(id);
 }
 
 /// Null if the client has not subscribed to this.
 json Subscriptions::message_for(const Notice& notice) const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   switch (notice.kind) {
     case Notice::Kind::tools_changed:
       return notification_message("notifications/tools/list_changed", json::object());

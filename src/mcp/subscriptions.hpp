@@ -2,12 +2,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "mcp/bulletin.hpp"
 #include "mcp/reply.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
@@ -36,10 +36,10 @@ class Subscriptions {
 
   const std::string m_owner;
   const std::shared_ptr<ReplySink> m_sink;
-  mutable std::mutex m_mutex;  // guards everything below
-  std::map<std::string, std::shared_ptr<void>> m_watched;
-  std::set<std::string> m_tasks;
-  Bulletin::Ticket m_ticket;
+  mutable Mutex m_mutex;
+  std::map<std::string, std::shared_ptr<void>> m_watched GUARDED_BY(m_mutex);
+  std::set<std::string> m_tasks GUARDED_BY(m_mutex);
+  Bulletin::Ticket m_ticket GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

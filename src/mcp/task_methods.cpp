@@ -20,7 +20,7 @@ const ProtocolError& already_ended() {
   return error;
 }
 
-/// What tasks/result answers for a task that has ended.
+/// The reply of tasks/result for a task that has ended.
 tl::expected<json, ProtocolError> end_of(TaskState state) {
   if (state.status != TaskStatus::completed) {
     return tl::unexpected<ProtocolError>(state.error);
@@ -73,7 +73,7 @@ std::shared_ptr<Call> TaskMethods::find_lost(Request& request, const Peer& peer,
         if (!*found) {
           return tl::unexpected<ProtocolError>(task_not_found(id));
         }
-        TaskState state{id, k_usual_task_ttl, (*found)->created_ms, (*found)->updated_ms, (*found)->status};
+        TaskState state{id, k_default_task_ttl, (*found)->created_ms, (*found)->updated_ms, (*found)->status};
         state.tool_failed = (*found)->result.is_error;
         if (state.status == TaskStatus::completed) {
           state.result = server.call_result(std::move((*found)->result), revision, representation);

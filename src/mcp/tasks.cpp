@@ -13,7 +13,7 @@ namespace dockbridge::mcp {
 
 namespace {
 
-constexpr milliseconds k_longest_ttl{24 * 3'600'000};
+constexpr milliseconds k_max_ttl{24 * 3'600'000};
 constexpr int k_poll_interval_ms = 1000;
 constexpr std::string_view k_id_prefix = "task_";
 constexpr std::size_t k_handle_bytes = 16;
@@ -96,66 +96,71 @@ Task::Task(std::string id, std::string owner, milliseconds ttl, std::shared_ptr<
 }
 
 Task::Status Task::status() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_state.status;
 }
 
 TaskState Task::state() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_state;
 }
 
-/// Tells those who wait and those who listen; the latter without the lock.
-void Task::changed(std::unique_lock<std::mutex>& lock) {
+Notice Task::changed() {
   m_state.updated_ms = unix_milliseconds_now();
   m_changed.notify_all();
-  Notice notice{Notice::Kind::task_changed, m_id, m_owner, m_state.to_json(), m_state.to_handshake_json()};
-  lock.unlock();
-  m_bulletin.publish(notice);
+  return {Notice::Kind::task_changed, m_id, m_owner, m_state.to_json(), m_state.to_handshake_json()};
 }
 
 bool Task::complete(json result, bool tool_failed) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_state.ended()) {
     return false;
   }
   m_state.status = Status::completed;
   m_state.tool_failed = tool_failed;
   m_state.result = std::move(result);
-  changed(lock);
+  const Notice notice = changed();
+  lock.unlock();
+  m_bulletin.publish(notice);
   return true;
 }
 
 void Task::fail(const ProtocolError& error) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (!m_state.ended()) {
     m_state.status = Status::failed;
     m_state.error = error;
-    changed(lock);
+    const Notice notice = changed();
+    lock.unlock();
+    m_bulletin.publish(notice);
   }
 }
 
 void Task::cancel() {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (!m_state.ended()) {
     m_state.status = Status::cancelled;
     m_state.error = cancelled_task_error();
-    changed(lock);
+    const Notice notice = changed();
+    lock.unlock();
+    m_bulletin.publish(notice);
     m_call->interrupt(StopReason::cancelled);
   }
 }
 
 Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_state.ended()) {
     return ::dockbridge::fail(ErrorCode::interrupted, "The client did not answer before the task ended");
   }
   m_state.asked = requests;
   m_answers = json::object();
   m_state.status = Status::input_required;
-  changed(lock);
+  const Notice notice = changed();
+  lock.unlock();
+  m_bulletin.publish(notice);
   lock.lock();
-  m_changed.wait(lock, stop, [&] { return m_state.status != Status::input_required; });
+  m_changed.wait(lock, stop, [&]() REQUIRES(m_mutex) { return m_state.status != Status::input_required; });
   if (m_state.status != Status::working) {
     return ::dockbridge::fail(ErrorCode::interrupted, "The client did not answer before the task ended");
   }
@@ -163,7 +168,7 @@ Result<json> Task::ask(const json& requests, const std::stop_token& stop) {
 }
 
 void Task::update(const json& responses) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_state.status != Status::input_required) {
     return;
   }
@@ -175,12 +180,14 @@ void Task::update(const json& responses) {
   if (m_state.asked.empty()) {
     m_state.status = Status::working;
   }
-  changed(lock);
+  const Notice notice = changed();
+  lock.unlock();
+  m_bulletin.publish(notice);
 }
 
 std::optional<TaskState> Task::wait(Deadline deadline, const std::stop_token& stop) const {
-  std::unique_lock lock(m_mutex);
-  if (!m_changed.wait_until(lock, stop, deadline.time(), [&] { return m_state.ended(); })) {
+  MutexLock lock(m_mutex);
+  if (!m_changed.wait_until(lock, stop, deadline.time(), [&]() REQUIRES(m_mutex) { return m_state.ended(); })) {
     return std::nullopt;
   }
   return m_state;
@@ -189,14 +196,14 @@ std::optional<TaskState> Task::wait(Deadline deadline, const std::stop_token& st
 std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<milliseconds> ttl,
                                     std::shared_ptr<Interruption> call, const std::string& handle,
                                     Clock::time_point now) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   forget_old(owner, now);
   const auto running =
       std::count_if(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->owner() == owner; });
   if (static_cast<std::size_t>(running) >= k_max_tasks_per_owner) {
     return nullptr;
   }
-  const milliseconds granted = std::clamp(ttl.value_or(k_usual_task_ttl), milliseconds(1000), k_longest_ttl);
+  const milliseconds granted = std::clamp(ttl.value_or(k_default_task_ttl), milliseconds(1000), k_max_ttl);
   const std::string id = task_id_of(handle);
   const bool taken = std::any_of(m_tasks.begin(), m_tasks.end(), [&](const auto& task) { return task->id() == id; });
   m_tasks.push_front(std::make_shared<Task>(taken ? task_id_of(new_task_handle()) : id, owner, granted, std::move(call),
@@ -204,7 +211,7 @@ std::shared_ptr<Task> Tasks::create(const std::string& owner, std::optional<mill
   return m_tasks.front();
 }
 
-/// Drops what is past its time, and of the rest the oldest that has ended if this owner has no room left.
+/// Drops expired tasks, and the oldest ended task of this owner if the owner is at the limit.
 void Tasks::forget_old(const std::string& owner, Clock::time_point now) {
   const auto over = [](const std::shared_ptr<Task>& task) {
     return task->status() != Task::Status::working && task->status() != Task::Status::input_required;
@@ -223,14 +230,14 @@ void Tasks::forget_old(const std::string& owner, Clock::time_point now) {
 }
 
 std::shared_ptr<Task> Tasks::find(const std::string& owner, const std::string& id) const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto found = std::find_if(m_tasks.begin(), m_tasks.end(),
                                   [&](const auto& task) { return task->id() == id && task->owner() == owner; });
   return found == m_tasks.end() ? nullptr : *found;
 }
 
 std::vector<std::shared_ptr<Task>> Tasks::list(const std::string& owner) const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   std::vector<std::shared_ptr<Task>> own;
   std::copy_if(m_tasks.begin(), m_tasks.end(), std::back_inserter(own),
                [&](const auto& task) { return task->owner() == owner; });

@@ -4,7 +4,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,12 +14,13 @@
 #include "mcp/message.hpp"
 #include "mcp/tool.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
 
 enum class TaskStatus { working, input_required, completed, failed, cancelled };
 
-/// What a client is told of a task.
+/// State of a task as clients see it.
 struct TaskState {
   std::string id;
   milliseconds ttl{0};
@@ -35,23 +35,23 @@ struct TaskState {
   [[nodiscard]] bool ended() const { return status != TaskStatus::working && status != TaskStatus::input_required; }
   /// Id, status, times, and what 2026's tasks/get adds (result, error or input requests).
   [[nodiscard]] json to_json() const;
-  /// The same as 2025-11-25 has it, without the result.
+  /// The form of 2025-11-25, without the result.
   [[nodiscard]] json to_handshake_json() const;
 };
 
-inline constexpr milliseconds k_usual_task_ttl{3'600'000};
+inline constexpr milliseconds k_default_task_ttl{3'600'000};
 inline constexpr std::size_t k_max_tasks_per_owner = 200;
 
-/// The id of the task of a call with this handle, and back. No handle for what is not such an id.
+/// Convert between the handle of a call and the id of its task. nullopt for text that is no such id.
 std::string task_id_of(const std::string& handle);
 std::optional<std::string> handle_of_task(const std::string& id);
-/// What tasks/result answers for a cancelled task.
+/// The reply of tasks/result for a cancelled task.
 ProtocolError cancelled_task_error();
-/// A handle that nobody can guess.
+/// A random handle that cannot be guessed.
 std::string new_task_handle();
 
-/// A call that goes on after its request was answered, and what has become of it. Any thread may use it. An end stays:
-/// what comes after it changes nothing.
+/// A call that continues after the reply to its request, and its outcome. Any thread may call. Nothing changes a task
+/// that has ended.
 class Task {
  public:
   using Status = TaskStatus;
@@ -69,22 +69,23 @@ class Task {
   [[nodiscard]] json description() const { return state().to_json(); }
   [[nodiscard]] json handshake_description() const { return state().to_handshake_json(); }
 
-  /// False if it had ended before.
+  /// False if the task had ended before.
   bool complete(json result, bool tool_failed);
   void fail(const ProtocolError& error);
-  /// Tells the call to end what it does.
+  /// Ends the task and interrupts its call.
   void cancel();
 
-  /// Waits until the client has answered all of these; an error if the call is interrupted meanwhile.
+  /// Waits until the client has answered all requests. Fails if the call is interrupted first.
   Result<json> ask(const json& requests, const std::stop_token& stop);
-  /// Answers from the client; names that were not asked for are ignored.
+  /// Accepts answers from the client. Names that were not asked for are ignored.
   void update(const json& responses);
 
-  /// Its state when it has ended; none if that has not come by then.
+  /// The state after the task has ended. nullopt if it still runs at the deadline.
   [[nodiscard]] std::optional<TaskState> wait(Deadline deadline, const std::stop_token& stop) const;
 
  private:
-  void changed(std::unique_lock<std::mutex>& lock);
+  /// Wakes the threads that wait, and returns a notice to publish after the lock is released.
+  [[nodiscard]] Notice changed() REQUIRES(m_mutex);
 
   const std::string m_id;
   const std::string m_owner;
@@ -92,32 +93,32 @@ class Task {
   const std::shared_ptr<Interruption> m_call;
   Bulletin& m_bulletin;
 
-  mutable std::mutex m_mutex;  // guards everything below
+  mutable Mutex m_mutex;
   mutable std::condition_variable_any m_changed;
-  TaskState m_state;
-  json m_answers = json::object();
+  TaskState m_state GUARDED_BY(m_mutex);
+  json m_answers GUARDED_BY(m_mutex) = json::object();
 };
 
-/// The tasks of all owners. What has ended is kept for its time to live, and at most so many of each owner.
+/// The tasks of all owners. An ended task is kept for its time to live. Each owner has a limit.
 class Tasks {
  public:
   explicit Tasks(Bulletin& bulletin) : m_bulletin(bulletin) {}
 
-  /// `ttl`: what the client wishes, if it does; the answer tells what it gets. The id is made of `handle`, unless a
-  /// task has that already. None if this owner has too many that run.
+  /// `ttl`: the client's wish; the reply has the granted one. The id is derived from `handle`, unless a task has that
+  /// id already. nullptr if this owner has too many running tasks.
   std::shared_ptr<Task> create(const std::string& owner, std::optional<milliseconds> ttl,
                                std::shared_ptr<Interruption> call, const std::string& handle, Clock::time_point now);
-  /// None if this owner has no such task.
+  /// nullptr if this owner has no such task.
   [[nodiscard]] std::shared_ptr<Task> find(const std::string& owner, const std::string& id) const;
   /// Newest first.
   [[nodiscard]] std::vector<std::shared_ptr<Task>> list(const std::string& owner) const;
 
  private:
-  void forget_old(const std::string& owner, Clock::time_point now);
+  void forget_old(const std::string& owner, Clock::time_point now) REQUIRES(m_mutex);
 
   Bulletin& m_bulletin;
-  mutable std::mutex m_mutex;  // guards the list
-  std::list<std::shared_ptr<Task>> m_tasks;
+  mutable Mutex m_mutex;
+  std::list<std::shared_ptr<Task>> m_tasks GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

@@ -15,8 +15,8 @@ namespace dockbridge::mcp {
 
 class StateSeal;
 
-/// What a call with an idempotency key is known by where it is to be done once. Digests of 32 hexadecimal digits:
-/// nothing that a client chose becomes part of a name, and no owner can meet another's key.
+/// Identifies a call with an idempotency key where it must be made only once. Both are digests of 32 hexadecimal
+/// digits, so no text of a client becomes part of a name, and the keys of two owners never collide.
 struct OnceMark {
   std::string key;   ///< of the owner and the key
   std::string call;  ///< of the tool and its arguments
@@ -41,7 +41,7 @@ enum class ProgressDetail {
 /// client does not accept them. The other functions are never empty.
 struct CallContext {
   std::string correlation_id;  ///< for logs
-  std::string owner;           ///< whose handles these are
+  std::string owner;           ///< owns everything that the call creates
   const Interruption& interruption;
   TaskMode task_mode = TaskMode::never;
   ProgressDetail progress_detail = ProgressDetail::none;
@@ -52,26 +52,26 @@ struct CallContext {
   std::function<void(Clock::time_point now)> become_task_if_due = [](Clock::time_point) {};
   /// The same, without waiting for three seconds.
   std::function<void()> become_task = [] {};
-  /// Tells the client what it may want to log.
+  /// Sends the client a log message.
   std::function<void(LogSeverity severity, const json& data)> log{};
-  /// Asks the client for several things at once, such as {"name": {"method": "elicitation/create", "params": …}}, and
-  /// waits for what it answers under the same names. Clients of the stateless revision are asked by a result instead,
-  /// unless the call has become a task.
+  /// Sends the client several requests, such as {"name": {"method": "elicitation/create", "params": …}}, and waits for
+  /// the answers, which have the same names. Clients of the stateless revision get the requests in a result instead
+  /// (`InputRequired`), unless the call has become a task.
   std::function<Result<json>(const json& requests)> ask{};
   /// Closes the client's connection while the call continues. Clients that can resume reconnect.
   std::function<void()> hang_up = [] {};
   json client_capabilities = json::object();
-  json input_responses = json::object();  ///< what the client brings when it is asked by a result
-  std::string request_state{};            ///< what that result gave it to bring back
+  json input_responses = json::object();  ///< the client's answers to an `InputRequired` result
+  std::string request_state{};            ///< `InputRequired::state`, as the client sent it back
   const StateSeal* seal = nullptr;        ///< for the request state
   std::optional<OnceMark> once{};         ///< if the call has an idempotency key
-  /// For a call that is or may become a task: 32 hexadecimal digits. What the call starts under this name is found by
-  /// the task's id after a restart of the server (`LostTasks`).
+  /// For a call that is or may become a task: 32 hexadecimal digits. After a restart of the server, the work that the
+  /// call started under this name is found by the task's id (`LostTasks`).
   std::string handle{};
   /// Identifies the client among those of this process: its session, or in the stateless revision its owner.
   std::string client{};
   std::string client_name{};  ///< such as "claude-code"; empty if the client did not say
-  /// Whether the caller may use a tool. Empty: it may use all.
+  /// Whether the caller may use a tool. Empty means it may use all.
   std::function<bool(const std::string& tool)> may_use{};
 
   /// Whether the client's own timeout does not end its wait: progress restarts the timeout, and a task has none.
@@ -79,13 +79,13 @@ struct CallContext {
   [[nodiscard]] bool wants_progress() const { return progress_detail != ProgressDetail::none; }
 };
 
-/// What is asked of the client by a result (stateless revision): it calls again with the answers.
+/// Requests to the client in a result of the stateless revision. The client calls again with the answers.
 struct InputRequired {
   json requests = json::object();
   std::string state{};
 };
 
-/// An error of the protocol rather than of the tool's work.
+/// An error of the protocol, not of the tool's work.
 struct ProtocolError {
   int code = k_invalid_params;
   std::string message;
@@ -94,19 +94,19 @@ struct ProtocolError {
 
 struct ToolResult {
   std::string text;  ///< for people and models
-  json structured;   ///< for programs that ask for it, as the tool's output schema says
+  json structured;   ///< for programs that ask for it, according to the tool's output schema
   bool is_error = false;
   /// Facts for programs that every reply carries in its `_meta`: ids, codes and cursors, never output. Null means none.
   json facts{};
-  std::string subject{};                          ///< what the call worked on, for the audit log
-  std::vector<json> more_content{};               ///< content blocks after the text; without a text, all there is
+  std::string subject{};             ///< object of the call, such as a path or process, for the audit log
+  std::vector<json> more_content{};  ///< content blocks after the text; the only content if there is no text
   std::optional<InputRequired> input_required{};  ///< instead of all the above
   std::optional<ProtocolError> protocol_error{};  ///< instead of all the above
-  /// An error that is not kept for the call's idempotency key: the tool itself does nothing twice under one.
+  /// An error that is not stored for the call's idempotency key, because the tool itself repeats no effect under a key.
   bool may_be_repeated = false;
   /// The effect has taken place, so the result is stored for the key even if the call was cancelled.
   bool effect_complete = false;
-  /// An error after which the effect may have taken place. Stored for the key, so that a repetition does nothing twice.
+  /// An error after which the effect may have taken place. Stored for the key, so that the effect is not repeated.
   bool outcome_unknown = false;
   /// Reported to a repetition after the rest of the result was dropped. At most 58 bytes, such as "revision 3f2a".
   std::string outcome{};
@@ -114,7 +114,7 @@ struct ToolResult {
   std::vector<std::string> notices{};
   /// Called once when the client has the result: after it was written to the transport, or with a task, when the task
   /// has it. Not called if the call was cancelled or the client closed the connection. Not stored for an idempotency
-  /// key. Any thread may call it, also after the tool's call; it must not throw, and owns what it uses.
+  /// key. Any thread may call it, also after the tool's call; it must not throw, and owns all that it uses.
   std::function<void()> on_delivered{};
 };
 
@@ -125,7 +125,7 @@ struct ToolAnnotations {
   bool open_world = false;
 };
 
-/// What a reply holds. Clients differ in which of the two their model receives, so by default there is only one.
+/// Content of a reply. Clients differ in which of the two their model receives, so by default a reply has only one.
 enum class Representation {
   text,        ///< text and images
   structured,  ///< these, and structuredContent with its schema in tools/list
@@ -139,15 +139,15 @@ struct Tool {
   std::string title;
   std::string description;
   ordered_json input_schema;
-  ordered_json output_schema;  ///< null: none
+  ordered_json output_schema;  ///< null means none
   ToolAnnotations annotations;
-  json meta{};  ///< `_meta` of its entry in tools/list; null means none
-  /// Runs on a thread of its own; may block; any exception is an internal error.
+  json meta{};  ///< `_meta` of the entry in tools/list; null means none
+  /// Runs on a pool thread and may block. Any exception becomes an internal error.
   std::function<ToolResult(const json& arguments, const CallContext& context)> call;
   TaskSupport task_support = TaskSupport::forbidden;
 };
 
-/// The form in which a tool reports that it could not do what was asked.
+/// The result of a tool that failed.
 ToolResult error_result(const Error& error);
 
 }  // namespace dockbridge::mcp

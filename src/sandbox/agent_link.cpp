@@ -40,7 +40,7 @@ AgentLink::AgentLink(Channel& channel, AgentLauncher launcher, Log& log)
     : m_channel(channel), m_log(log), m_launcher(std::move(launcher)) {}
 
 std::optional<AgentLink::Session> AgentLink::present_session() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_session;
 }
 
@@ -59,7 +59,7 @@ Result<AgentLink::Session> AgentLink::session(const std::stop_token& stop, Conne
   if (may_connect == Connect::never) {
     return fail(ErrorCode::connection_lost, "No connection to the container");
   }
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_session && m_session->connection->alive()) {
     return *m_session;  // another caller has connected in the meantime
   }
@@ -159,7 +159,7 @@ Result<wire::Frame> AgentLink::call(const Session& current, json head, std::stri
 }
 
 void AgentLink::forget(const std::shared_ptr<Connection>& connection) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_session && m_session->connection == connection) {
     m_session.reset();  // the caller has the connection too, so it is not destroyed under the lock
   }
@@ -204,7 +204,7 @@ Result<wire::Frame> AgentLink::call_again(const json& head, std::string_view bod
 }
 
 std::uint64_t AgentLink::reconnections() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_connections > 0 ? m_connections - 1 : 0;
 }
 

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -17,6 +16,7 @@
 #include "sandbox/connection.hpp"
 #include "util/clock.hpp"
 #include "util/log.hpp"
+#include "util/mutex.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -68,10 +68,11 @@ class AgentLink {
   Channel& m_channel;
   Log& m_log;
   AgentLauncher m_launcher;  // used only by the caller that connects
-  std::mutex m_mutex;        // guards everything below
-  std::optional<Session> m_session;
-  std::uint64_t m_connections = 0;                            // made so far
-  std::shared_ptr<std::optional<Result<Session>>> m_attempt;  // set while a caller connects; receives the outcome
+  Mutex m_mutex;
+  std::optional<Session> m_session GUARDED_BY(m_mutex);
+  std::uint64_t m_connections GUARDED_BY(m_mutex) = 0;  // made so far
+  /// Set while a caller connects; receives the outcome.
+  std::shared_ptr<std::optional<Result<Session>>> m_attempt GUARDED_BY(m_mutex);
   std::condition_variable_any m_attempt_ended;
 };
 

@@ -75,7 +75,7 @@ Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream>
 
 Connection::~Connection() {
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_closing = true;
   }
   m_closed.notify_all();
@@ -107,9 +107,9 @@ Result<void> Connection::go_direct(const SharedDirectory& shared, Deadline deadl
 }
 
 void Connection::poll_stream() {
-  Lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (!m_turn_taken && !m_broken) {
-    take_turn(lock, milliseconds(0));
+    take_turn(milliseconds(0));
     pass_turn();
   }
 }
@@ -120,7 +120,7 @@ void Connection::wake() {
 }
 
 Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline deadline, const std::stop_token& stop) {
-  Lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_broken) {
     return fail(*m_broken);
   }
@@ -144,14 +144,17 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const std::stop_callback interrupt(stop, [this] { wake(); });
 
-  const auto silent = [&] { return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit; };
+  const auto silent = [&]() REQUIRES(m_mutex) {
+    return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit;
+  };
   do {
     // In slices, because silence is detected by the clock alone.
     const Deadline slice = deadline.capped(k_slice);
     if (m_turn_taken) {
-      mailbox.changed.wait_until(lock, stop, slice.time(), [&] { return mailbox.answer || !m_turn_taken; });
+      mailbox.changed.wait_until(lock, stop, slice.time(),
+                                 [&]() REQUIRES(m_mutex) { return mailbox.answer || !m_turn_taken; });
     } else {
-      take_turn(lock, slice.remaining());
+      take_turn(slice.remaining());
     }
   } while (!mailbox.answer && !stop.stop_requested() && !silent() && !deadline.passed());
   Result<wire::Frame> result = fail_unknown({ErrorCode::timed_out, "The agent did not answer in time"});
@@ -169,14 +172,14 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   } else if (given_up && !m_broken) {
     const std::uint64_t own_id = m_next_id++;
     m_queue.push_cancellation(own_id, encode(wire::CancelRequest{id}, own_id));
-    send_or_wake(lock);
+    send_or_wake();
   }
   pass_turn();
   return result;
 }
 
 void Connection::post(json head, ReplyHandler on_reply) {
-  Lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_broken) {
     return;
   }
@@ -186,42 +189,42 @@ void Connection::post(json head, ReplyHandler on_reply) {
     m_handlers[id] = std::move(on_reply);
   }
   m_queue.push(id, wire::encode(head));
-  send_or_wake(lock);
+  send_or_wake();
   pass_turn();
 }
 
-void Connection::send_or_wake(Lock& lock) {
-  m_turn_taken ? wake() : take_turn(lock, milliseconds(0));
+void Connection::send_or_wake() {
+  m_turn_taken ? wake() : take_turn(milliseconds(0));
 }
 
 /// Keeps the session alive while no call waits, and detects its end.
 void Connection::idle() {
-  Lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   while (!m_closing && !m_broken) {
     while (!m_turn_taken && !m_broken) {
-      take_turn(lock, milliseconds(0));
+      take_turn(milliseconds(0));
       if (m_queue.empty() || !m_writing.empty()) {
         break;  // a ping is written at once, unless the agent does not read
       }
     }
     pass_turn();
-    m_closed.wait_for(lock, k_busy_ping_interval, [&] { return m_closing; });
+    m_closed.wait_for(lock, k_busy_ping_interval, [&]() REQUIRES(m_mutex) { return m_closing; });
   }
 }
 
 /// Reads and writes once. The lock is released meanwhile.
-void Connection::take_turn(Lock& lock, milliseconds at_most) {
+void Connection::take_turn(milliseconds at_most) {
   m_turn_taken = true;
   m_queue.move_to(m_writing, m_written);
   const bool more_to_write = !m_queue.empty();
-  lock.unlock();
+  m_mutex.unlock();
   Result<Exchanged> exchanged;
   try {
     exchanged = exchange(at_most, more_to_write);
   } catch (const std::exception& error) {
     exchanged = fail(ErrorCode::io_error, error.what());
   }
-  lock.lock();
+  m_mutex.lock();
   m_turn_taken = false;
   if (!exchanged && !m_broken) {
     const bool violation = exchanged.error().code == ErrorCode::protocol_violation;
@@ -321,7 +324,7 @@ Result<void> Connection::deliver(wire::Frame frame) {
     return fail(ErrorCode::protocol_violation, "The agent sent a frame without a request id");
   }
   const auto number = id->get<std::uint64_t>();
-  Lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   m_last_received = Clock::now();
   m_unanswered_ping.reset();
   if (number >= m_next_id || number == 0) {

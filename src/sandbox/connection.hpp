@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -19,6 +18,7 @@
 #include "sandbox/outgoing_queue.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 #include "wire/frame.hpp"
 
 namespace dockbridge::sandbox {
@@ -61,23 +61,22 @@ class Connection {
     std::optional<Result<wire::Frame>> answer;
     std::condition_variable_any changed;
   };
-  using Lock = std::unique_lock<std::mutex>;
 
   explicit Connection(std::unique_ptr<ByteStream> stream);
   Result<void> go_direct(const SharedDirectory& shared, Deadline deadline);
   void idle();
-  void take_turn(Lock& lock, milliseconds at_most);
-  void send_or_wake(Lock& lock);
+  void take_turn(milliseconds at_most) REQUIRES(m_mutex);
+  void send_or_wake() REQUIRES(m_mutex);
   struct Exchanged {
     bool wrote_part = false;  ///< a part of a long request was written, and the rest was not
   };
   Result<Exchanged> exchange(milliseconds at_most, bool more_to_write);
-  void pass_turn();
+  void pass_turn() REQUIRES(m_mutex);
   Result<bool> read_some();
   Result<Exchanged> write_some();
   Result<void> deliver(wire::Frame frame);
-  void ping_if_due();
-  void break_off(const Error& error);
+  void ping_if_due() REQUIRES(m_mutex);
+  void break_off(const Error& error) REQUIRES(m_mutex);
   void wake();
 
   // Owned by the thread that has the turn.
@@ -91,16 +90,16 @@ class Connection {
   Fd m_wake;                         // interrupts the thread that has the turn
   std::atomic<bool> m_alive = true;  // false once `m_broken` is set
 
-  std::mutex m_mutex;  // guards everything below
-  bool m_turn_taken = false;
-  OutgoingQueue m_queue;
-  std::map<std::uint64_t, Mailbox> m_mailboxes;
-  std::map<std::uint64_t, ReplyHandler> m_handlers;
-  std::uint64_t m_next_id = 1;
-  Clock::time_point m_last_received;
-  std::optional<Clock::time_point> m_unanswered_ping;
-  std::optional<Error> m_broken;
-  bool m_closing = false;
+  Mutex m_mutex;
+  bool m_turn_taken GUARDED_BY(m_mutex) = false;
+  OutgoingQueue m_queue GUARDED_BY(m_mutex);
+  std::map<std::uint64_t, Mailbox> m_mailboxes GUARDED_BY(m_mutex);
+  std::map<std::uint64_t, ReplyHandler> m_handlers GUARDED_BY(m_mutex);
+  std::uint64_t m_next_id GUARDED_BY(m_mutex) = 1;
+  Clock::time_point m_last_received GUARDED_BY(m_mutex);
+  std::optional<Clock::time_point> m_unanswered_ping GUARDED_BY(m_mutex);
+  std::optional<Error> m_broken GUARDED_BY(m_mutex);
+  bool m_closing GUARDED_BY(m_mutex) = false;
   std::condition_variable m_closed;
 
   std::thread m_idle_thread;

@@ -20,7 +20,7 @@ constexpr milliseconds k_start_patience{6'000};
 constexpr milliseconds k_start_interval{50};
 /// Output up to this size is part of the answer to start and wait.
 constexpr std::size_t k_carry_bytes = 64 * 1024;
-constexpr std::size_t k_token_length = 16;
+constexpr std::size_t k_process_token_length = 16;
 constexpr std::size_t k_max_owners = 1000;
 /// Longer than a server usually runs, and within the agent's limit for timeouts.
 constexpr milliseconds k_watch_time = std::chrono::hours(24 * 30);
@@ -96,7 +96,7 @@ Result<std::string> Processes::new_process_id(const std::stop_token& stop, const
   if (!current) {
     return fail(current.error());
   }
-  return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_token_length));
+  return fmt::format("proc_{}_{}", current->run.generation(), key ? *key : random_token(k_process_token_length));
 }
 
 Result<Snapshot> Processes::checked_snapshot(const wire::Frame& frame, const std::string& process, bool or_namesake) {
@@ -159,13 +159,13 @@ Result<Snapshot> Processes::start(const StartRequest& request, milliseconds time
 }
 
 std::uint64_t Processes::highest_number(const std::string& owner) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_highest_numbers.find(owner);
   return known == m_highest_numbers.end() ? 0 : known->second;
 }
 
 void Processes::note_number(const wire::ProcessState& state) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_highest_numbers.contains(state.owner) || m_highest_numbers.size() < k_max_owners) {
     std::uint64_t& highest = m_highest_numbers[state.owner];
     highest = std::max(highest, state.number);

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,6 +13,7 @@
 #include "sandbox/process_calls.hpp"
 #include "util/clock.hpp"
 #include "util/log.hpp"
+#include "util/mutex.hpp"
 #include "wire/output_messages.hpp"
 #include "wire/process_state.hpp"
 #include "wire/wait_messages.hpp"
@@ -80,8 +80,8 @@ class Processes {
   AgentLink& m_link;
   ProcessCalls m_calls;
   Log& m_log;
-  std::mutex m_mutex;                                      // guards everything below
-  std::map<std::string, std::uint64_t> m_highest_numbers;  // of processes, by owner
+  Mutex m_mutex;
+  std::map<std::string, std::uint64_t> m_highest_numbers GUARDED_BY(m_mutex);  // of processes, by owner
 };
 
 }  // namespace dockbridge::sandbox

@@ -2,9 +2,10 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "util/mutex.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -14,7 +15,7 @@ namespace dockbridge::sandbox {
 class SeenRevisions {
  public:
   void remember(const std::string& owner, const std::string& path, const std::string& revision) {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto [entry, is_new] = m_revisions.insert_or_assign({owner, path}, revision);
     if (is_new) {
       m_order.push_back(entry->first);
@@ -26,7 +27,7 @@ class SeenRevisions {
   }
   /// Empty if the revision is not known.
   [[nodiscard]] std::string find(const std::string& owner, const std::string& path) const {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto entry = m_revisions.find({owner, path});
     return entry == m_revisions.end() ? "" : entry->second;
   }
@@ -35,9 +36,9 @@ class SeenRevisions {
   static constexpr std::size_t k_max_files = 1000;
   using Key = std::pair<std::string, std::string>;
 
-  mutable std::mutex m_mutex;  // guards everything below
-  std::map<Key, std::string> m_revisions;
-  std::deque<Key> m_order;  ///< oldest entry first
+  mutable Mutex m_mutex;
+  std::map<Key, std::string> m_revisions GUARDED_BY(m_mutex);
+  std::deque<Key> m_order GUARDED_BY(m_mutex);  ///< oldest entry first
 };
 
 }  // namespace dockbridge::sandbox

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t k_max_clients_per_owner = 256;
 constexpr std::size_t k_max_watches = 256;  // each has a connection to a keeper in the container
 constexpr std::size_t k_max_pending = 32;
-constexpr std::size_t k_max_command_bytes = 60;
+constexpr std::size_t k_max_notice_command_bytes = 60;
 constexpr std::size_t k_line_bytes = 7;  // "\nNote: "
 
 /// "p3 `node server.js` ended, exit code 1"
@@ -28,7 +28,8 @@ std::string end_sentence(const wire::ProcessState& state) {
   } else if (!end.empty()) {
     end[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(end[0])));
   }
-  return fmt::format("{} `{}` ended, {}", process_name(state), printable_line(state.command, k_max_command_bytes), end);
+  return fmt::format("{} `{}` ended, {}", process_name(state),
+                     printable_line(state.command, k_max_notice_command_bytes), end);
 }
 
 bool has_ended(const wire::ProcessState& state) {
@@ -95,7 +96,7 @@ std::vector<std::string> ClientNotices::board(Client& client, Flight& flight, st
 }
 
 void ClientNotices::add(const ClientId& client, std::string sentence) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   Client& it = client_of(client);
   it.pending.push_back({"", std::move(sentence)});
   bound_pending(it);
@@ -105,7 +106,7 @@ void ClientNotices::show(const ClientId& client, const std::string& call, sandbo
                          const wire::ProcessState& state, bool started) {
   const bool closed = state.phase == wire::Phase::exited;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto known = m_clients.find(client);
     if (known == m_clients.end() && (!started || has_ended(state))) {
       return;
@@ -154,7 +155,7 @@ void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox,
           notices->report_end(client, state);
         }
       });
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (const auto known = m_clients.find(client); known != m_clients.end()) {
     for (Watch& watch : known->second.watches) {
       if (watch.process == process) {
@@ -165,7 +166,7 @@ void ClientNotices::ask_agent(const ClientId& client, sandbox::Sandbox& sandbox,
 }
 
 void ClientNotices::report_end(const ClientId& client, const wire::ProcessState& state) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
     return;
@@ -185,7 +186,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
   std::uint64_t number = 0;  // of the flight; 0 if there is nothing to deliver
   std::vector<Watch> unasked;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     const auto known = m_clients.find(client);
     if (known == m_clients.end()) {
       return nullptr;
@@ -236,7 +237,7 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
 }
 
 void ClientNotices::settle(const ClientId& client, std::uint64_t flight, bool delivered) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
     return;

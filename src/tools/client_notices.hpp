@@ -5,13 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sandbox/sandbox.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::tools {
 
@@ -119,8 +119,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   };
 
   explicit ClientNotices(milliseconds patience) : m_patience(patience) {}
-  // To be called with the lock held.
-  Client& client_of(const ClientId& id);
+  Client& client_of(const ClientId& id) REQUIRES(m_mutex);
   static void bound_pending(Client& client);
   static void give_back(Client& client, Flight flight);
   /// Moves notices that fit into `room` bytes from `client` to `flight`, and returns their sentences.
@@ -131,9 +130,9 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   void settle(const ClientId& client, std::uint64_t flight, bool delivered);
 
   const milliseconds m_patience;
-  std::mutex m_mutex;  // guards everything below
-  std::map<ClientId, Client> m_clients;
-  std::uint64_t m_uses = 0;
+  Mutex m_mutex;
+  std::map<ClientId, Client> m_clients GUARDED_BY(m_mutex);
+  std::uint64_t m_uses GUARDED_BY(m_mutex) = 0;
 };
 
 }  // namespace dockbridge::tools

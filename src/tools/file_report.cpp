@@ -373,8 +373,8 @@ Heartbeat::Heartbeat(const mcp::CallContext& context, std::string message) {
     return;
   }
   m_thread = std::thread([this, &context, message = std::move(message)] {
-    std::unique_lock lock(m_mutex);
-    while (!m_ended.wait_for(lock, k_heartbeat_interval, [&] { return m_over; })) {
+    MutexLock lock(m_mutex);
+    while (!m_ended.wait_for(lock, k_heartbeat_interval, [&]() REQUIRES(m_mutex) { return m_over; })) {
       context.report_progress(message);
     }
   });
@@ -382,7 +382,7 @@ Heartbeat::Heartbeat(const mcp::CallContext& context, std::string message) {
 
 Heartbeat::~Heartbeat() {
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_over = true;
   }
   m_ended.notify_all();

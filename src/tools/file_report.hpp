@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "sandbox/files.hpp"
 #include "tools/arguments.hpp"
 #include "tools/toolbox.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::tools {
 
@@ -107,9 +107,9 @@ class Heartbeat {
   Heartbeat& operator=(const Heartbeat&) = delete;
 
  private:
-  std::mutex m_mutex;
+  Mutex m_mutex;
   std::condition_variable m_ended;
-  bool m_over = false;
+  bool m_over GUARDED_BY(m_mutex) = false;
   std::thread m_thread;
 };
 

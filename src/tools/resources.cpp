@@ -64,7 +64,7 @@ std::optional<std::string> parse_file_uri(const std::string& uri) {
 }
 
 /// One deadline for all requests that reading a resource needs.
-sandbox::CallLimit limit_of(const CallContext& context) {
+sandbox::CallLimit call_limit_of(const CallContext& context) {
   return {context.interruption.token(), Deadline::after(k_call_patience)};
 }
 
@@ -127,7 +127,7 @@ mcp::Completer complete_path(Sandbox& sandbox) {
     const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
     sandbox::ListRequest request;
     request.path = folder.starts_with('/') ? folder : sandbox.files().base() + "/" + folder;
-    if (const auto listing = sandbox.files().list(request, k_completion_patience, limit_of(context))) {
+    if (const auto listing = sandbox.files().list(request, k_completion_patience, call_limit_of(context))) {
       for (const sandbox::FileEntry& entry : listing->entries) {
         const std::string path = folder + entry.path;
         if (path.starts_with(typed) && paths.size() < k_listed) {
@@ -145,7 +145,7 @@ mcp::Completer complete_process_id(Sandbox& sandbox) {
   return [&sandbox](const std::string& typed, const CallContext& context) {
     std::vector<std::string> ids;
     if (const auto list =
-            sandbox.processes().list(context.owner, k_listed, limit_of(context).capped(k_completion_patience))) {
+            sandbox.processes().list(context.owner, k_listed, call_limit_of(context).capped(k_completion_patience))) {
       for (const wire::ProcessState& state : list->processes) {
         const std::string id = state.id.starts_with(typed) && typed.size() > 1 ? state.id : process_name(state);
         if (id.starts_with(typed)) {
@@ -198,7 +198,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
     return one_text(uri, "application/json", mcp::dump(facts));
   }
   if (uri == k_processes) {
-    const auto list = m_sandbox.processes().list(context.owner, k_listed, limit_of(context));
+    const auto list = m_sandbox.processes().list(context.owner, k_listed, call_limit_of(context));
     if (!list) {
       return fail(list.error());
     }
@@ -219,7 +219,7 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
 
 Result<json> SandboxResources::read_output(const std::string& uri, const std::string& process, Stream stream,
                                            const CallContext& context) {
-  const auto limit = limit_of(context);
+  const auto limit = call_limit_of(context);
   const auto found = m_sandbox.processes().find(process, context.owner, limit);
   if (!found) {
     return fail(ErrorCode::resource_not_found, found.error().message, found.error().next_step);
@@ -237,7 +237,7 @@ Result<json> SandboxResources::read_output(const std::string& uri, const std::st
 }
 
 Result<json> SandboxResources::read_file(const std::string& uri, const std::string& path, const CallContext& context) {
-  const auto file = m_sandbox.files().whole(path, context.owner, k_max_blob_bytes, limit_of(context));
+  const auto file = m_sandbox.files().whole(path, context.owner, k_max_blob_bytes, call_limit_of(context));
   if (!file) {
     const bool is_absent = file.error().code != ErrorCode::too_large && file.error().code != ErrorCode::file_changed;
     return is_absent ? fail(ErrorCode::resource_not_found, file.error().message, file.error().next_step)

@@ -24,7 +24,7 @@ std::shared_ptr<ShownCursors::Entry> ShownCursors::entry(const Key& key) {
 }
 
 Cursor ShownCursors::known(const std::string& client, const std::string& process) {
-  std::unique_lock lock(m_table->mutex);
+  MutexLock lock(m_table->mutex);
   const auto known = entry({client, process});
   if (!m_table->changed.wait_for(lock, m_patience, [&] { return known->in_flight <= known->late; })) {
     known->late = known->in_flight;
@@ -34,17 +34,17 @@ Cursor ShownCursors::known(const std::string& client, const std::string& process
 
 std::function<void()> ShownCursors::when_delivered(const std::string& client, const std::string& process, Cursor from,
                                                    Cursor to) {
-  const std::lock_guard lock(m_table->mutex);
+  const MutexLock lock(m_table->mutex);
   const auto known = entry({client, process});
   ++known->in_flight;
   const std::shared_ptr<void> reply(nullptr, [table = m_table, known](void*) {
-    const std::lock_guard ending(table->mutex);
+    const MutexLock ending(table->mutex);
     --known->in_flight;
     known->late = std::min(known->late, known->in_flight);
     table->changed.notify_all();
   });
   return [table = m_table, known, reply, from, to] {
-    const std::lock_guard delivered(table->mutex);
+    const MutexLock delivered(table->mutex);
     const auto advance = [](std::uint64_t& cursor, std::uint64_t begin, std::uint64_t end) {
       cursor = begin <= cursor ? std::max(cursor, end) : cursor;
     };

@@ -5,12 +5,12 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "tools/output.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::tools {
 
@@ -41,12 +41,12 @@ class ShownCursors {
   using Key = std::pair<std::string, std::string>;
   /// Replies may outlive the tools.
   struct Table {
-    std::mutex mutex;  // guards everything below
+    Mutex mutex;  // guards the entries, too
     std::condition_variable changed;
-    std::list<std::pair<Key, std::shared_ptr<Entry>>> latest_first;
-    std::map<Key, decltype(latest_first)::iterator> places;
+    std::list<std::pair<Key, std::shared_ptr<Entry>>> latest_first GUARDED_BY(mutex);
+    std::map<Key, decltype(latest_first)::iterator> places GUARDED_BY(mutex);
   };
-  std::shared_ptr<Entry> entry(const Key& key);
+  std::shared_ptr<Entry> entry(const Key& key) REQUIRES(m_table->mutex);
 
   const std::size_t m_most;
   const milliseconds m_patience;

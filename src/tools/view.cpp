@@ -19,7 +19,7 @@ using mcp::ordered_json;
 /// Output before the shown part that is rendered to find the line that it continues.
 constexpr std::uint64_t k_max_context_bytes = 4096;
 /// Attempts to render output so that its text fits into a reply.
-constexpr int k_max_attempts = 6;
+constexpr int k_max_view_attempts = 6;
 /// Used if the size of the terminal is unknown.
 constexpr wire::TerminalSize k_default_terminal{120, 40};
 
@@ -233,7 +233,7 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
       return in_place_of_lines();
     }
     const auto less = request_less(request.output, view.output.text, view.output.bytes());
-    if (!less || attempt == k_max_attempts) {
+    if (!less || attempt == k_max_view_attempts) {
       break;
     }
     raw.max_bytes = less->max_bytes;

@@ -62,7 +62,7 @@ void Log::write(LogLevel level, std::string_view message, const Fields& fields) 
     }
   }
   line.push_back('\n');
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   (void)write_all(m_fd, line);  // there is nowhere to report a log that cannot be written
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "util/mutex.hpp"
 
 namespace dockbridge {
 
@@ -30,7 +31,7 @@ class Log {
   int m_fd;
   LogLevel m_level;
   LogFormat m_format;
-  std::mutex m_mutex;
+  Mutex m_mutex;  // held while a line is written
 };
 
 }  // namespace dockbridge

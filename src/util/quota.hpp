@@ -5,11 +5,11 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge {
 
@@ -54,7 +54,7 @@ class Quota {
     Used(std::size_t the_limit_per_owner, std::size_t the_limit)
         : limit_per_owner(the_limit_per_owner), limit(the_limit) {}
     bool take(const std::string& owner, std::size_t units) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       std::size_t& own = by_owner[owner];
       if (units > limit - total || units > limit_per_owner - own) {
         return false;
@@ -65,7 +65,7 @@ class Quota {
     }
     void give_back(const std::string& owner, std::size_t units) {
       if (units > 0) {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         total -= units;
         by_owner[owner] -= units;
       }
@@ -73,9 +73,9 @@ class Quota {
 
     const std::size_t limit_per_owner;
     const std::size_t limit;
-    std::mutex mutex;  // guards the rest
-    std::size_t total = 0;
-    std::map<std::string, std::size_t> by_owner;  // one entry per token name
+    Mutex mutex;
+    std::size_t total GUARDED_BY(mutex) = 0;
+    std::map<std::string, std::size_t> by_owner GUARDED_BY(mutex);  // one entry per token name
   };
 
   const std::shared_ptr<Used> m_used;
@@ -87,7 +87,7 @@ class Rate {
   explicit Rate(double per_second) : m_per_second(per_second) {}
 
   bool allows(const std::string& owner, Clock::time_point now) {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     auto [entry, added] = m_buckets.try_emplace(owner, Bucket{m_per_second, now});
     Bucket& bucket = entry->second;
     now = std::max(now, bucket.at);  // another thread may have read the clock later and locked earlier
@@ -107,8 +107,8 @@ class Rate {
     Clock::time_point at;
   };
   const double m_per_second;
-  std::mutex m_mutex;  // guards the map, which has one entry per token name
-  std::map<std::string, Bucket> m_buckets;
+  Mutex m_mutex;
+  std::map<std::string, Bucket> m_buckets GUARDED_BY(m_mutex);  // one entry per token name
 };
 
 }  // namespace dockbridge

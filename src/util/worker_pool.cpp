@@ -11,14 +11,14 @@ constexpr seconds k_idle_lifetime{10};
 }
 
 WorkerPool::~WorkerPool() {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   m_stopping = true;
   m_wanted.notify_all();
-  m_rested.wait(lock, [&] { return m_threads == 0; });
+  m_rested.wait(lock, [&]() REQUIRES(m_mutex) { return m_threads == 0; });
 }
 
 bool WorkerPool::submit(std::function<void()> job) {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   if (m_idle <= m_jobs.size()) {
     if (m_threads == m_max_threads) {
       return false;
@@ -39,14 +39,15 @@ bool WorkerPool::submit(std::function<void()> job) {
 }
 
 bool WorkerPool::wait_until_idle(Deadline deadline) {
-  std::unique_lock lock(m_mutex);
-  return m_rested.wait_until(lock, deadline.time(), [&] { return m_jobs.empty() && m_idle == m_threads; });
+  MutexLock lock(m_mutex);
+  return m_rested.wait_until(lock, deadline.time(),
+                             [&]() REQUIRES(m_mutex) { return m_jobs.empty() && m_idle == m_threads; });
 }
 
 void WorkerPool::work() {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   while (true) {
-    m_wanted.wait_for(lock, k_idle_lifetime, [&] { return !m_jobs.empty() || m_stopping; });
+    m_wanted.wait_for(lock, k_idle_lifetime, [&]() REQUIRES(m_mutex) { return !m_jobs.empty() || m_stopping; });
     if (m_jobs.empty()) {
       break;
     }

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge {
 
@@ -28,13 +28,13 @@ class WorkerPool {
   void work();
 
   const std::size_t m_max_threads;
-  std::mutex m_mutex;                // guards everything below
+  Mutex m_mutex;
   std::condition_variable m_wanted;  // a job was submitted, or the pool is stopping
   std::condition_variable m_rested;  // a thread has finished its job, or ended
-  std::deque<std::function<void()>> m_jobs;
-  std::size_t m_threads = 0;
-  std::size_t m_idle = 0;
-  bool m_stopping = false;
+  std::deque<std::function<void()>> m_jobs GUARDED_BY(m_mutex);
+  std::size_t m_threads GUARDED_BY(m_mutex) = 0;
+  std::size_t m_idle GUARDED_BY(m_mutex) = 0;
+  bool m_stopping GUARDED_BY(m_mutex) = false;
 };
 
 }  // namespace dockbridge

@@ -44,7 +44,7 @@ std::optional<std::uint32_t> function_number(std::string_view text) {
              : std::nullopt;
 }
 
-std::uint16_t side_from(const Field& field) {
+std::uint16_t positive_side_from(const Field& field) {
   const auto side = static_cast<std::uint16_t>(field.number(k_largest_terminal_side));
   if (side == 0) {
     field.fail_here();
@@ -63,7 +63,7 @@ TerminalSize TerminalSize::from_json(const Field& field) {
   if (sides.size() != 2) {
     field.fail_here();
   }
-  return {side_from(sides[0]), side_from(sides[1])};
+  return {positive_side_from(sides[0]), positive_side_from(sides[1])};
 }
 
 void ScreenFacts::visit(Codec& codec) {

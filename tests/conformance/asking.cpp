@@ -58,7 +58,7 @@ ToolResult ask_and_tell(const CallContext& context, const json& request, const s
                      ", content=" + answer.value("content", json::object()).dump());
 }
 
-/// Waits as long as it says, unless the call is to stop.
+/// Waits for the requested time, or until the call is interrupted.
 void pause(const CallContext& context, milliseconds span) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -72,7 +72,7 @@ ToolResult input_required(json requests, std::string state = "") {
   return result;
 }
 
-/// A field of the form that the client filled in; none if it did not.
+/// A field of the form that the client filled in; nullopt if it did not.
 std::optional<json> answered(const CallContext& context, const std::string& name) {
   const auto found = context.input_responses.find(name);
   return found != context.input_responses.end() && found->is_object() ? std::optional<json>(*found) : std::nullopt;

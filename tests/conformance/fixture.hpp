@@ -9,16 +9,15 @@
 
 namespace dockbridge::test {
 
-// What the official conformance suite expects a server to offer, in the words of its own descriptions.
+// The tools, prompts and resources that the official conformance suite expects, with its own descriptions.
 
 std::vector<mcp::Tool> content_tools();
-/// Those that ask the client for something while they run (handshake era).
+/// Tools that send requests to the client while they run (handshake revisions).
 std::vector<mcp::Tool> asking_tools();
-/// Those that ask the client by their result (stateless revision).
+/// Tools that send requests to the client in their result (stateless revision).
 std::vector<mcp::Tool> input_required_tools();
 std::vector<mcp::Tool> task_tools();
-/// Those that make something change for clients that listen; `bulletin` tells where that is published once there is
-/// one.
+/// Tools that publish a change to subscribed clients. `bulletin` returns the destination once it exists.
 std::vector<mcp::Tool> changing_tools(mcp::Bulletin*& bulletin);
 std::vector<mcp::Prompt> fixture_prompts();
 

@@ -1,5 +1,5 @@
 // Usage: conformance_fixture [PORT]
-// Serves what the official conformance suite expects, made of the same mcp library as dockbridge; prints its URL.
+// Serves what the official conformance suite expects with the mcp library of dockbridge. Prints the URL.
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -29,6 +29,11 @@ Container::Container(const std::string& image, const std::vector<std::string>& o
 }
 
 Container::~Container() {
+#ifdef __SANITIZE_ADDRESS__
+  // The agent's processes have no stderr that a test could see, and some of them are replaced when they die.
+  const std::string report = run({"docker", "exec", m_name, "sh", "-c", "cat /tmp/dockbridge-asan.*"}).out;
+  CHECK_MESSAGE(report.empty(), report);
+#endif
   run({"docker", "rm", "--force", "--volumes", m_name});
 }
 

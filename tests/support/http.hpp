@@ -1,9 +1,9 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "mcp/message.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -14,7 +14,7 @@ struct HttpAnswer {
   std::string head;
   std::string body;
 
-  [[nodiscard]] mcp::json json() const { return mcp::json::parse(body); }
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(body); }
   /// Value of a header; empty if it is missing.
   [[nodiscard]] std::string header(const std::string& name) const;
 };

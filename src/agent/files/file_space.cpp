@@ -26,10 +26,6 @@ constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // minus the umask
 constexpr int k_max_links = 40;            // same limit as the kernel
 
-std::string shown(const std::string& path) {
-  return printable_line(path, k_shown_path_bytes);
-}
-
 /// Path to the file of an O_PATH handle that does not depend on a name that may have changed.
 std::string way_to(const Fd& handle) {
   return fmt::format("/proc/self/fd/{}", handle.get());
@@ -55,6 +51,10 @@ std::pair<std::string, std::string> split_path(std::string path) {
 }
 
 }  // namespace
+
+std::string shown(const std::string& path) {
+  return printable_line(path, k_shown_path_bytes);
+}
 
 Error file_error(const std::string& path, int number) {
   const std::string name = shown(path);

@@ -9,8 +9,8 @@ namespace dockbridge::mcp {
 
 namespace {
 
-constexpr milliseconds k_finish_patience{1000};
-constexpr milliseconds k_detach_patience{400};
+constexpr milliseconds k_http_finish_patience{1000};
+constexpr milliseconds k_http_detach_patience{400};
 constexpr milliseconds k_goodbye_patience{200};
 
 Result<void> check_names(const HttpSettings& settings) {
@@ -66,7 +66,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settin
 }
 
 bool HttpServer::stop() {
-  const bool returned = m_front->stop(k_finish_patience, k_detach_patience);
+  const bool returned = m_front->stop(k_http_finish_patience, k_http_detach_patience);
   m_listener->stop();
   return m_listener->wait_for_connections(Deadline::after(k_goodbye_patience)) && returned;
 }

@@ -14,10 +14,10 @@ namespace dockbridge::mcp {
 struct HttpSettings {
   http::Endpoint endpoint;
   http::Limits limits;
-  std::vector<http::Token> tokens;   ///< none: everybody gets in, which is for loopback only
-  std::vector<std::string> hosts;    ///< names it may be called by, beside the local ones
-  std::vector<std::string> origins;  ///< pages that may call it, beside local ones
-  std::string tls_certificate;       ///< empty: no TLS
+  std::vector<http::Token> tokens;   ///< empty means no authentication, for loopback only
+  std::vector<std::string> hosts;    ///< accepted Host names, in addition to the local ones
+  std::vector<std::string> origins;  ///< origins that may call, in addition to the local ones
+  std::string tls_certificate;       ///< empty means no TLS
   std::string tls_key;
   http::Health health;
 };
@@ -28,7 +28,7 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> start(const HttpSettings& settings, Hub& hub, WorkerPool& pool);
 
   [[nodiscard]] int port() const { return m_listener->port(); }
-  /// Within two seconds; false if calls did not return.
+  /// Returns within two seconds. False if calls still run.
   bool stop();
 
  private:

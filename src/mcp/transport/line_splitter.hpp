@@ -33,7 +33,7 @@ class LineSplitter {
       }
       m_skipping = false;
       m_line.clear();
-      if (m_line.capacity() > k_most_kept_bytes) {
+      if (m_line.capacity() > k_max_kept_bytes) {
         m_line.shrink_to_fit();
       }
       bytes.remove_prefix(end + 1);
@@ -42,7 +42,7 @@ class LineSplitter {
 
  private:
   /// Room for a line that is kept for the next one.
-  static constexpr std::size_t k_most_kept_bytes = 256UL * 1024;
+  static constexpr std::size_t k_max_kept_bytes = 256UL * 1024;
 
   std::size_t m_max_line;
   std::string m_line;

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -17,21 +16,22 @@
 #include "mcp/message_memory.hpp"
 #include "mcp/transport/line_splitter.hpp"
 #include "util/file.hpp"
+#include "util/mutex.hpp"
 #include "util/wakeup.hpp"
 
 namespace dockbridge::mcp {
 
 namespace {
 
-/// Clients close stdin and wait about two seconds before they get rough.
+/// Clients close stdin and wait about two seconds before they send a signal.
 constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
 /// Memory limit for all running calls, as a multiple of the longest message.
-constexpr std::size_t k_most_under_way = 2;
-/// A long reply goes out in one piece, if stdout is a pipe and may be so large.
+constexpr std::size_t k_max_running_messages = 2;
+/// Capacity that a stdout pipe gets if permitted, so that a long reply is written at once.
 constexpr int k_pipe_bytes = 1024 * 1024;
 
-/// The client on the other end of the descriptors: its conversation, fed with the lines that it sends.
+/// The client on the other end of the descriptors, and its conversation.
 class StdioClient {
  public:
   StdioClient(int input_fd, int output_fd, Hub& hub, WorkerPool& pool, std::size_t max_message)
@@ -43,11 +43,11 @@ class StdioClient {
         m_sink(std::make_shared<DirectSink>([this](const json& message) { return send(message); })),
         m_conversation(Conversation::begin(hub, {}, m_sink)),
         m_lines(max_message),
-        m_under_way(k_most_under_way * MessageMemory::room_for(max_message),
-                    k_most_under_way * MessageMemory::room_for(max_message)) {}
+        m_under_way(k_max_running_messages * MessageMemory::room_for(max_message),
+                    k_max_running_messages * MessageMemory::room_for(max_message)) {}
 
   [[nodiscard]] Conversation& conversation() { return *m_conversation; }
-  /// From now on calls are refused. Notifications and answers still take effect.
+  /// Refuses calls from now on. Notifications and answers still take effect.
   void refuse_calls() { m_takes_calls = false; }
   /// Reads once and handles the complete lines; false at the end of the input.
   bool read_once() {
@@ -71,10 +71,10 @@ class StdioClient {
  private:
   bool send(const json& message) {
     const std::string line = dump(message) + "\n";
-    const std::lock_guard lock(m_output_mutex);
+    const MutexLock lock(m_output_mutex);
     const bool sent = static_cast<bool>(write_all(m_output_fd, line));
     if (!sent) {
-      m_log.debug("the client does not read any more");
+      m_log.debug("the client no longer reads");
     }
     return sent;
   }
@@ -106,7 +106,7 @@ class StdioClient {
   Log& m_log;
   WorkerPool& m_pool;
   const std::size_t m_max_message;
-  std::mutex m_output_mutex;
+  Mutex m_output_mutex;  // held while a line is written
   const std::shared_ptr<DirectSink> m_sink;
   const std::shared_ptr<Conversation> m_conversation;
   LineSplitter m_lines;
@@ -126,8 +126,9 @@ std::optional<std::array<bool, 2>> wait_for_either(int first, int second) {
   return std::array<bool, 2>{polled[0].revents != 0, polled[1].revents != 0};
 }
 
-/// Waits for the running calls, detaches those that remain, and reads on meanwhile: a client that is interrupted
-/// together with this server cancels its calls a few milliseconds after the signal. Returns whether all have returned.
+/// Waits for the running calls and detaches those that remain. Input is still read, because a client that is
+/// interrupted together with this server cancels its calls a few milliseconds later. Returns whether all calls have
+/// returned.
 bool finish_calls(StdioClient& client, int input_fd, bool input_open) {
   bool all_returned = false;
   const Wakeup finished;

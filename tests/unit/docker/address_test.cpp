@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A home directory and an environment, gone at the end of the test.
+/// A home directory and an environment for one test.
 class Surroundings {
  public:
   [[nodiscard]] std::string home(const std::string& below = {}) const { return m_home.path().string() + below; }
@@ -85,14 +85,14 @@ Error refusal_of(const std::string& url) {
   return address.error();
 }
 
-/// Whether this machine has an engine of its own, which is found before those of a home directory.
+/// Whether this machine has an engine. It is found before those of a home directory.
 bool machine_has_engine() {
   return fs::is_socket("/var/run/docker.sock") || fs::is_socket("/run/docker.sock");
 }
 
 }  // namespace
 
-TEST_CASE("a unix address is a path, a tcp address a host and port") {
+TEST_CASE("address: a unix address is a path, a tcp address a host and port") {
   const auto unix_socket = parse_address("unix:///run/user/1000/docker.sock", "here");
   REQUIRE(unix_socket);
   CHECK(unix_socket->kind == Address::Kind::unix_socket);
@@ -107,7 +107,7 @@ TEST_CASE("a unix address is a path, a tcp address a host and port") {
   }
 }
 
-TEST_CASE("an address of a kind that is not spoken is refused with the way around it") {
+TEST_CASE("address: an unsupported scheme is refused with an alternative") {
   for (const std::string url : {"ssh://user@host", "https://host:2376", "npipe:////./pipe/docker_engine", "fd://"}) {
     const Error error = refusal_of(url);
     CHECK(error.code == ErrorCode::unsupported_docker_host);
@@ -117,7 +117,7 @@ TEST_CASE("an address of a kind that is not spoken is refused with the way aroun
   }
 }
 
-TEST_CASE("what is no address is refused with its value, its source and what one looks like") {
+TEST_CASE("address: an invalid one is refused with value, source and an example") {
   for (const std::string url : {"", "localhost", "/var/run/docker.sock", "unix:/var/run/docker.sock", "unix://",
                                 "unix://relative.sock", "tcp://", "http://", "://x", "gopher://x", "UNIX:///x"}) {
     CAPTURE(url);
@@ -128,7 +128,7 @@ TEST_CASE("what is no address is refused with its value, its source and what one
   }
 }
 
-TEST_CASE("the option wins over everything, DOCKER_HOST over the context") {
+TEST_CASE("address: the option precedes DOCKER_HOST, which precedes the context") {
   Surroundings s;
   s.put_context("aaa", "remote", "tcp://context:1");
   s.use_context("remote");
@@ -142,7 +142,7 @@ TEST_CASE("the option wins over everything, DOCKER_HOST over the context") {
   CHECK(s.found().source == "--docker-host");
 }
 
-TEST_CASE("a bad address is an error and not a reason to look elsewhere") {
+TEST_CASE("address: an invalid one is an error, and no other is tried") {
   Surroundings s;
   s.put_context("aaa", "remote", "tcp://context:1");
   s.use_context("remote");
@@ -153,7 +153,7 @@ TEST_CASE("a bad address is an error and not a reason to look elsewhere") {
   CHECK(s.not_found().code == ErrorCode::unsupported_docker_host);
 }
 
-TEST_CASE("an empty DOCKER_HOST is none") {
+TEST_CASE("address: an empty DOCKER_HOST is ignored") {
   Surroundings s;
   s.put_context("aaa", "remote", "tcp://context:1");
   s.use_context("remote");
@@ -161,7 +161,7 @@ TEST_CASE("an empty DOCKER_HOST is none") {
   CHECK(s.found().url == "tcp://context:1");
 }
 
-TEST_CASE("DOCKER_CONTEXT wins over the configured context") {
+TEST_CASE("address: DOCKER_CONTEXT precedes the configured context") {
   Surroundings s;
   s.put_context("aaa", "one", "tcp://one:1");
   s.put_context("bbb", "two", "unix:///two.sock");
@@ -172,7 +172,7 @@ TEST_CASE("DOCKER_CONTEXT wins over the configured context") {
   CHECK(s.found().host_port == "one:1");
 }
 
-TEST_CASE("DOCKER_CONFIG says where contexts are") {
+TEST_CASE("address: contexts are read from DOCKER_CONFIG") {
   Surroundings s;
   s.put("/elsewhere/config.json", R"({"currentContext":"there"})");
   s.put("/elsewhere/contexts/meta/x/meta.json", R"({"Name":"there","Endpoints":{"docker":{"Host":"tcp://there:1"}}})");
@@ -182,7 +182,7 @@ TEST_CASE("DOCKER_CONFIG says where contexts are") {
   CHECK(s.found().host_port == "there:1");
 }
 
-TEST_CASE("an active context that does not exist is an error that names it") {
+TEST_CASE("address: an active context that does not exist is an error") {
   Surroundings s;
   s.use_context("lost");
   const Error without_any = s.not_found();
@@ -192,7 +192,7 @@ TEST_CASE("an active context that does not exist is an error that names it") {
   CHECK(s.not_found().code == ErrorCode::no_such_context);
 }
 
-TEST_CASE("a context that cannot be used is an error that names it") {
+TEST_CASE("address: an unusable context is an error that names it") {
   Surroundings s;
   s.use_context("remote");
   s.put_context("aaa", "remote", "ssh://user@host");
@@ -203,7 +203,7 @@ TEST_CASE("a context that cannot be used is an error that names it") {
   CHECK(s.not_found().code == ErrorCode::bad_docker_host);
 }
 
-TEST_CASE("damaged contexts are passed over") {
+TEST_CASE("address: damaged contexts are skipped") {
   Surroundings s;
   s.use_context("good");
   int number = 0;
@@ -215,10 +215,10 @@ TEST_CASE("damaged contexts are passed over") {
   CHECK(s.found().host_port == "good:1");
 }
 
-TEST_CASE("without a word from anyone the first of the usual sockets is taken") {
+TEST_CASE("address: without any setting the first usual socket is used") {
   Surroundings s;
   s.environment["XDG_RUNTIME_DIR"] = s.home("/run");
-  // As documented, last to first: each that appears comes before those there already.
+  // The documented order from last to first: each new one precedes the existing ones.
   for (const std::string below : {"/run/podman/podman.sock", "/.colima/default/docker.sock",
                                   "/.docker/desktop/docker.sock", "/.docker/run/docker.sock", "/run/docker.sock"}) {
     s.make_socket(below);
@@ -232,7 +232,7 @@ TEST_CASE("without a word from anyone the first of the usual sockets is taken") 
   }
 }
 
-TEST_CASE("the default context, and a config that says nothing, mean the usual sockets") {
+TEST_CASE("address: the default context and an empty config mean the usual sockets") {
   for (const std::string config : {"", "{", "[]", "{}", R"({"currentContext":""})", R"({"currentContext":"default"})",
                                    R"({"currentContext":7})"}) {
     CAPTURE(config);
@@ -248,7 +248,7 @@ TEST_CASE("the default context, and a config that says nothing, mean the usual s
   CHECK(s.found().source == "found");
 }
 
-TEST_CASE("a file where a socket should be is no engine") {
+TEST_CASE("address: a file in place of a socket is not an engine") {
   Surroundings s;
   s.put("/.docker/run/docker.sock", "");
   const auto address = s.find();
@@ -261,7 +261,7 @@ TEST_CASE("a file where a socket should be is no engine") {
   }
 }
 
-TEST_CASE("an empty DOCKER_CONFIG counts as none") {
+TEST_CASE("address: an empty DOCKER_CONFIG is ignored") {
   Surroundings s;
   s.put_context("aaa", "remote", "tcp://there:1");
   s.use_context("remote");

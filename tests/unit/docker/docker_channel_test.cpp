@@ -49,14 +49,14 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a container that runs is used as it is") {
+TEST_CASE("channel: a running container is used unchanged") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "running");
   CHECK(world.prepared() == ContainerRun{"abc", "now"});
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
-TEST_CASE("the directory of the host that is the container's workdir is known, unless it is not to be used") {
+TEST_CASE("channel: the shared workdir is found, unless it is disabled") {
   World world;
   json container = FakeEngine::container("abc", "now", "running");
   container["Mounts"] = {{{"Type", "volume"}, {"Name", "v"}, {"Source", "/var/v"}, {"Destination", "/app"}},
@@ -90,14 +90,14 @@ TEST_CASE("the directory of the host that is the container's workdir is known, u
   }
 }
 
-TEST_CASE("a container that is stopped is started, and the run is the new one") {
+TEST_CASE("channel: a stopped container is started, and the run is new") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   CHECK(world.prepared() == ContainerRun{"abc", "later"});
   CHECK(world.engine.was_asked("start abc"));
 }
 
-TEST_CASE("a container that may not be started is an error with the command that does it") {
+TEST_CASE("channel: without permission to start, the error names the command") {
   World world;
   world.policy.may_start = false;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
@@ -108,7 +108,7 @@ TEST_CASE("a container that may not be started is an error with the command that
   CHECK_FALSE(world.engine.was_asked("start abc"));
 }
 
-TEST_CASE("a container that stops right after its start is told from one that runs") {
+TEST_CASE("channel: a container that stops right after its start is an error") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   world.engine.after_start = "exited";
@@ -117,14 +117,14 @@ TEST_CASE("a container that stops right after its start is told from one that ru
   CHECK(error.next_step.find("docker logs box") != std::string::npos);
 }
 
-TEST_CASE("an engine that cannot start the container says why") {
+TEST_CASE("channel: a failed start reports the engine's reason") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   world.engine.start_error = Error{ErrorCode::engine_error, "port is taken"};
   CHECK(world.refused().message == "port is taken");
 }
 
-TEST_CASE("a container that is paused is left so, with the command that wakes it") {
+TEST_CASE("channel: a paused container is not changed, and the error names the command") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "paused");
   const Error error = world.refused();
@@ -133,7 +133,7 @@ TEST_CASE("a container that is paused is left so, with the command that wakes it
   CHECK(world.engine.asked.size() == 1);
 }
 
-TEST_CASE("a container that does not exist is created once from the image, then started") {
+TEST_CASE("channel: an absent container is created once from the image, then started") {
   World world;
   world.policy.image = "an-image";
   world.policy.workdir = "/work";
@@ -151,7 +151,7 @@ TEST_CASE("a container that does not exist is created once from the image, then 
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
-TEST_CASE("a container that someone else creates at the same moment is used") {
+TEST_CASE("channel: a container created at the same time by another server is used") {
   World world;
   world.engine.is_created_by_another = true;
   SUBCASE("docker reports name_in_use") {
@@ -266,14 +266,14 @@ TEST_CASE("channel: a run has its uid and the mounts that archives do not show")
   CHECK(world.prepared().hidden == std::vector<std::string>{"/"});
 }
 
-TEST_CASE("an engine that cannot create the container says why") {
+TEST_CASE("channel: a failed creation reports the engine's reason") {
   World world;
   world.engine.create_error = Error{ErrorCode::engine_error, "invalid mount"};
   CHECK(world.refused().message == "invalid mount");
   CHECK_FALSE(world.engine.was_asked("start made"));
 }
 
-TEST_CASE("without container and image the error names both and how to make them") {
+TEST_CASE("channel: without container and image the error names both, and the commands") {
   World world;
   world.engine.image_exists = false;
   const Error error = world.refused();
@@ -284,7 +284,7 @@ TEST_CASE("without container and image the error names both and how to make them
   CHECK_FALSE(world.engine.created);
 }
 
-TEST_CASE("a container that may not be created is an error, and no image is looked for") {
+TEST_CASE("channel: without permission to create, the image is not looked up") {
   World world;
   world.policy.may_create = false;
   const Error error = world.refused();
@@ -292,7 +292,7 @@ TEST_CASE("a container that may not be created is an error, and no image is look
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
-TEST_CASE("an engine that does not answer is not a container that does not exist") {
+TEST_CASE("channel: a silent engine does not mean an absent container") {
   World world;
   world.engine.engine_error = Error{ErrorCode::no_engine, "cannot reach the engine", "Start it"};
   CHECK(world.refused().code == ErrorCode::no_engine);
@@ -302,7 +302,7 @@ TEST_CASE("an engine that does not answer is not a container that does not exist
   CHECK(condition.error().code == ErrorCode::no_engine);
 }
 
-TEST_CASE("a description that cannot be understood is an error") {
+TEST_CASE("channel: a malformed description of a container is an error") {
   for (const char* text : {"{}", R"({"Id":"a"})", R"({"Id":"a","State":null})", R"({"Id":5,"State":{"StartedAt":"x"}})",
                            R"({"Id":"a","State":{}})", R"({"Id":"a","State":{"StartedAt":"x","Running":"yes"}})"}) {
     CAPTURE(text);
@@ -313,7 +313,7 @@ TEST_CASE("a description that cannot be understood is an error") {
   }
 }
 
-TEST_CASE("the condition of a run is that of its container") {
+TEST_CASE("channel: the condition of a run is that of its container") {
   World world;
   const ContainerRun run{"abc", "now"};
   for (const auto& [status, condition] : {std::pair{"running", Condition::running},
@@ -327,7 +327,7 @@ TEST_CASE("the condition of a run is that of its container") {
   }
 }
 
-TEST_CASE("a run is gone when its container is removed, replaced or restarted") {
+TEST_CASE("channel: a run is gone when its container is removed, replaced or restarted") {
   World world;
   const ContainerRun run{"abc", "now"};
   CHECK(world.known_condition(run) == Condition::gone);
@@ -341,14 +341,14 @@ TEST_CASE("a run is gone when its container is removed, replaced or restarted") 
   CHECK(world.known_condition(run) == Condition::gone);
 }
 
-TEST_CASE("asking for the condition neither starts nor creates anything") {
+TEST_CASE("channel: a query of the condition neither starts nor creates a container") {
   World world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "exited");
   CHECK(world.known_condition({"abc", "now"}) == Condition::stopped);
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
-TEST_CASE("programs are started and files placed in the run that was found, not in whatever has the name") {
+TEST_CASE("channel: programs and files go to the run that was found, not to the name") {
   World world;
   DockerChannel channel(world.engine, world.policy, world.log);
   const ContainerRun run{"abc", "now"};

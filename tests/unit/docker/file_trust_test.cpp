@@ -28,12 +28,12 @@ struct Item {
   char type = '\0';  ///< as the name says
 };
 
-/// The file by which it is seen whether the engine reports owners.
+/// The file that shows whether the engine reports owners.
 Item probe_in(const std::string& folder, std::uint64_t uid = k_probe_uid) {
   return {folder + "/.owner", 0444, uid};
 }
 
-/// An archive of these, whoever they belong to.
+/// An archive of these files, with any owner.
 std::string archive_of(const std::vector<Item>& items) {
   std::string tar;
   for (const Item& item : items) {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What the system's tar makes of an archive, gone at the end of the test.
+/// An archive unpacked by the system's tar, for one test.
 class Unpacked {
  public:
   explicit Unpacked(const std::string& tar) {
@@ -53,7 +53,7 @@ class Unpacked {
 
 }  // namespace
 
-TEST_CASE("the system's tar unpacks folders and files with their modes and content") {
+TEST_CASE("tar: the system's tar unpacks folders and files with modes and content") {
   const std::string binary(
       "\x7f"
       "ELF\0\xff\n",
@@ -70,14 +70,14 @@ TEST_CASE("the system's tar unpacks folders and files with their modes and conte
   CHECK(unpacked.content("var/lib/box/secret") == "s");
 }
 
-TEST_CASE("everything in it belongs to root, unless it says otherwise") {
+TEST_CASE("tar: entries belong to root by default") {
   const Unpacked unpacked(make_tar({{"d/", 0755, {}}, {"d/f", 0644, "x"}, {"d/g", 0600, "x", 1}}));
   CHECK(unpacked.listing.find("-rw------- 1/0") != std::string::npos);
   CHECK(unpacked.listing.find("drwxr-xr-x 0/0") != std::string::npos);
   CHECK(unpacked.listing.find("-rw-r--r-- 0/0") != std::string::npos);
 }
 
-TEST_CASE("content of any size comes out whole, also around the size of a block") {
+TEST_CASE("tar: content of any size is complete, also around the size of a block") {
   for (const std::size_t size : {0U, 1U, 511U, 512U, 513U, 1024U, 100'000U, 3'000'000U}) {
     CAPTURE(size);
     std::string content(size, '\0');
@@ -93,17 +93,17 @@ TEST_CASE("content of any size comes out whole, also around the size of a block"
   }
 }
 
-TEST_CASE("a name of 99 bytes is taken whole") {
+TEST_CASE("tar: a name of 99 bytes is complete") {
   const std::string name(99, 'n');
   const Unpacked unpacked(make_tar({{name, 0644, "x"}}));
   CHECK(unpacked.content(name) == "x");
 }
 
-TEST_CASE("the same entries make the same archive") {
+TEST_CASE("tar: equal entries make equal archives") {
   CHECK(make_tar({{"a", 0644, "x"}}) == make_tar({{"a", 0644, "x"}}));
 }
 
-TEST_CASE("an archive of nothing is two empty blocks") {
+TEST_CASE("tar: an empty archive is two empty blocks") {
   CHECK(make_tar({}) == std::string(1024, '\0'));
 }
 
@@ -126,7 +126,7 @@ std::vector<TarMember> members_of(const std::string& tar, std::size_t piece, std
   return members;
 }
 
-/// The archive that the system's tar makes of some files.
+/// An archive of some files, made by the system's tar.
 std::string system_tar(const std::vector<std::string>& options) {
   const test::TemporaryDirectory directory;
   const std::string long_name(150, 'n');
@@ -187,7 +187,7 @@ TEST_CASE("tar reader: owner, mode, type and content are read in any format") {
   }
 }
 
-TEST_CASE("tar reader: only the very same content counts as expected") {
+TEST_CASE("tar reader: only identical content counts as expected") {
   const std::string expected(1300, 'e');
   std::string wrong_start = expected;
   wrong_start.front() = 'x';
@@ -260,7 +260,7 @@ TEST_CASE("tar reader: sizes beyond the limits are an error") {
   CHECK(reader.next());
 }
 
-TEST_CASE("tar reader: bytes that are no archive are an error") {
+TEST_CASE("tar reader: bytes that are not an archive are an error") {
   const std::string good = make_tar({{"a", 0644, "content"}});
   std::string wrong_sum = good;
   wrong_sum[0] = 'b';

@@ -17,7 +17,7 @@ TEST_CASE("calls: an id is free once released, while the call still runs") {
   CHECK(calls.is_idle());
 }
 
-TEST_CASE("calls: a cancellation reaches the call of its id only, and none that is answered") {
+TEST_CASE("calls: a cancellation reaches only the unanswered call of its id") {
   CallRegistry calls;
   const auto first = std::make_shared<Interruption>();
   const auto second = std::make_shared<Interruption>();

@@ -33,7 +33,7 @@ inline ToolResult text_result(const std::string& text) {
   return {text, json::object()};
 }
 
-/// A client with its conversation, over tools that do what tests need.
+/// A client with its conversation, over the tools of these tests.
 class Client {
  public:
   explicit Client(std::size_t max_calls = 16)
@@ -75,7 +75,7 @@ class Client {
     request("init", "initialize", {{"protocolVersion", version}});
     CHECK(inbox.next()["result"]["protocolVersion"] == version);
   }
-  /// Proves that nothing else has been sent: the answer to a ping is the next message.
+  /// Checks that nothing else was sent: the answer to a ping is the next message.
   void expect_nothing_more() {
     REQUIRE(m_conversation->wait_for_calls(Deadline::after(k_patience)));
     request("nothing more", "ping");

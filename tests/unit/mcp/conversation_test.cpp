@@ -12,7 +12,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 
-TEST_CASE("a call is answered once, under its id, with what the tool says") {
+TEST_CASE("conversation: a call is answered once, under its id, with the tool's result") {
   Client client;
   client.call(1, "echo", {{"a", "b"}});
   const json answer = client.inbox.next();
@@ -23,7 +23,7 @@ TEST_CASE("a call is answered once, under its id, with what the tool says") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a call without arguments gets none") {
+TEST_CASE("conversation: a call without arguments has an empty object") {
   Client client;
   client.request(1, "tools/call", {{"name", "echo"}});
   CHECK(text_of(client.inbox.next()) == "{}");
@@ -31,13 +31,13 @@ TEST_CASE("a call without arguments gets none") {
   CHECK(text_of(client.inbox.next()) == "{}");
 }
 
-TEST_CASE("a tool knows whose call it serves") {
+TEST_CASE("conversation: a tool gets the owner of the call") {
   Client client;
   client.call(1, "owner");
   CHECK(text_of(client.inbox.next()) == "alice");
 }
 
-TEST_CASE("calls run side by side: a slow one delays no other") {
+TEST_CASE("conversation: a slow call does not delay another") {
   Client client;
   client.call("slow", "gate");
   client.gate.wait_for_arrivals(1);
@@ -48,7 +48,7 @@ TEST_CASE("calls run side by side: a slow one delays no other") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("of many calls at once each is answered exactly once") {
+TEST_CASE("conversation: each of many concurrent calls is answered exactly once") {
   Client client(64);
   std::set<int> missing;
   for (int i = 0; i < 60; ++i) {
@@ -64,7 +64,7 @@ TEST_CASE("of many calls at once each is answered exactly once") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a request that is wrong is answered with what is wrong") {
+TEST_CASE("conversation: an invalid request gets an error that names the problem") {
   Client client;
   const auto error_for = [&](const std::string& method, const json& params) {
     client.request(1, method, params);
@@ -82,7 +82,7 @@ TEST_CASE("a request that is wrong is answered with what is wrong") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("what is no message is answered with an error and the next one is taken") {
+TEST_CASE("conversation: invalid input gets an error, and the next message is served") {
   Client client;
   client.send_text("{");
   CHECK(client.inbox.next()["error"]["code"] == k_parse_error);
@@ -95,7 +95,7 @@ TEST_CASE("what is no message is answered with an error and the next one is take
   client.expect_nothing_more();
 }
 
-TEST_CASE("notifications and stray answers are not answered") {
+TEST_CASE("conversation: notifications and unexpected answers get no reply") {
   Client client;
   client.send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
   client.send({{"jsonrpc", "2.0"}, {"method", "notifications/no_such_thing"}});
@@ -105,7 +105,7 @@ TEST_CASE("notifications and stray answers are not answered") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a cancelled call is told so and never answered") {
+TEST_CASE("conversation: a cancelled call is interrupted and gets no reply") {
   Client client;
   client.call(1, "gate");
   client.call("1", "gate");
@@ -117,7 +117,7 @@ TEST_CASE("a cancelled call is told so and never answered") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("the id of a cancelled call can be used again") {
+TEST_CASE("conversation: the id of a cancelled call can be used again") {
   Client client;
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -128,7 +128,7 @@ TEST_CASE("the id of a cancelled call can be used again") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("cancelling what does not run does nothing") {
+TEST_CASE("conversation: cancelling an unknown call does nothing") {
   Client client;
   client.cancel(1);
   client.call(1, "echo");
@@ -139,7 +139,7 @@ TEST_CASE("cancelling what does not run does nothing") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("conversation: a cancellation by the client's own timeout is told from any other") {
+TEST_CASE("conversation: the client's own timeout differs from a cancellation") {
   for (const json& reason : {json("own timeout"), json("AbortError"), json(5), json(nullptr)}) {
     CAPTURE(reason);
     Client client;
@@ -151,7 +151,7 @@ TEST_CASE("conversation: a cancellation by the client's own timeout is told from
   }
 }
 
-TEST_CASE("conversation: a second cancellation does not end what the client's timeout left running") {
+TEST_CASE("conversation: work left running by a client timeout is not cancelled again") {
   Client client;
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -161,7 +161,7 @@ TEST_CASE("conversation: a second cancellation does not end what the client's ti
   client.expect_nothing_more();
 }
 
-TEST_CASE("detached calls return at once and are answered") {
+TEST_CASE("conversation: detached calls return at once and are answered") {
   Client client;
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -170,7 +170,7 @@ TEST_CASE("detached calls return at once and are answered") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("the first reason to stop stays: detaching does not undo a cancellation, nor the other way round") {
+TEST_CASE("interruption: the first reason to stop counts") {
   Interruption cancelled_first;
   CHECK(cancelled_first.reason() == StopReason::none);
   CHECK_FALSE(cancelled_first.token().stop_requested());
@@ -185,7 +185,7 @@ TEST_CASE("the first reason to stop stays: detaching does not undo a cancellatio
   CHECK(detached_first.reason() == StopReason::detached);
 }
 
-TEST_CASE("waiting for calls ends at its deadline") {
+TEST_CASE("conversation: waiting for calls ends at its deadline") {
   Client client;
   CHECK(client.conversation().wait_for_calls(Deadline::after(milliseconds(0))));
   client.call(1, "gate");
@@ -195,7 +195,7 @@ TEST_CASE("waiting for calls ends at its deadline") {
   CHECK(client.conversation().wait_for_calls(Deadline::after(k_patience)));
 }
 
-TEST_CASE("all calls of a conversation can be detached and waited for") {
+TEST_CASE("conversation: all calls can be detached and waited for") {
   Client client;
   for (int i = 0; i < 8; ++i) {
     client.call(i, "gate");
@@ -208,7 +208,7 @@ TEST_CASE("all calls of a conversation can be detached and waited for") {
   }
 }
 
-TEST_CASE("an id that still runs cannot be used a second time") {
+TEST_CASE("conversation: the id of a running call cannot be used again") {
   Client client;
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -221,7 +221,7 @@ TEST_CASE("an id that still runs cannot be used a second time") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("an id can be used again as soon as its answer is there") {
+TEST_CASE("conversation: an id can be used again after its answer") {
   Client client;
   for (int i = 0; i < 200; ++i) {
     client.call("same", "echo");
@@ -229,7 +229,7 @@ TEST_CASE("an id can be used again as soon as its answer is there") {
   }
 }
 
-TEST_CASE("a tool that throws is an error result that does not tell why") {
+TEST_CASE("conversation: an exception of a tool is an error without its text") {
   Client client;
   client.call(1, "throw");
   const json answer = client.inbox.next();
@@ -239,7 +239,7 @@ TEST_CASE("a tool that throws is an error result that does not tell why") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a tool that could not do it says so in a result, with the next step") {
+TEST_CASE("conversation: a failed tool returns a result with the next step") {
   Client client;
   client.call(1, "refuse");
   const json answer = client.inbox.next();
@@ -249,7 +249,7 @@ TEST_CASE("a tool that could not do it says so in a result, with the next step")
   CHECK(answer["result"]["structuredContent"]["error"]["nextStep"] == "Try again");
 }
 
-TEST_CASE("a call beyond the limit is refused with the way out, and its id is free") {
+TEST_CASE("conversation: a call over the limit gets a next step, and its id is free") {
   Client client(1);
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -266,7 +266,7 @@ TEST_CASE("a call beyond the limit is refused with the way out, and its id is fr
   client.expect_nothing_more();
 }
 
-TEST_CASE("lists and pings are answered while every thread is busy") {
+TEST_CASE("conversation: lists and pings are answered while all threads are busy") {
   Client client(1);
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
@@ -278,7 +278,7 @@ TEST_CASE("lists and pings are answered while every thread is busy") {
   CHECK(client.inbox.next()["id"] == 1);
 }
 
-TEST_CASE("progress is told under the token, strictly increasing, before the answer") {
+TEST_CASE("progress: has the token, increases strictly, and precedes the answer") {
   for (const json& token : {json("token"), json(17), json(0), json("")}) {
     Client client;
     client.call(1, "progress", {{"steps", 5}}, {{"progressToken", token}});
@@ -297,7 +297,7 @@ TEST_CASE("progress is told under the token, strictly increasing, before the ans
   }
 }
 
-TEST_CASE("without a usable token no progress is told") {
+TEST_CASE("progress: without a usable token none is sent") {
   for (const json& meta : {json(), json::object(), json{{"progressToken", nullptr}}, json{{"progressToken", 1.5}},
                            json{{"progressToken", {1, 2}}}, json("text")}) {
     CAPTURE(meta);
@@ -308,7 +308,7 @@ TEST_CASE("without a usable token no progress is told") {
   }
 }
 
-TEST_CASE("a stateless request says who it is, and is told if it does not say it right") {
+TEST_CASE("conversation: a stateless request with invalid metadata gets an error") {
   Client client;
   const auto answer_to = [&](const json& meta) {
     client.request(1, "tools/list", {{"_meta", meta}});
@@ -329,7 +329,7 @@ TEST_CASE("a stateless request says who it is, and is told if it does not say it
   CHECK(text_of(client.inbox.next()) == R"({"a":1})");
 }
 
-TEST_CASE("no progress is sent after a cancel") {
+TEST_CASE("progress: none is sent after a cancellation") {
   Client client;
   client.call(1, "late progress", json::object(), {{"progressToken", 1}});
   client.gate.wait_for_arrivals(1);

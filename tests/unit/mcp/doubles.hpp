@@ -17,17 +17,17 @@ namespace dockbridge::mcp::test {
 
 inline constexpr seconds k_patience{20};
 
-/// What the client receives, in order.
+/// The messages that the client receives, in order.
 class Inbox {
  public:
-  /// Always true: this client stays.
+  /// Always true, because this client stays connected.
   bool put(const json& message) {
     const std::lock_guard lock(m_mutex);
     m_messages.push_back(json::parse(dump(message)));
     m_changed.notify_all();
     return true;
   }
-  /// The next message; fails the test if none comes.
+  /// The next message. Fails the test if none arrives.
   json next() {
     std::unique_lock lock(m_mutex);
     REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_messages.empty(); }));
@@ -42,7 +42,7 @@ class Inbox {
   std::deque<json> m_messages;
 };
 
-/// Calls that wait until the test lets them go or their client interrupts them.
+/// Calls that wait until the test releases them or their client interrupts them.
 class Gate {
  public:
   StopReason pass(const CallContext& context) {
@@ -67,7 +67,7 @@ class Gate {
     std::unique_lock lock(m_mutex);
     REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return m_arrived >= count; }));
   }
-  /// Why the call that ended last was stopped; waits for one.
+  /// Waits for a call to end. Returns the reason why it was stopped.
   StopReason wait_for_end() {
     std::unique_lock lock(m_mutex);
     REQUIRE(m_changed.wait_for(lock, k_patience, [&] { return !m_reasons.empty(); }));

@@ -1,4 +1,5 @@
-// What a conversation offers beside calls: tasks, resources, prompts, completion, logging, subscriptions, repetition.
+// Features of a conversation in addition to calls: tasks, resources, prompts, completion, logging, subscriptions,
+// repetition.
 
 #include <doctest/doctest.h>
 
@@ -49,7 +50,7 @@ class OneResource : public ResourceProvider {
 const std::string k_lost_handle(32, 'a');
 const std::string k_lost_task = "task_" + k_lost_handle;
 
-/// What alice's call has left behind under `k_lost_handle`.
+/// Work of alice's call that is found under `k_lost_handle`.
 class OneLostTask : public LostTasks {
  public:
   Result<std::optional<LostTask>> find(const std::string& handle, milliseconds patience,
@@ -169,7 +170,7 @@ class House {
 
  public:
   Gate gate;
-  Deliveries deliveries;  // of results that went through the gate
+  Deliveries deliveries;  // of results of the tool "gate"
   std::atomic<int> failed{0};
   OneResource resources;
   OneLostTask lost_tasks;
@@ -197,7 +198,7 @@ std::string text_of(const json& result) {
 
 }  // namespace
 
-TEST_CASE("a client that asks for a task gets it at once and its result when it is there") {
+TEST_CASE("tasks: a requested task is returned at once, its result when it is ready") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
@@ -219,7 +220,7 @@ TEST_CASE("a client that asks for a task gets it at once and its result when it 
   CHECK(answer["result"]["_meta"][k_meta_related_task]["taskId"] == id);
 }
 
-TEST_CASE("a stateless call becomes a task only for a client that follows tasks, and belongs to its owner") {
+TEST_CASE("tasks: a stateless call becomes a task only if its client supports tasks") {
   House house;
   House::Client alice(house, "alice");
   House::Client bob(house, "bob");
@@ -250,7 +251,7 @@ TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not b
   CHECK(call(3000, json::object()) == "complete");
 }
 
-TEST_CASE("tasks: the id of a task is made of its call's handle") {
+TEST_CASE("tasks: the id of a task is derived from its call's handle") {
   House house;
   House::Client client(house, "alice");
   const json task = client.stateless("tools/call", {{"name", "handle"}}, k_follows_tasks)["result"];
@@ -264,7 +265,7 @@ TEST_CASE("tasks: the id of a task is made of its call's handle") {
   CHECK(text_of(client.stateless("tools/call", {{"name", "handle"}})["result"]).empty());
 }
 
-TEST_CASE("tasks: what an earlier run of the server began is found by the task's id") {
+TEST_CASE("tasks: work of an earlier run of the server is found by the task's id") {
   House house;
   House::Client client(house, "alice");
   const auto get = [&] { return client.stateless("tasks/get", {{"taskId", k_lost_task}}, k_follows_tasks)["result"]; };
@@ -282,7 +283,7 @@ TEST_CASE("tasks: what an earlier run of the server began is found by the task's
   CHECK(house.lost_tasks.asked_patience > seconds(60));
 }
 
-TEST_CASE("tasks: what an earlier run of the server began can be cancelled, in both forms") {
+TEST_CASE("tasks: work of an earlier run of the server can be cancelled in both eras") {
   for (const auto& [stateless, status] : {std::pair(true, TaskStatus::working),
                                           {false, TaskStatus::working},
                                           // of a silent command that runs
@@ -308,7 +309,7 @@ TEST_CASE("tasks: what an earlier run of the server began can be cancelled, in b
   }
 }
 
-TEST_CASE("tasks: another owner's task answers like an unknown one") {
+TEST_CASE("tasks: another owner's task is reported as unknown") {
   House house;
   House::Client bob(house, "bob");
   const auto ask = [&](const char* method, const std::string& id) {
@@ -325,7 +326,7 @@ TEST_CASE("tasks: another owner's task answers like an unknown one") {
   CHECK(house.lost_tasks.status == TaskStatus::working);
 }
 
-TEST_CASE("tasks: an id of another form is not looked for") {
+TEST_CASE("tasks: an id of another form is not looked up") {
   House house;
   House::Client client(house, "alice");
   for (const std::string id : {"", "task_", "task_00", "task_../../etc", "proc_1_abc"}) {
@@ -335,7 +336,7 @@ TEST_CASE("tasks: an id of another form is not looked for") {
   CHECK(house.lost_tasks.asked_patience == milliseconds(-1));
 }
 
-TEST_CASE("skills: the list has frontmatter, size and digest of what resources/read returns") {
+TEST_CASE("skills: the list has frontmatter, size and digest of each skill's content") {
   House house;
   House::Client client(house, "alice");
   const json list = client.stateless("skills/list")["result"];
@@ -372,7 +373,7 @@ TEST_CASE("skills: a client sees only skills whose tools it may use") {
   CHECK(client.stateless("resources/read", hidden)["error"]["code"] == k_invalid_params);
 }
 
-TEST_CASE("skills: they are announced and served in the stateless revision only") {
+TEST_CASE("skills: only the stateless revision announces and serves them") {
   House house;
   House::Client client(house, "alice");
   const json extensions = client.stateless("server/discover")["result"]["capabilities"]["extensions"];
@@ -386,7 +387,7 @@ TEST_CASE("skills: they are announced and served in the stateless revision only"
         k_handshake_resource_not_found);
 }
 
-TEST_CASE("tasks: a result is delivered when its task has it, unless the task was cancelled") {
+TEST_CASE("tasks: a result is delivered when its task has it, unless it was cancelled") {
   for (const bool cancelled : {false, true}) {
     House house;
     House::Client client(house, "alice");
@@ -402,7 +403,7 @@ TEST_CASE("tasks: a result is delivered when its task has it, unless the task wa
   }
 }
 
-TEST_CASE("resources are listed, read and completed; an unknown one is an error of each era") {
+TEST_CASE("resources: listed, read and completed; an unknown one is an error in each era") {
   House house;
   House::Client client(house, "alice");
   CHECK(client.stateless("resources/list")["result"]["resources"][0]["uri"] == "test://one");
@@ -416,7 +417,7 @@ TEST_CASE("resources are listed, read and completed; an unknown one is an error 
   CHECK(client.ask("resources/read", {{"uri", "test://two"}})["error"]["code"] == k_handshake_resource_not_found);
 }
 
-TEST_CASE("a page beyond what was given out is refused") {
+TEST_CASE("lists: a cursor that was not issued is refused") {
   House house;
   House::Client client(house, "alice");
   for (const json& cursor : {json("7"), json("x"), json(""), json(1), json("-1")}) {
@@ -424,7 +425,7 @@ TEST_CASE("a page beyond what was given out is refused") {
   }
 }
 
-TEST_CASE("a long list comes in pages, each thing once and in order") {
+TEST_CASE("lists: pages of a long list have each entry once and in order") {
   std::vector<Tool> many(250);
   for (std::size_t i = 0; i < many.size(); ++i) {
     many[i].name = "tool" + std::to_string(i);
@@ -443,7 +444,7 @@ TEST_CASE("a long list comes in pages, each thing once and in order") {
   CHECK(seen == 250);
 }
 
-TEST_CASE("a prompt needs its arguments") {
+TEST_CASE("prompts: a missing argument is an error") {
   House house;
   House::Client client(house, "alice");
   CHECK(client.stateless("prompts/get",
@@ -454,7 +455,7 @@ TEST_CASE("a prompt needs its arguments") {
   CHECK(client.stateless("prompts/get", {{"name", "nobody"}})["error"]["code"] == k_invalid_params);
 }
 
-TEST_CASE("a client is sent to log what it asked for, and nothing before") {
+TEST_CASE("logging: a client gets messages from its severity on, none before it chooses") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
@@ -467,7 +468,7 @@ TEST_CASE("a client is sent to log what it asked for, and nothing before") {
   CHECK(text_of(client.next()["result"]) == "logged");
 }
 
-TEST_CASE("a client that asks for it is told how each of its calls went") {
+TEST_CASE("logging: a client that enabled messages gets the outcome of each call") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
@@ -481,7 +482,7 @@ TEST_CASE("a client that asks for it is told how each of its calls went") {
   CHECK(text_of(client.next()["result"]) == "logged");
 }
 
-TEST_CASE("a client of the handshake era can be asked, and its answer or refusal comes back") {
+TEST_CASE("questions: a handshake client's answer or refusal reaches the tool") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
@@ -494,7 +495,7 @@ TEST_CASE("a client of the handshake era can be asked, and its answer or refusal
   CHECK(text_of(client.next()["result"]) == "The client refused: not here");
 }
 
-TEST_CASE("who listens is told what it asked for, under the id of its request, until it stops") {
+TEST_CASE("listeners: get only requested notices, under the id of their request") {
   House house;
   House::Client client(house, "alice");
   client.send(request_message(
@@ -518,7 +519,7 @@ TEST_CASE("who listens is told what it asked for, under the id of its request, u
   CHECK(client.stateless("server/discover").contains("result"));
 }
 
-TEST_CASE("who may not use a tool may not read, watch or complete what it would tell") {
+TEST_CASE("resources: a caller without the tool cannot read, watch or complete its data") {
   House house;
   for (const bool may : {true, false}) {
     CAPTURE(may);
@@ -538,7 +539,7 @@ TEST_CASE("who may not use a tool may not read, watch or complete what it would 
   }
 }
 
-TEST_CASE("a subscribed resource is told of until it is unsubscribed") {
+TEST_CASE("resources: updates are sent from subscription to unsubscription") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
@@ -551,7 +552,7 @@ TEST_CASE("a subscribed resource is told of until it is unsubscribed") {
   CHECK(client.ask("ping", json::object())["result"] == json::object());
 }
 
-TEST_CASE("a call with an idempotency key is made once, also over another connection; a key is its owner's") {
+TEST_CASE("once: a key is valid across connections, and only for its owner") {
   House house;
   House::Client one(house, "alice");
   House::Client other(house, "alice");
@@ -575,7 +576,7 @@ TEST_CASE("a call with an idempotency key is made once, also over another connec
   CHECK(house.gate.arrived() == 2);
 }
 
-TEST_CASE("tools know a call under a key by its mark, which differs by owner, key and arguments") {
+TEST_CASE("once: the mark of a call differs by owner, key and arguments") {
   House house;
   House::Client alice(house, "alice");
   House::Client bob(house, "bob");
@@ -599,7 +600,7 @@ TEST_CASE("tools know a call under a key by its mark, which differs by owner, ke
   CHECK(text_of(alice.stateless("tools/call", {{"name", "mark"}})["result"]) == "none");
 }
 
-TEST_CASE("an error is the answer to repetitions too, unless the tool itself does nothing twice") {
+TEST_CASE("once: a repetition gets the stored error, unless the tool allows repetition") {
   House house;
   House::Client client(house, "alice");
   const auto call = [&](const std::string& key, bool may_be_repeated) {
@@ -616,7 +617,7 @@ TEST_CASE("an error is the answer to repetitions too, unless the tool itself doe
   CHECK(house.failed == 3);
 }
 
-TEST_CASE("a call that was cancelled under its key can be made again") {
+TEST_CASE("once: a cancelled call can be made again under its key") {
   House house;
   House::Client client(house, "alice");
   json with_key = meta();
@@ -630,7 +631,7 @@ TEST_CASE("a call that was cancelled under its key can be made again") {
   CHECK(house.gate.arrived() == 2);
 }
 
-TEST_CASE("sealed state comes back whole or not at all") {
+TEST_CASE("state seal: only unchanged state is accepted") {
   const StateSeal seal;
   const json value = {{"round", 2}, {"name", "日本"}};
   const std::string sealed = seal.seal(value);

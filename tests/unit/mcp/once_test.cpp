@@ -109,7 +109,7 @@ TEST_CASE("once: a key is kept for an hour after its call ended") {
   CHECK(make(once, "alice", "slow", ended + seconds(3601)).state == State::first);
 }
 
-TEST_CASE("once: a clock reading from before the first call forgets no key") {
+TEST_CASE("once: a clock reading from before the first call drops no key") {
   Once once;
   make(once, "alice", "k", k_start + seconds(1));
   make(once, "alice", "other", k_start);
@@ -207,7 +207,7 @@ TEST_CASE("once: an expired key leaves no result behind") {
   CHECK(keys.result({'2'}));
 }
 
-TEST_CASE("once: every part of a result counts towards the limit") {
+TEST_CASE("once: every part of a result counts toward the limit") {
   const std::string large(60'000, 'x');
   ToolResult structured = result_of(1);
   structured.structured = {{"value", large}};
@@ -243,7 +243,7 @@ TEST_CASE("call: a repetition reports already_done if the result was dropped") {
   CHECK(desk.edits == 1);
 }
 
-TEST_CASE("call: a completed change counts as done even if the call was cancelled") {
+TEST_CASE("call: a completed change is stored even if the call was cancelled") {
   Desk desk;
   desk.cancels_itself = true;
   desk.send("edit", "k", {{"bytes", 1}});

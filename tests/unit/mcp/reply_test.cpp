@@ -13,7 +13,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 
-TEST_CASE("a reply that is dropped sends an internal error, and one that was given sends nothing more") {
+TEST_CASE("reply: a dropped one sends an internal error, an answered one nothing more") {
   std::vector<json> sent;
   const auto sink = std::make_shared<DirectSink>([&](const json& message) {
     sent.push_back(message);
@@ -36,7 +36,7 @@ TEST_CASE("a reply that is dropped sends an internal error, and one that was giv
   CHECK(sent.size() == 2);
 }
 
-TEST_CASE("a batch of the revision that has them is answered with one array") {
+TEST_CASE("batch: the revision that has batches gets one array") {
   Client client;
   client.initialize("2025-03-26");
   client.send({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}},
@@ -56,7 +56,7 @@ TEST_CASE("a batch of the revision that has them is answered with one array") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a batch leaves out what was cancelled, and is nothing if that was all") {
+TEST_CASE("batch: cancelled requests are left out, and an empty answer is not sent") {
   Client client;
   client.initialize("2025-03-26");
   const json gate_call = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "tools/call"}, {"params", {{"name", "gate"}}}};
@@ -74,14 +74,14 @@ TEST_CASE("a batch leaves out what was cancelled, and is nothing if that was all
   client.expect_nothing_more();
 }
 
-TEST_CASE("a batch of notifications is not answered") {
+TEST_CASE("batch: notifications alone get no reply") {
   Client client;
   client.initialize("2025-03-26");
   client.send(json::array({{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}}));
   client.expect_nothing_more();
 }
 
-TEST_CASE("progress within a batch goes out as it comes") {
+TEST_CASE("batch: progress is sent at once") {
   Client client;
   client.initialize("2025-03-26");
   client.send(json::array(
@@ -93,7 +93,7 @@ TEST_CASE("progress within a batch goes out as it comes") {
   CHECK(client.inbox.next().is_array());
 }
 
-TEST_CASE("a batch that is empty or too large is refused as a whole") {
+TEST_CASE("batch: an empty or too large one is refused as a whole") {
   Client client;
   client.initialize("2025-03-26");
   const json ping = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}};
@@ -108,7 +108,7 @@ TEST_CASE("a batch that is empty or too large is refused as a whole") {
   client.expect_nothing_more();
 }
 
-TEST_CASE("a handshake is no part of a batch") {
+TEST_CASE("batch: a handshake within it is refused") {
   Client client;
   client.initialize("2025-03-26");
   const json handshake = request_message(1, "initialize", {{"protocolVersion", "2025-11-25"}});
@@ -123,7 +123,7 @@ TEST_CASE("a handshake is no part of a batch") {
   }
 }
 
-TEST_CASE("other revisions have no batches") {
+TEST_CASE("batch: other revisions refuse it") {
   for (const std::string version : {"2024-11-05", "2025-06-18", "2025-11-25"}) {
     Client client;
     client.initialize(version);
@@ -133,7 +133,7 @@ TEST_CASE("other revisions have no batches") {
   }
 }
 
-TEST_CASE("a batch goes out when the last of it is answered, dropped or silenced, and not before") {
+TEST_CASE("batch: sent when the last request is answered, dropped or silenced") {
   std::vector<json> sent;
   const auto sink = std::make_shared<BatchSink>(3, std::make_shared<DirectSink>([&](const json& message) {
                                                   sent.push_back(message);
@@ -157,7 +157,7 @@ TEST_CASE("reply: a tool is notified once of the delivery of its result") {
   CHECK(client.deliveries.settled() == 1);
 }
 
-TEST_CASE("reply: a result for a client that is gone is not delivered") {
+TEST_CASE("reply: a result is not delivered to a client that has gone") {
   Client client;
   client.gate.open();
   client.gone = true;

@@ -21,7 +21,7 @@ Server example() {
 
 }  // namespace
 
-TEST_CASE("a handshake revision that is known is echoed, anything else gets the newest of them") {
+TEST_CASE("server: a known handshake revision is accepted, otherwise the newest is offered") {
   CHECK(negotiate("2024-11-05") == Revision::v2024_11_05);
   CHECK(negotiate("2025-03-26") == Revision::v2025_03_26);
   CHECK(negotiate("2025-06-18") == Revision::v2025_06_18);
@@ -31,7 +31,7 @@ TEST_CASE("a handshake revision that is known is echoed, anything else gets the 
   }
 }
 
-TEST_CASE("each revision sees of a tool what it knows of") {
+TEST_CASE("server: a tool has only the fields that the revision defines") {
   const Server server = example();
   const auto entry = [&](Revision revision) {
     return json::parse(dump(*server.tools_list_result(revision, Representation::structured)))["tools"][0];
@@ -58,7 +58,7 @@ TEST_CASE("server: tools/list keeps the order in which a schema names its argume
   CHECK(list.find("\"again\"") != std::string::npos);
 }
 
-TEST_CASE("each revision sees of a result what it knows of") {
+TEST_CASE("server: a result has only the fields that the revision defines") {
   const Server server = example();
   const ToolResult result{"hello", {{"n", 1}}};
   const auto seen = [&](Revision revision) { return server.call_result(result, revision, Representation::structured); };
@@ -72,7 +72,7 @@ TEST_CASE("each revision sees of a result what it knows of") {
   CHECK(stateless["_meta"][k_meta_server_info]["name"] == "box");
 }
 
-TEST_CASE("the greeting names server, revision and instructions") {
+TEST_CASE("server: the handshake has name, revision and instructions") {
   const Server server = example();
   const json old = server.initialize_result(Revision::v2024_11_05);
   CHECK(old["protocolVersion"] == "2024-11-05");
@@ -85,7 +85,7 @@ TEST_CASE("the greeting names server, revision and instructions") {
   CHECK(discovered["instructions"] == "Be kind.");
 }
 
-TEST_CASE("revisions that know of icons are given one") {
+TEST_CASE("server: revisions that define icons get one") {
   const Server server = example();
   const json icons = json::parse(R"([{"src":"data:image/svg+xml,<svg/>","mimeType":"image/svg+xml","sizes":["any"]}])");
   CHECK(server.initialize_result(Revision::v2025_11_25)["serverInfo"]["icons"] == icons);
@@ -93,7 +93,7 @@ TEST_CASE("revisions that know of icons are given one") {
   CHECK_FALSE(server.initialize_result(Revision::v2025_06_18)["serverInfo"].contains("icons"));
 }
 
-TEST_CASE("the list of tools that is kept as text is the list of tools") {
+TEST_CASE("server: the cached text of the list of tools equals the list") {
   const Server server = example();
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_11_25, Revision::v2026_07_28}) {
     for (const Representation representation : {Representation::text, Representation::structured}) {
@@ -103,7 +103,7 @@ TEST_CASE("the list of tools that is kept as text is the list of tools") {
   }
 }
 
-TEST_CASE("a tool is found by its exact name") {
+TEST_CASE("server: a tool is found by its exact name") {
   const Server server = example();
   REQUIRE(server.find_tool("look") != nullptr);
   CHECK(server.find_tool("look")->title == "Look around");
@@ -111,7 +111,7 @@ TEST_CASE("a tool is found by its exact name") {
   CHECK(server.find_tool("") == nullptr);
 }
 
-TEST_CASE("server: the text representation has neither output schemas nor structuredContent") {
+TEST_CASE("server: the text representation has no output schemas and structuredContent") {
   const Server server = example();
   ToolResult result{"hello", {{"n", 1}}};
   result.facts = {{"exitCode", 0}};

@@ -42,7 +42,7 @@ TEST_CASE("tasks: a time to live is at least a second and at most a day") {
   TaskTable table;
   CHECK(table.create("alice", table.start, milliseconds(0))->state().ttl == seconds(1));
   CHECK(table.create("alice", table.start, std::chrono::hours(100))->state().ttl == std::chrono::hours(24));
-  CHECK(table.create("alice", table.start)->state().ttl == k_usual_task_ttl);
+  CHECK(table.create("alice", table.start)->state().ttl == k_default_task_ttl);
 }
 
 TEST_CASE("tasks: an owner at its limit loses its oldest ended task, then gets no more") {

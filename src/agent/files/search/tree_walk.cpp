@@ -10,13 +10,13 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "agent/files/search/ignore_rules.hpp"
 #include "agent/files/search/open_beneath.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::agent {
 
@@ -75,7 +75,7 @@ class Walk {
   void add_entries(const Directory::Shared& directory, Worker& worker, bool more);
   void visit_files(const Directory& directory, Worker& worker);
   void finish(Directory& directory);
-  void close_if_unused(Directory& directory);
+  void close_if_unused(Directory& directory) REQUIRES(m_mutex);
   [[nodiscard]] std::string_view path_of_directory(const Worker& worker) const;
   void add_unreadable(std::string_view path, std::string_view reason);
 
@@ -85,12 +85,12 @@ class Walk {
   IgnoreBudget m_budget;
   std::string m_lead;  // prefix of all paths that rules are matched against
 
-  std::mutex m_mutex;
+  Mutex m_mutex;
   std::condition_variable m_changed;
-  std::vector<Directory::Shared> m_waiting;  // the last is read first, so that few wait
-  std::size_t m_unfinished = 0;              // waiting or being read
-  std::size_t m_open = 0;
-  WalkTotals m_totals;
+  std::vector<Directory::Shared> m_waiting GUARDED_BY(m_mutex);  // the last is read first, so that few wait
+  std::size_t m_unfinished GUARDED_BY(m_mutex) = 0;              // waiting or being read
+  std::size_t m_open GUARDED_BY(m_mutex) = 0;
+  WalkTotals m_totals GUARDED_BY(m_mutex);
 };
 
 /// State of one thread.
@@ -132,8 +132,11 @@ WalkTotals Walk::run(unsigned threads) {
   if (m_options.honour_ignore) {
     start->rules = IgnoreRules::above_start(m_start_fd, m_options.top_fd, m_lead, m_budget);
   }
-  m_waiting.push_back(std::move(start));
-  m_unfinished = 1;
+  {
+    const MutexLock lock(m_mutex);
+    m_waiting.push_back(std::move(start));
+    m_unfinished = 1;
+  }
   std::vector<std::thread> others;
   for (unsigned thread = 1; thread < threads; ++thread) {
     others.emplace_back([this, thread] { work(thread); });
@@ -142,6 +145,7 @@ WalkTotals Walk::run(unsigned threads) {
   for (std::thread& other : others) {
     other.join();
   }
+  const MutexLock lock(m_mutex);
   m_totals.ignore_files_left_out = m_budget.files_left_out;
   return std::move(m_totals);
 }
@@ -165,7 +169,7 @@ void Walk::work(unsigned thread) {
     visit_files(*directory, worker);
     finish(*directory);
   }
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_totals.directories += worker.totals.directories;
   m_totals.hidden += worker.totals.hidden;
   m_totals.ignored += worker.totals.ignored;
@@ -173,8 +177,8 @@ void Walk::work(unsigned thread) {
 }
 
 Directory::Shared Walk::take() {
-  std::unique_lock lock(m_mutex);
-  m_changed.wait(lock, [this] { return !m_waiting.empty() || m_unfinished == 0; });
+  MutexLock lock(m_mutex);
+  m_changed.wait(lock, [this]() REQUIRES(m_mutex) { return !m_waiting.empty() || m_unfinished == 0; });
   if (m_waiting.empty()) {
     return nullptr;
   }
@@ -191,7 +195,7 @@ bool Walk::open(Directory& directory, Worker& worker) {
   } else {
     int parent_fd = -1;
     {
-      const std::lock_guard lock(m_mutex);
+      const MutexLock lock(m_mutex);
       parent_fd = parent->fd.get();
       ++parent->fd_users;
     }
@@ -204,7 +208,7 @@ bool Walk::open(Directory& directory, Worker& worker) {
   const int error = errno;
   const bool opened = static_cast<bool>(fd);
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     if (parent != nullptr) {
       --parent->fd_users;
       --parent->unopened;
@@ -298,7 +302,7 @@ void Walk::add_entries(const Directory::Shared& shared, Worker& worker, bool mor
       }
     }
   }
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   directory.started = true;
   if (m_waiting.size() + worker.children.size() > k_max_waiting) {
     m_totals.unreadable += worker.children.size();
@@ -330,7 +334,7 @@ void Walk::visit_files(const Directory& directory, Worker& worker) {
 
 /// A thread is done with this directory, or with a part of it.
 void Walk::finish(Directory& directory) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (directory.fd) {
     --directory.fd_users;
     close_if_unused(directory);
@@ -353,7 +357,7 @@ std::string_view Walk::path_of_directory(const Worker& worker) const {
 }
 
 void Walk::add_unreadable(std::string_view path, std::string_view reason) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_totals.add_unreadable(path.substr(0, k_max_reported_path_bytes), reason);
 }
 

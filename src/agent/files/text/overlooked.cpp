@@ -331,9 +331,9 @@ bool is_continued(std::string_view in_file, std::string_view in_wanted, bool is_
 
 /// Finds the places in a text that are equal to the wanted text when both are folded, and that have the same ends.
 /// Takes linear time. The texts must outlive this object.
-class Places {
+class FoldedPlaces {
  public:
-  Places(std::string_view text, std::string folded, std::string_view wanted, const std::string& folded_wanted)
+  FoldedPlaces(std::string_view text, std::string folded, std::string_view wanted, const std::string& folded_wanted)
       : m_folded(std::move(folded)), m_wanted(folded_wanted), m_begin(text), m_end(text), m_size(text.size()) {
     Walk walk(wanted);
     m_run_before = walk.run();
@@ -414,7 +414,7 @@ std::optional<Overlooked> find_overlooked(std::string_view text, std::string_vie
   if (folded_wanted.empty()) {
     return std::nullopt;
   }
-  Places places(text, fold(text), wanted, folded_wanted);
+  FoldedPlaces places(text, fold(text), wanted, folded_wanted);
   if (!places.next()) {
     return std::nullopt;
   }

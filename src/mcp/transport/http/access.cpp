@@ -28,7 +28,7 @@ std::optional<std::string_view> bearer_of(std::string_view header) {
 
 }  // namespace
 
-/// Looks at all of them, so that the time tells nothing.
+/// Compares with all tokens, so that the time does not reveal which one matches.
 const Token* Access::find(std::string_view secret) const {
   const Token* found = nullptr;
   for (const Token& token : m_tokens) {
@@ -53,7 +53,7 @@ tl::expected<Caller, Access::Refused> Access::admit(const std::optional<std::str
 }
 
 bool Access::note_failure(const std::string& address, Clock::time_point now) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (m_failures.size() >= k_max_addresses) {
     std::erase_if(m_failures, [&](const auto& entry) { return now - entry.second.since > k_failure_window; });
   }

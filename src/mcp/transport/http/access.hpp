@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/token_file.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -18,11 +18,11 @@ namespace dockbridge::mcp::http {
 /// the same address, such as that of a proxy, cannot lock it out. Secrets are too long to be guessed, so throttling
 /// only limits the cost of wrong tokens. Any thread may call.
 ///
-/// This is the seam for other ways to prove who one is: an OAuth resource server would check the signature of a JWT
-/// where `admit` compares secrets, and fill the same `Caller`.
+/// Other kinds of authentication belong here. An OAuth resource server would check the signature of a JWT where `admit`
+/// compares secrets, and fill the same `Caller`.
 class Access {
  public:
-  /// Without tokens everybody gets in, as "local".
+  /// Without tokens every request is admitted, as "local".
   explicit Access(std::vector<Token> tokens) : m_tokens(std::move(tokens)) {}
 
   [[nodiscard]] bool open() const { return m_tokens.empty(); }
@@ -31,7 +31,7 @@ class Access {
     int status;  ///< 401, or 429 after too many failures
     std::optional<seconds> retry_after{};
   };
-  /// `authorization`: the header. `address`: whose failures are counted.
+  /// `authorization`: the header. `address`: the one whose failures are counted.
   tl::expected<Caller, Refused> admit(const std::optional<std::string>& authorization, const std::string& address,
                                       Clock::time_point now);
 
@@ -45,8 +45,8 @@ class Access {
   bool note_failure(const std::string& address, Clock::time_point now);
 
   const std::vector<Token> m_tokens;
-  std::mutex m_mutex;  // guards the failures
-  std::map<std::string, Failures> m_failures;
+  Mutex m_mutex;
+  std::map<std::string, Failures> m_failures GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

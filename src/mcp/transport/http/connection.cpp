@@ -20,15 +20,14 @@ bool same_name(std::string_view one, std::string_view other) {
          });
 }
 
-std::string trimmed(std::string_view text) {
+std::string trimmed_value(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   return begin == std::string_view::npos ? ""
                                          : std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
 }
 
-/// The lines after the first, each a name and a value. None if one can be read in two ways: a space before its colon, a
-/// line that goes on in the next, an end of line that is only half of one. Whoever stands in between may take the
-/// other.
+/// The header lines after the request line. nullopt if a line is ambiguous, because a proxy may parse it differently: a
+/// space before the colon, a continued line, or an incomplete line end.
 std::optional<std::vector<std::pair<std::string, std::string>>> headers_of(std::string_view head) {
   std::vector<std::pair<std::string, std::string>> headers;
   for (std::size_t end = head.find("\r\n"); end != std::string_view::npos;) {
@@ -40,7 +39,7 @@ std::optional<std::vector<std::pair<std::string, std::string>>> headers_of(std::
         line.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
       return std::nullopt;
     }
-    headers.emplace_back(name, trimmed(line.substr(name.size() + 1)));
+    headers.emplace_back(name, trimmed_value(line.substr(name.size() + 1)));
   }
   return headers;
 }
@@ -97,7 +96,7 @@ bool Request::accepts(std::string_view type) const {
 class Connection::Library : private httplib::Server, private httplib::Stream {
  public:
   Library(Socket& socket, Shared shared) : m_socket(socket), m_shared(shared), m_client(socket, m_wakeup) {
-    svr_sock_ = 0;  // the library takes a server without a socket for one that is stopping
+    svr_sock_ = 0;  // the library treats a server without a socket as one that is stopping
     set_keep_alive_timeout(std::chrono::duration_cast<seconds>(shared.limits.idle_time).count());
     set_keep_alive_max_count(1'000'000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
@@ -105,7 +104,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       respond(request, response);
       return HandlerResponse::Handled;
     });
-    // The library answers by itself what it cannot read, and would take what follows, such as the body, for a request.
+    // The library itself replies to a head that it cannot parse, and would then parse the body as the next request.
     set_error_handler(httplib::Server::Handler([this](const httplib::Request&, httplib::Response& response) {
       if (!m_asked) {
         m_close = true;
@@ -141,7 +140,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
   }
 
  private:
-  /// Reads until a whole head is there; answers and gives up on what is too long or too slow.
+  /// Reads until the head is complete. Replies with an error and gives up if the head is too long or too slow.
   bool await_head() {
     m_input.erase(0, m_taken);
     m_taken = 0;
@@ -150,7 +149,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     while (true) {
       const std::size_t end = m_input.find("\r\n\r\n", searched);
       if (end != std::string::npos && end <= m_shared.limits.header_bytes) {
-        // As they were sent: the library decodes %XX in them, and adds some of its own.
+        // Headers as they were sent. The library decodes %XX in them and adds its own.
         auto headers = headers_of(std::string_view(m_input).substr(0, end));
         if (!headers) {
           return turn_away(400, "Bad Request");
@@ -248,7 +247,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
       m_close = true;
       return fail(ErrorCode::busy, "The concurrent requests use too much memory");
     }
-    if (!flush()) {  // the client may wait to be told to go on
+    if (!flush()) {  // the client may wait for "100 Continue"
       return fail(ErrorCode::too_slow, "The client closed the connection");
     }
     const auto deadline = Deadline::after(m_shared.limits.body_time);
@@ -282,7 +281,7 @@ class Connection::Library : private httplib::Server, private httplib::Stream {
     return sent;
   }
 
-  // The library's stream: reads what is there already, and collects what it writes.
+  // The library's stream. Reads from the buffered input and collects the output.
   bool is_readable() const override { return m_taken < m_input.size(); }
   bool is_writable() const override { return !m_broken; }
   ssize_t read(char* into, std::size_t size) override {

@@ -13,7 +13,7 @@
 namespace dockbridge::mcp::http {
 
 /// Serves the requests of one connection, one after the other, on the calling thread. cpp-httplib parses heads and
-/// writes responses; what it may read is bounded here, in bytes and in time, before it sees it.
+/// writes responses. Bytes and time of its input are limited here.
 class Connection {
  public:
   struct Shared {
@@ -36,7 +36,7 @@ class Connection {
   std::unique_ptr<Library> m_library;
 };
 
-/// A whole response for a client that is not served: status, and when to come back.
+/// A whole response for a client that is not served, with its status and when to retry.
 std::string refusal(int status, const char* reason, const char* retry_after = nullptr);
 
 }  // namespace dockbridge::mcp::http

@@ -15,7 +15,7 @@
 
 namespace dockbridge::mcp::http {
 
-/// What a connection may cost.
+/// Limits for connections and requests.
 struct Limits {
   std::size_t header_bytes = 32 * 1024;
   std::size_t body_bytes = 16 * 1024 * 1024;
@@ -26,15 +26,15 @@ struct Limits {
   milliseconds body_time{60'000};
   milliseconds idle_time{75'000};   ///< between two requests
   milliseconds write_time{30'000};  ///< for a client that does not read
-  milliseconds keep_alive{15'000};  ///< between two signs of life on a stream of events
+  milliseconds keep_alive{15'000};  ///< between two messages or comments on an event stream
   std::size_t connections = 1536;
   std::size_t connections_per_address = 1024;
   /// Streams and requests of one owner take at most half of an address's connections, so that other owners at the same
   /// address are served.
   std::size_t streams_per_owner = 256;
-  std::size_t requests_per_owner = 256;  ///< that run at a time
-  /// Running at the same time, including calls whose request has ended. More than requests, because a call counts until
-  /// a moment after its reply.
+  std::size_t requests_per_owner = 256;  ///< running at the same time
+  /// Running at the same time, including calls whose request has ended. Higher than the limit for requests, because a
+  /// call counts until a moment after its reply.
   std::size_t calls_per_owner = 384;
   std::size_t health_requests = 8;  ///< running at the same time, from clients without a token
   double rate_per_owner = 10'000;   ///< requests a second
@@ -48,7 +48,7 @@ class Client {
   Client(Socket& socket, std::shared_ptr<Wakeup> wakeup) : m_socket(socket), m_wakeup(std::move(wakeup)) {}
 
   enum class Event { woken, gone, nothing };
-  /// Waits until somebody uses the wakeup, or the client leaves.
+  /// Waits until the wakeup is used or the client closes the connection.
   [[nodiscard]] Event wait(milliseconds at_most) const;
   [[nodiscard]] const std::shared_ptr<Wakeup>& wakeup() const { return m_wakeup; }
   [[nodiscard]] const std::string& address() const { return m_socket.peer(); }
@@ -58,18 +58,18 @@ class Client {
   std::shared_ptr<Wakeup> m_wakeup;
 };
 
-/// A request whose head has been read. Its body is read on demand, so that it costs nothing to refuse it.
+/// A request whose head was received. The body is read on demand, so refusing the request is cheap.
 struct Request {
   std::string method;
   std::string path;
   std::vector<std::pair<std::string, std::string>> headers;
   Client& client;
-  /// Whether a body of so many bytes may be read.
+  /// Whether a body of this size may be read.
   using Room = std::function<bool(std::size_t bytes)>;
-  /// Once. The error's code is `too_large`, `too_slow`, `bad_length`, or `busy` if there was no room.
+  /// Called once. The error's code is `too_large`, `too_slow`, `bad_length`, or `busy` if there was no room.
   std::function<Result<std::string>(const Room& room)> read_body;
 
-  /// None if it is absent or there are several of it.
+  /// nullopt if the header is absent or occurs several times.
   [[nodiscard]] std::optional<std::string> header(std::string_view name) const;
   [[nodiscard]] std::size_t count(std::string_view name) const;
   /// Whether an answer of this type may be sent, such as "application/json".
@@ -81,10 +81,10 @@ struct Response {
   std::string content_type = "application/json";
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
-  bool close = false;                 ///< the connection ends with it
+  bool close = false;                 ///< close the connection after it
   std::function<void()> delivered{};  ///< called after the body was written; may be empty
-  std::string refusal{};              ///< why the request was not let in; empty: it was
-  /// A stream of events instead of a body: what to send next, none at its end. Waits as long as it likes.
+  std::string refusal{};              ///< reason why the request was refused; empty if it was admitted
+  /// An event stream instead of a body. Returns the next text to send, nullopt at the end. May block.
   std::function<std::optional<std::string>()> events{};
 };
 

@@ -19,7 +19,7 @@ Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins 
       m_mcp(hub, pool, m_limits, access, m_sessions) {}
 
 Response Front::handle(Request& request) {
-  auto refusal = refuse_at_the_door(request);
+  auto refusal = reject_early(request);
   Response response = refusal                  ? std::move(*refusal)
                       : request.path == k_path ? m_mcp.serve(request)
                                                : m_health.serve(request);
@@ -29,7 +29,7 @@ Response Front::handle(Request& request) {
   return response;
 }
 
-std::optional<Response> Front::refuse_at_the_door(const Request& request) const {
+std::optional<Response> Front::reject_early(const Request& request) const {
   if (m_mcp.is_stopping()) {
     Response response = refused(503, "The server is stopping");
     response.headers.emplace_back("Retry-After", "1");

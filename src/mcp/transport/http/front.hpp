@@ -12,8 +12,8 @@
 
 namespace dockbridge::mcp::http {
 
-/// Entrance of the HTTP server: checks what holds for every path, and routes the request. Each request is served by the
-/// thread of its connection; calls are made by the pool's.
+/// Applies the checks that hold for every path, and routes the request. The thread of the connection serves the
+/// request. Pool threads make the calls.
 class Front {
  public:
   Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins origins, Health health);
@@ -27,7 +27,7 @@ class Front {
   }
 
  private:
-  [[nodiscard]] std::optional<Response> refuse_at_the_door(const Request& request) const;
+  [[nodiscard]] std::optional<Response> reject_early(const Request& request) const;
 
   Metrics& m_metrics;
   const Limits m_limits;

@@ -105,7 +105,7 @@ void Listener::accept_loop(const Tick& tick) {
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       m_metrics.count_refusal("no_descriptors");
       {
-        const std::lock_guard lock(m_mutex);
+        const MutexLock lock(m_mutex);
         if (const auto evicted = m_table.evict()) {
           close_waiting(*evicted);
         }
@@ -122,7 +122,7 @@ void Listener::take(Fd fd, std::string peer) {
   const auto socket = std::make_shared<Socket>(std::move(fd), std::move(peer));
   std::optional<ConnectionTable::Admitted> admitted;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     admitted = m_table.admit(address_group(socket->peer()), Clock::now());
     if (admitted) {
       m_open.emplace(admitted->id, socket.get());
@@ -134,7 +134,7 @@ void Listener::take(Fd fd, std::string peer) {
   const bool served = admitted && m_threads.submit([this, socket, id = admitted->id] { serve(*socket, id); });
   if (!served) {
     if (admitted) {
-      const std::lock_guard lock(m_mutex);
+      const MutexLock lock(m_mutex);
       m_table.remove(admitted->id);
       m_open.erase(admitted->id);
     }
@@ -146,7 +146,7 @@ void Listener::take(Fd fd, std::string peer) {
   }
 }
 
-/// Shuts down the socket of an evicted connection; its thread then ends. Requires the lock.
+/// Shuts down the socket of an evicted connection; its thread then ends.
 void Listener::close_waiting(ConnectionTable::Id id) {
   m_metrics.count_refusal("evicted");
   if (const auto found = m_open.find(id); found != m_open.end()) {
@@ -156,7 +156,7 @@ void Listener::close_waiting(ConnectionTable::Id id) {
 
 void Listener::serve(Socket& socket, ConnectionTable::Id id) {
   const auto on_request = [this, id](bool begins) {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     if (begins) {
       return m_table.begin_request(id);
     }
@@ -170,14 +170,14 @@ void Listener::serve(Socket& socket, ConnectionTable::Id id) {
   } catch (const std::exception& error) {
     m_log.error("an HTTP connection failed", {{"error", error.what()}});
   }
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_table.remove(id);
   m_open.erase(id);
 }
 
 void Listener::stop() {
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     m_stopping = true;
     for (const auto& [id, socket] : m_open) {
       socket->shut_down();

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,13 +12,14 @@
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/socket.hpp"
 #include "util/log.hpp"
+#include "util/mutex.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
 
 struct Endpoint {
   std::string host = "127.0.0.1";
-  std::string port;  ///< "0": any that is free
+  std::string port;  ///< "0" means any free port
 };
 
 /// Accepts connections and serves each on its own thread, up to limits. At a limit, a connection that waits for a
@@ -34,20 +34,19 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Returns once connections are taken.
+  /// Returns when connections are accepted.
   Result<void> start(const Endpoint& endpoint, Tick tick);
   [[nodiscard]] int port() const { return m_port; }
-  /// Takes no more connections and lets go of those that wait for their next request. Those that are served end by
-  /// themselves.
+  /// Accepts no more connections and closes idle ones. A connection that serves a request ends after its response.
   void stop();
-  /// Whether all connections had ended by then.
+  /// False if connections are still open at the deadline.
   bool wait_for_connections(Deadline deadline) { return m_threads.wait_until_idle(deadline); }
 
  private:
   void accept_loop(const Tick& tick);
   void take(Fd fd, std::string peer);
   void serve(Socket& socket, ConnectionTable::Id id);
-  void close_waiting(ConnectionTable::Id id);
+  void close_waiting(ConnectionTable::Id id) REQUIRES(m_mutex);
 
   const Limits m_limits;
   const std::optional<TlsContext> m_tls;
@@ -58,9 +57,9 @@ class Listener {
   Wakeup m_wakeup;  // for the thread that accepts
   int m_port = 0;
   std::atomic<bool> m_stopping{false};
-  std::mutex m_mutex;  // guards the table and the open sockets
-  ConnectionTable m_table;
-  std::map<ConnectionTable::Id, Socket*> m_open;
+  Mutex m_mutex;
+  ConnectionTable m_table GUARDED_BY(m_mutex);
+  std::map<ConnectionTable::Id, Socket*> m_open GUARDED_BY(m_mutex);
   WorkerPool m_threads;
   std::thread m_acceptor;
 };

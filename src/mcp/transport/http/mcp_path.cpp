@@ -141,7 +141,7 @@ Response McpPath::post(Turn& turn) {
     return refused_message(*malformed);
   }
   json message = std::move(std::get<json>(parsed));
-  *body = std::string();  // the call may take long
+  *body = std::string();  // frees the memory during a long call
   const json version = envelope_version(message);
   const auto header = request.header("MCP-Protocol-Version");
   const bool modern_header = header && !is_handshake_version(*header);

@@ -20,7 +20,7 @@ class McpPath {
   McpPath(Hub& hub, WorkerPool& pool, const Limits& limits, Access& access, Sessions& sessions);
 
   Response serve(Request& request);
-  /// Ends subscriptions, gives calls `finish_patience` to finish, and then detaches them. False if calls have not
+  /// Ends subscriptions, waits `finish_patience` for calls to finish, and then detaches them. False if calls have not
   /// returned after `detach_patience`.
   bool stop(milliseconds finish_patience, milliseconds detach_patience);
   [[nodiscard]] bool is_stopping() const { return m_exchange.is_stopping(); }

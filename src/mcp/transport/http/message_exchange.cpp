@@ -13,7 +13,7 @@ namespace {
 
 constexpr int k_retry_ms = 1000;
 
-/// The status of an answer of the stateless revision, which tells some errors by it too.
+/// The HTTP status of an answer of the stateless revision. It also reports some errors.
 int status_of(const json& answer, bool envelope_complete) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end()) {
@@ -148,7 +148,7 @@ Response MessageExchange::await_answer(Turn& turn) {
       return response;
     }
     if (!streams && !turn.outbox->empty()) {
-      const auto taken = turn.outbox->take(ticket);  // the client cannot be told but the answer
+      const auto taken = turn.outbox->take(ticket);  // this response has room for the answer only
       if (taken.ended && !taken.messages.empty()) {
         return as_json(turn, json::parse(taken.messages.back().second));
       }
@@ -178,7 +178,7 @@ Response MessageExchange::events(Turn& turn, std::uint64_t ticket, bool prime) {
   Client& client = turn.request.client;
   response.events = [this, &client, stream, ticket, prime, first = true,
                      answered = false]() mutable -> std::optional<std::string> {
-    // The connection asks for more only after it has written what it got before.
+    // The connection asks for more only after it has written the previous text.
     if (const Delivered delivered = answered ? stream->outbox->take_delivered() : nullptr) {
       delivered();
     }
@@ -214,14 +214,14 @@ Response MessageExchange::events(Turn& turn, std::uint64_t ticket, bool prime) {
 }
 
 void MessageExchange::remember(const std::shared_ptr<Conversation>& conversation) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_stateless.remove_if([](const auto& known) { return known.expired(); });
   m_stateless.push_back(conversation);
 }
 
 std::vector<std::shared_ptr<Conversation>> MessageExchange::stateless_conversations() const {
   std::vector<std::shared_ptr<Conversation>> all;
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   for (const auto& known : m_stateless) {
     if (auto conversation = known.lock()) {
       all.push_back(std::move(conversation));

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "mcp/conversation.hpp"
@@ -11,6 +10,7 @@
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/outbox.hpp"
 #include "mcp/transport/http/sessions.hpp"
+#include "util/mutex.hpp"
 #include "util/quota.hpp"
 #include "util/worker_pool.hpp"
 
@@ -60,8 +60,8 @@ class MessageExchange {
   Quota m_streams;
   Quota m_calls;
   std::atomic<bool> m_stopping{false};
-  mutable std::mutex m_mutex;  // guards the list
-  std::list<std::weak_ptr<Conversation>> m_stateless;
+  mutable Mutex m_mutex;
+  std::list<std::weak_ptr<Conversation>> m_stateless GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

@@ -11,7 +11,7 @@ namespace dockbridge::mcp::http {
 
 namespace {
 
-constexpr std::size_t k_longest_name = 253;
+constexpr std::size_t k_max_host_length = 253;
 constexpr std::string_view k_null = "null";  // the origin of a page without an origin of its own, such as a local file
 
 bool is_letter_or_digit(unsigned char c) {
@@ -25,9 +25,9 @@ std::string lower(std::string_view text) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= k_longest_name && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
-  });
+  return !text.empty() && text.size() <= k_max_host_length &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; });
 }
 
 bool is_scheme(std::string_view text) {

@@ -13,7 +13,7 @@ void Outbox::put(std::string text, bool droppable) {
   const bool full = m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes;
   while (full && !m_messages.empty() && m_messages.front().number <= m_taken &&
          (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
-    m_bytes -= m_messages.front().text.size();  // kept for those who resume
+    m_bytes -= m_messages.front().text.size();  // was kept for a resuming client
     m_messages.pop_front();
   }
   if (droppable && (m_messages.size() >= k_max_messages || m_bytes + text.size() > k_max_bytes)) {
@@ -30,7 +30,7 @@ void Outbox::wake() {
 }
 
 void Outbox::answer(json message, Delivered delivered) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_done = true;
   if (m_abandoned) {
     return;
@@ -45,14 +45,14 @@ void Outbox::answer(json message, Delivered delivered) {
 }
 
 void Outbox::nothing() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_done = true;
   wake();
 }
 
 void Outbox::tell(const json& message) {
   std::string text = dump(message);
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (!m_done && !m_abandoned) {
     put(std::move(text), !message.contains("id"));
     wake();
@@ -60,7 +60,7 @@ void Outbox::tell(const json& message) {
 }
 
 void Outbox::hang_up() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   if (!m_name.empty()) {
     m_hung_up = true;
     wake();
@@ -69,7 +69,7 @@ void Outbox::hang_up() {
 
 void Outbox::abandon() {
   Delivered dropped;  // after the lock is released: its end is a notice to others
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   m_abandoned = true;
   dropped = std::exchange(m_delivered, nullptr);
   m_sole.reset();
@@ -79,7 +79,7 @@ void Outbox::abandon() {
 }
 
 std::uint64_t Outbox::attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   wake();
   m_taker = std::move(taker);
   m_taken = after ? std::min(*after, m_last) : m_taken;
@@ -88,7 +88,7 @@ std::uint64_t Outbox::attach(std::shared_ptr<Wakeup> taker, std::optional<std::u
 }
 
 Outbox::Taken Outbox::take(std::uint64_t ticket) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   Taken taken;
   if (ticket != m_ticket) {
     taken.ended = true;
@@ -113,27 +113,27 @@ Outbox::Taken Outbox::take(std::uint64_t ticket) {
 }
 
 bool Outbox::finished() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_done && !m_sole && m_taken == m_last;
 }
 
 std::optional<json> Outbox::take_sole_answer() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return std::exchange(m_sole, std::nullopt);
 }
 
 Delivered Outbox::take_delivered() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return std::exchange(m_delivered, nullptr);
 }
 
 bool Outbox::empty() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return !m_sole && m_last == 0 && !m_done && !m_hung_up;
 }
 
 bool Outbox::hung_up() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_hung_up;
 }
 

@@ -3,47 +3,47 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "mcp/reply.hpp"
+#include "util/mutex.hpp"
 #include "util/wakeup.hpp"
 
 namespace dockbridge::mcp::http {
 
-/// The messages of one stream to a client, between those who send them and the connection that carries them. Any thread
-/// may send; one connection at a time takes. A resumable one keeps a while what was taken, for a client that lost its
-/// connection; memory is bounded in both kinds: a client that does not read loses notifications, never an answer.
+/// The queue of messages of one stream to a client. Any thread may send; one connection at a time takes. A resumable
+/// outbox also keeps messages that were taken, for a client that lost its connection. Memory is bounded: a client that
+/// does not read loses notifications, but no answer.
 class Outbox : public ReplySink {
  public:
-  /// `name`: stands in the ids of its events; empty: not resumable, and without ids.
+  /// `name`: part of the ids of its events. Empty means not resumable and without ids.
   explicit Outbox(std::string name = "") : m_name(std::move(name)) {}
 
   void answer(json message, Delivered delivered) override;
   void nothing() override;
   void tell(const json& message) override;
   void hang_up() override;
-  /// No more will come, and nobody waits for it.
+  /// Ends the stream. No request waits for it.
   void close() { nothing(); }
-  /// The client left before the first event, so it cannot resume. What comes is dropped.
+  /// The client closed the connection before the first event, so it cannot resume. Later messages are dropped.
   void abandon();
 
-  /// The connection that takes from now on; who took before is told to go. After `number` events, if it resumes.
+  /// Makes this connection the one that takes, and ends the one before. A resuming one continues after event `after`.
   std::uint64_t attach(std::shared_ptr<Wakeup> taker, std::optional<std::uint64_t> after = std::nullopt);
 
   struct Taken {
     std::vector<std::pair<std::uint64_t, std::string>> messages;  ///< numbers from 1 on
-    bool ended = false;                                           ///< after these nothing comes on this connection
+    bool ended = false;                                           ///< no more messages for this connection
   };
-  /// What has come since the last time; `ticket` is what attach returned.
+  /// Messages since the last call. `ticket` is the value that `attach` returned.
   Taken take(std::uint64_t ticket);
-  /// Whether the answer is there, and everything was taken.
+  /// Whether the answer and everything before it was taken.
   [[nodiscard]] bool finished() const;
-  /// The one answer if it is there and nothing else was or is to be sent; else none.
+  /// The answer, if it is the only message. nullopt otherwise.
   std::optional<json> take_sole_answer();
-  /// To be called when the answer was written to a connection. Empty if there is nobody to notify. If the write fails,
+  /// To be called when the answer was written to a connection. May be empty. If the write fails,
   /// it stays here for the connection that resumes.
   Delivered take_delivered();
   [[nodiscard]] bool empty() const;
@@ -55,22 +55,22 @@ class Outbox : public ReplySink {
     std::uint64_t number;
     std::string text;
   };
-  void put(std::string text, bool droppable);
-  void wake();
+  void put(std::string text, bool droppable) REQUIRES(m_mutex);
+  void wake() REQUIRES(m_mutex);
 
   const std::string m_name;
-  mutable std::mutex m_mutex;  // guards everything below
-  std::deque<Kept> m_messages;
-  std::optional<json> m_sole;  // an answer that came first, not yet made into text
-  Delivered m_delivered;
-  std::size_t m_bytes = 0;
-  std::uint64_t m_last = 0;
-  std::uint64_t m_taken = 0;
-  bool m_done = false;
-  bool m_hung_up = false;
-  bool m_abandoned = false;
-  std::uint64_t m_ticket = 0;
-  std::shared_ptr<Wakeup> m_taker;
+  mutable Mutex m_mutex;
+  std::deque<Kept> m_messages GUARDED_BY(m_mutex);
+  std::optional<json> m_sole GUARDED_BY(m_mutex);  // an answer that is the first message, not yet converted to text
+  Delivered m_delivered GUARDED_BY(m_mutex);
+  std::size_t m_bytes GUARDED_BY(m_mutex) = 0;
+  std::uint64_t m_last GUARDED_BY(m_mutex) = 0;
+  std::uint64_t m_taken GUARDED_BY(m_mutex) = 0;
+  bool m_done GUARDED_BY(m_mutex) = false;
+  bool m_hung_up GUARDED_BY(m_mutex) = false;
+  bool m_abandoned GUARDED_BY(m_mutex) = false;
+  std::uint64_t m_ticket GUARDED_BY(m_mutex) = 0;
+  std::shared_ptr<Wakeup> m_taker GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

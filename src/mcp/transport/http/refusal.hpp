@@ -12,7 +12,7 @@ Response error_response(int status, int code, const std::string& message, const 
                         json data = nullptr);
 /// The same for a request that is not admitted, which is counted by its status.
 Response refused(int status, const std::string& message, const json& id = nullptr);
-/// For an owner at a limit: 429, counted as `what`.
+/// A 429 for an owner at a limit, counted as `what`.
 Response too_many(const char* what);
 
 }  // namespace dockbridge::mcp::http

@@ -23,7 +23,7 @@ Session::Session(std::string id, Hub& hub, Caller caller, Clock::time_point now)
     : m_id(std::move(id)), m_conversation(Conversation::begin(hub, std::move(caller), m_standing)), m_last_used(now) {}
 
 std::shared_ptr<Outbox> Session::new_stream() {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   std::erase_if(m_streams, [](const auto& entry) { return entry.second->finished(); });
   if (m_streams.size() >= k_max_kept_streams) {
     m_streams.erase(m_streams.begin());
@@ -45,7 +45,7 @@ std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> Session::find_e
   if (name == m_standing->name()) {
     return std::pair{m_standing, number};
   }
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto found = m_streams.find(name);
   return found == m_streams.end() ? std::nullopt : std::optional(std::pair{found->second, number});
 }
@@ -59,7 +59,7 @@ std::shared_ptr<Session> Sessions::create(Caller caller, Clock::time_point now) 
   std::shared_ptr<Session> spare;
   std::shared_ptr<Session> made;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     std::size_t own = 0;
     for (const auto& [id, session] : m_sessions) {
       own += session->conversation()->caller().owner == caller.owner ? 1 : 0;
@@ -86,7 +86,7 @@ std::shared_ptr<Session> Sessions::create(Caller caller, Clock::time_point now) 
 }
 
 std::shared_ptr<Session> Sessions::find(const std::string& id, const std::string& owner, Clock::time_point now) {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   const auto found = m_sessions.find(id);
   if (found == m_sessions.end() || found->second->conversation()->caller().owner != owner) {
     return nullptr;
@@ -98,7 +98,7 @@ std::shared_ptr<Session> Sessions::find(const std::string& id, const std::string
 void Sessions::remove(const std::string& id) {
   std::shared_ptr<Session> removed;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     if (const auto found = m_sessions.find(id); found != m_sessions.end()) {
       removed = std::move(found->second);
       m_sessions.erase(found);
@@ -117,7 +117,7 @@ void Sessions::end(const std::shared_ptr<Session>& session) {
 void Sessions::sweep(Clock::time_point now) {
   std::vector<std::shared_ptr<Session>> old;
   {
-    const std::lock_guard lock(m_mutex);
+    const MutexLock lock(m_mutex);
     for (auto entry = m_sessions.begin(); entry != m_sessions.end();) {
       const bool over = entry->second->idle(now) > m_limits.session_idle && !entry->second->busy();
       if (over) {
@@ -132,12 +132,12 @@ void Sessions::sweep(Clock::time_point now) {
 }
 
 std::size_t Sessions::count() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_sessions.size();
 }
 
 std::vector<std::shared_ptr<Session>> Sessions::all() const {
-  const std::lock_guard lock(m_mutex);
+  const MutexLock lock(m_mutex);
   std::vector<std::shared_ptr<Session>> sessions;
   for (const auto& [id, session] : m_sessions) {
     sessions.push_back(session);

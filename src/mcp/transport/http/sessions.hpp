@@ -3,33 +3,33 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "mcp/conversation.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/outbox.hpp"
+#include "util/mutex.hpp"
 
 namespace dockbridge::mcp::http {
 
-/// One client of the handshake era, across its requests. Any thread may use it.
+/// One client of a handshake revision, across its requests. Any thread may call.
 class Session {
  public:
   Session(std::string id, Hub& hub, Caller caller, Clock::time_point now);
 
   [[nodiscard]] const std::string& id() const { return m_id; }
   [[nodiscard]] const std::shared_ptr<Conversation>& conversation() const { return m_conversation; }
-  /// What belongs to no request: the stream that a GET opens.
+  /// The stream that a GET opens, for messages that belong to no request.
   [[nodiscard]] const std::shared_ptr<Outbox>& standing() const { return m_standing; }
-  /// The stream for one request; kept until it is delivered, so that a client that lost it can resume.
+  /// Creates the stream for one request. It is kept until it was delivered, so that a client can resume it.
   std::shared_ptr<Outbox> new_stream();
-  /// The stream of an event's id, and the number of the event; none if it is not kept any more.
+  /// Finds the stream of an event id, and the number of the event. nullopt if the stream is no longer kept.
   std::optional<std::pair<std::shared_ptr<Outbox>, std::uint64_t>> find_event(const std::string& event_id);
 
   void touch(Clock::time_point now) { m_last_used = now; }
   [[nodiscard]] Clock::duration idle(Clock::time_point now) const { return now - m_last_used.load(); }
-  /// Whether a connection or a call uses it now.
+  /// Whether a connection or a call uses the session.
   [[nodiscard]] bool busy() const;
   std::atomic<int> connections{0};
 
@@ -38,9 +38,9 @@ class Session {
   const std::shared_ptr<Outbox> m_standing = std::make_shared<Outbox>("s");
   const std::shared_ptr<Conversation> m_conversation;
   std::atomic<Clock::time_point> m_last_used;
-  std::mutex m_mutex;  // guards everything below
-  std::uint64_t m_next_stream = 1;
-  std::map<std::string, std::shared_ptr<Outbox>> m_streams;
+  Mutex m_mutex;
+  std::uint64_t m_next_stream GUARDED_BY(m_mutex) = 1;
+  std::map<std::string, std::shared_ptr<Outbox>> m_streams GUARDED_BY(m_mutex);
 };
 
 /// The sessions of all clients. Each owner has its own limit, so no owner can use up another's sessions. The number of
@@ -52,9 +52,9 @@ class Sessions {
   /// nullptr if the owner is at its limit and all its sessions are in use.
   std::shared_ptr<Session> create(Caller caller, Clock::time_point now);
   std::shared_ptr<Session> find(const std::string& id, const std::string& owner, Clock::time_point now);
-  /// Ends it: its calls are left running in the container.
+  /// Ends the session. The work of its calls continues in the container.
   void remove(const std::string& id);
-  /// Ends sessions that are idle for too long.
+  /// Ends sessions that were idle for too long.
   void sweep(Clock::time_point now);
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] std::vector<std::shared_ptr<Session>> all() const;
@@ -64,8 +64,8 @@ class Sessions {
 
   Hub& m_hub;
   const Limits& m_limits;
-  mutable std::mutex m_mutex;  // guards the map
-  std::map<std::string, std::shared_ptr<Session>> m_sessions;
+  mutable Mutex m_mutex;
+  std::map<std::string, std::shared_ptr<Session>> m_sessions GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp::http

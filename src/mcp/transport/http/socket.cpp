@@ -41,7 +41,7 @@ Result<TlsContext> TlsContext::load(const std::string& certificate, const std::s
 
 Socket::~Socket() {
   if (m_tls != nullptr) {
-    SSL_shutdown(m_tls);  // says good-bye if that does not block
+    SSL_shutdown(m_tls);  // sends a close alert if that does not block
     SSL_free(m_tls);
   }
 }
@@ -59,7 +59,7 @@ bool Socket::await(short events, Deadline deadline) const {
   }
 }
 
-/// Waits for what TLS needs after an outcome that was none; false if there is no going on.
+/// Waits until TLS can continue after an incomplete operation. False if it cannot.
 bool Socket::await_tls(int outcome, Deadline deadline) {
   switch (SSL_get_error(m_tls, outcome)) {
     case SSL_ERROR_WANT_READ:

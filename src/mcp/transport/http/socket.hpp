@@ -25,7 +25,7 @@ class TlsContext {
   std::shared_ptr<ssl_ctx_st> m_context;
 };
 
-/// An accepted connection, plain or with TLS. One thread uses it, but for `shut_down`.
+/// An accepted connection, plain or with TLS. One thread uses it, except for `shut_down`.
 class Socket {
  public:
   Socket(Fd fd, std::string peer) : m_fd(std::move(fd)), m_peer(std::move(peer)) {}
@@ -33,15 +33,15 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  /// Before anything else on a connection that is to have TLS.
+  /// Starts TLS. Called before all other functions on a connection with TLS.
   bool shake_hands(const TlsContext& tls, Deadline deadline);
-  /// How many bytes came; 0: the end, -1: an error or the deadline.
+  /// Returns the number of bytes; 0 at the end, -1 after an error or at the deadline.
   ssize_t read(char* into, std::size_t size, Deadline deadline);
   bool write(std::string_view bytes, Deadline deadline);
   [[nodiscard]] int fd() const { return m_fd.get(); }
-  /// The address at the other end, as the kernel tells it.
+  /// The peer's address, from the kernel.
   [[nodiscard]] const std::string& peer() const { return m_peer; }
-  /// Makes every wait on it end, now and later. Any thread may call.
+  /// Ends current and later waits on the socket. Any thread may call.
   void shut_down();
 
  private:

@@ -23,7 +23,7 @@ std::string field(const json& params, const char* name) {
   return found != params.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// What Mcp-Name has to say; none if the method has no name.
+/// The required value of Mcp-Name; nullopt if the method has no name.
 std::optional<std::string> name_of(const std::string& method, const json& params) {
   if (method == "tools/call" || method == "prompts/get") {
     return field(params, "name");

@@ -8,7 +8,7 @@
 
 namespace dockbridge::mcp::http {
 
-/// What is wrong with the headers that repeat parts of a stateless request; none if they say the same.
+/// Describes a header that contradicts the stateless request whose parts it repeats. nullopt if all agree.
 std::optional<std::string> header_mismatch(const Request& request, const json& message, const Server& server);
 
 }  // namespace dockbridge::mcp::http

@@ -25,8 +25,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t k_secret_bytes = 32;
-constexpr std::size_t k_shortest_secret = 16;
-constexpr std::size_t k_longest_name = 100;
+constexpr std::size_t k_min_secret_length = 16;
+constexpr std::size_t k_max_name_length = 100;
 constexpr std::string_view k_blank = " \t\r\n";
 constexpr std::array<std::string_view, 4> k_entry_keys = {"name", "token", "tools", "container"};
 
@@ -62,7 +62,7 @@ std::optional<json> parse_strictly(const std::string& text) {
 }
 
 bool is_usable_secret(std::string_view secret) {
-  return secret.size() >= k_shortest_secret &&
+  return secret.size() >= k_min_secret_length &&
          std::all_of(secret.begin(), secret.end(), [](unsigned char c) { return c > 0x20 && c != 0x7F; });
 }
 
@@ -70,7 +70,7 @@ bool is_usable_secret(std::string_view secret) {
 std::string title_of(const json& entry, std::size_t index) {
   const auto name = entry.is_object() ? entry.find("name") : entry.end();
   const bool named = entry.is_object() && name != entry.end() && name->is_string() && !name->empty();
-  return named ? fmt::format("token '{}'", printable_line(name->get<std::string>(), k_longest_name))
+  return named ? fmt::format("token '{}'", printable_line(name->get<std::string>(), k_max_name_length))
                : fmt::format("token number {}", index + 1);
 }
 
@@ -82,7 +82,7 @@ Result<Token> parse_token(const json& entry, std::size_t index, const std::strin
   }
   for (const auto& [key, value] : entry.items()) {
     if (std::find(k_entry_keys.begin(), k_entry_keys.end(), key) == k_entry_keys.end()) {
-      return wrong(fmt::format("has the unknown key '{}'", printable_line(key, k_longest_name)));
+      return wrong(fmt::format("has the unknown key '{}'", printable_line(key, k_max_name_length)));
     }
   }
   const auto text = [&](const char* key) {
@@ -90,12 +90,12 @@ Result<Token> parse_token(const json& entry, std::size_t index, const std::strin
     return found != entry.end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
   };
   const auto name = text("name");
-  if (!name || name->empty() || name->size() > k_longest_name || printable_line(*name, k_longest_name) != *name) {
-    return wrong(fmt::format("needs a 'name' of 1 to {} printable characters", k_longest_name));
+  if (!name || name->empty() || name->size() > k_max_name_length || printable_line(*name, k_max_name_length) != *name) {
+    return wrong(fmt::format("needs a 'name' of 1 to {} printable characters", k_max_name_length));
   }
   const auto secret = text("token");
   if (!secret || !is_usable_secret(*secret)) {
-    return wrong(fmt::format("needs a 'token' of at least {} characters without blanks", k_shortest_secret));
+    return wrong(fmt::format("needs a 'token' of at least {} characters without blanks", k_min_secret_length));
   }
   Token token{*name, *secret, {}, {}};
   if (const auto tools = entry.find("tools"); tools != entry.end()) {
@@ -135,7 +135,7 @@ Result<std::vector<Token>> parse_tokens(const std::string& text, const std::stri
     const bool looks_like_json = content.starts_with('[') || content.starts_with('"');
     if (looks_like_json || !is_usable_secret(content)) {
       return fail(ErrorCode::bad_token_file,
-                  fmt::format("{} has no token of at least {} characters", source, k_shortest_secret),
+                  fmt::format("{} has no token of at least {} characters", source, k_min_secret_length),
                   "Put one secret into it, for example from: openssl rand -hex 32");
     }
     return std::vector<Token>{{"token", content, {}, {}}};
@@ -147,7 +147,7 @@ Result<std::vector<Token>> parse_tokens(const std::string& text, const std::stri
   }
   for (const auto& [key, value] : parsed->items()) {
     if (key != "tokens") {
-      return bad(source, fmt::format("unknown key '{}'", printable_line(key, k_longest_name)));
+      return bad(source, fmt::format("unknown key '{}'", printable_line(key, k_max_name_length)));
     }
   }
   std::vector<Token> tokens;

@@ -26,7 +26,7 @@ struct Token {
 /// {"tokens": [{"name": "ci", "token": "…", "tools": ["execute_command"], "container": "mcp-container"}]}.
 /// Two entries may have the same name if they have the same rights, for example while a secret is replaced.
 Result<std::vector<Token>> parse_tokens(const std::string& text, const std::string& source);
-/// Reads a token file. It must be a regular file that belongs to this user or root and that nobody else can read.
+/// Reads a token file. It must be a regular file that belongs to this user or root and that no other user can read.
 Result<std::vector<Token>> read_token_file(const std::string& path);
 /// Reads an existing file, or creates one with a new secret that only this user can read.
 Result<std::vector<Token>> token_file_or_new(const std::string& path);

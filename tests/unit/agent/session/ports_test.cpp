@@ -95,7 +95,7 @@ TEST_CASE("ports: the listening process is found by its socket") {
     CHECK(is_port_open(socket.port()));
     const auto listener = find_listener(socket.port(), "proc_1_a");
     CHECK(listener.pid == ::getpid());
-    CHECK(listener.command.find("unit_tests") != std::string::npos);
+    CHECK(listener.command.find("unit_agent") != std::string::npos);
     CHECK(listener.process.empty());
     socket.close();
     CHECK_FALSE(is_port_open(socket.port()));

@@ -9,7 +9,7 @@ using dockbridge::mcp::LineSplitter;
 
 namespace {
 
-/// What comes out of a splitter, in order; "TOO LONG" for a line beyond the bound.
+/// The reports of a splitter, in order; "TOO LONG" for a line over the limit.
 class Splitting {
  public:
   explicit Splitting(std::size_t max_line) : m_splitter(max_line) {}
@@ -29,7 +29,7 @@ using Events = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("each line comes out once, when its newline is there") {
+TEST_CASE("lines: each line is reported once, at its newline") {
   Splitting lines(100);
   CHECK(lines.feed("one").empty());
   CHECK(lines.feed("\n") == Events{"one"});
@@ -37,7 +37,7 @@ TEST_CASE("each line comes out once, when its newline is there") {
   CHECK(lines.feed("ur\n") == Events{"four"});
 }
 
-TEST_CASE("lines come out the same whatever the pieces") {
+TEST_CASE("lines: the size of the pieces does not matter") {
   const std::string stream = "{\"a\":1}\n\n  \r\nwith spaces \n\xff\n" + std::string(20, 'x') + "\nlast\n";
   Splitting whole(10);
   const Events expected = whole.feed(stream);
@@ -55,20 +55,20 @@ TEST_CASE("lines come out the same whatever the pieces") {
   }
 }
 
-TEST_CASE("blank lines are nothing") {
+TEST_CASE("lines: blank lines are dropped") {
   Splitting lines(10);
   CHECK(lines.feed("\n\r\n  \t\n").empty());
   CHECK(lines.feed("a\n\n\nb\n") == Events{"a", "b"});
 }
 
-TEST_CASE("a line of exactly the bound passes, one byte more is too long") {
+TEST_CASE("lines: a line at the limit passes, one byte more is too long") {
   Splitting lines(5);
   CHECK(lines.feed("12345\n") == Events{"12345"});
   CHECK(lines.feed("123456\n") == Events{"TOO LONG"});
   CHECK(lines.feed("12345\n") == Events{"12345"});
 }
 
-TEST_CASE("a line that is too long is reported once, at once, and skipped to its end") {
+TEST_CASE("lines: a line over the limit is reported at once, and skipped to its end") {
   Splitting lines(5);
   CHECK(lines.feed("123456") == Events{"TOO LONG"});
   for (int i = 0; i < 100; ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("a line that is too long is reported once, at once, and skipped to its
   CHECK(lines.feed("the end\nnext\n") == Events{"next"});
 }
 
-TEST_CASE("NUL is a byte like another") {
+TEST_CASE("lines: NUL is an ordinary byte") {
   Splitting lines(5);
   CHECK(lines.feed(std::string_view("a\0b\n", 4)) == Events{std::string("a\0b", 3)});
 }

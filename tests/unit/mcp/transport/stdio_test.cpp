@@ -33,7 +33,7 @@ struct Pipe {
   Fd write_end;
 };
 
-/// A client on the other end of the pipes that stdio is.
+/// A client on the other end of the stdio pipes.
 class Served {
  public:
   Served() {
@@ -103,7 +103,7 @@ bool is_refused(const json& answer) {
 
 }  // namespace
 
-TEST_CASE("stdio: what a batch has brought counts until its last call has ended") {
+TEST_CASE("stdio: the memory of a batch counts until its last call has ended") {
   Served client;
   for (const int i : {1, 2}) {
     client.send(json::array({call(fmt::format("long {}", i), "gate", 140'000), call("short", "echo")}));

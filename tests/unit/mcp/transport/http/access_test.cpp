@@ -12,7 +12,7 @@ constexpr Clock::time_point k_start{std::chrono::hours(1)};
 
 }  // namespace
 
-TEST_CASE("access: without tokens everybody is local") {
+TEST_CASE("access: without tokens every caller is local") {
   Access access({});
   CHECK(access.open());
   CHECK(access.admit(std::nullopt, "127.0.0.1", k_start)->owner == "local");

@@ -33,7 +33,7 @@ std::string call_with_values(const std::string& value, std::size_t bytes) {
 
 TEST_CASE("http: a new connection evicts the oldest idle one") {
   const Running server(limits([](http::Limits& l) { l.connections = 2; }));
-  HttpConnection one = server.connect();  // waits from its admission on
+  HttpConnection one = server.connect();  // it waits for a request from now on
   HttpConnection two = server.connect();
   CHECK(two.request("GET", "/healthz", {}).status == 200);
   HttpConnection three = server.connect();
@@ -42,7 +42,7 @@ TEST_CASE("http: a new connection evicts the oldest idle one") {
   CHECK(two.request("GET", "/healthz", {}).status == 200);
 }
 
-TEST_CASE("http: connections that never send a request lock nobody out") {
+TEST_CASE("http: connections that never send a request do not lock others out") {
   const Running server(limits([](http::Limits& l) {
     l.connections = 20;
     l.connections_per_address = 10;

@@ -1,4 +1,4 @@
-// Messages over HTTP: what is answered to which request.
+// Messages over HTTP: requests and their responses.
 
 #include <doctest/doctest.h>
 #include <httplib.h>
@@ -11,7 +11,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 
-TEST_CASE("http: a stateless request is answered with JSON, many on one connection") {
+TEST_CASE("http: stateless requests on one connection are answered with JSON") {
   const Running server;
   HttpConnection connection = server.connect();
   for (int i = 0; i < 50; ++i) {
@@ -24,7 +24,7 @@ TEST_CASE("http: a stateless request is answered with JSON, many on one connecti
   }
 }
 
-TEST_CASE("http: headers that do not say what the body says are refused") {
+TEST_CASE("http: headers that contradict the body are refused") {
   const Running server;
   const auto code = [&](const HttpHeaders& headers, const std::string& text) {
     const HttpAnswer answer = server.post(headers, text);
@@ -47,7 +47,7 @@ TEST_CASE("http: headers that do not say what the body says are refused") {
              body("tools/list", {{"_meta", future}})) == k_unsupported_version);
 }
 
-TEST_CASE("http: a name may come encoded, and an unknown method is 404") {
+TEST_CASE("http: a name may be encoded, and an unknown method is 404") {
   const Running server;
   CHECK(server.post(stateless_headers("tools/call", "=?base64?ZWNobw==?="), call_body("echo")).status == 200);
   const HttpAnswer unknown = server.post(stateless_headers("no/such"), body("no/such", {{"_meta", k_meta}}));
@@ -55,13 +55,13 @@ TEST_CASE("http: a name may come encoded, and an unknown method is 404") {
   CHECK(unknown.json()["error"]["code"] == k_method_not_found);
 }
 
-TEST_CASE("http: headers are taken as they are, signs that mean something in addresses too") {
+TEST_CASE("http: header values are not decoded like URLs") {
   const Running server;
   for (const char* name : {"a%2Fb", "a+b", "%41", "=?base64?YSUyRmI=?="}) {
     CAPTURE(name);
     const std::string meant = std::string(name).starts_with("=?") ? "a%2Fb" : name;
     const HttpAnswer answer = server.post(stateless_headers("tools/call", name), call_body(meant));
-    CHECK(answer.json()["error"]["code"] == k_invalid_params);  // there is no such tool, but the header is right
+    CHECK(answer.json()["error"]["code"] == k_invalid_params);  // the tool does not exist, but the header is right
   }
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("http: a session begins with initialize and ends with DELETE") {
   CHECK(server.connect().request("DELETE", "/mcp", session).status == 404);
 }
 
-TEST_CASE("http: batches are for the revision that has them") {
+TEST_CASE("http: only the revision that has batches accepts them") {
   const Running server;
   const std::string batch =
       json::array({request_message(1, "ping", json::object()), request_message(2, "ping", json::object())}).dump();

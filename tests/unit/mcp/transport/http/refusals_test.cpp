@@ -1,4 +1,4 @@
-// Who is not let in, and what is too much.
+// Refused clients and exceeded limits.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using dockbridge::test::eventually;
 
 namespace {
 
-/// A call that is as large as a body may be in these tests.
+/// A call of the maximum body size in these tests.
 std::string large_call(const std::string& tool, json meta = k_meta) {
   meta["padding"] = std::string(120'000, 'x');
   return call_body(tool, meta);
@@ -32,7 +32,7 @@ http::Limits small_bodies() {
   });
 }
 
-/// 0 if it is not told.
+/// 0 if absent.
 int metric(const Running& server, const std::string& name) {
   const std::string text = server.hub.metrics.text();
   const std::size_t found = text.find("\n" + name + " ");
@@ -41,7 +41,7 @@ int metric(const Running& server, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("http: without the right token nobody gets in") {
+TEST_CASE("http: a request without the right token is refused") {
   const Running server({}, {{"alice", k_secret}});
   const HttpAnswer without = server.list();
   CHECK(without.status == 401);
@@ -51,7 +51,7 @@ TEST_CASE("http: without the right token nobody gets in") {
   CHECK(server.list({"Authorization: bearer " + k_secret}).status == 200);
 }
 
-TEST_CASE("http: wrong tokens are throttled by the real address, whatever the client says it is") {
+TEST_CASE("http: wrong tokens are throttled by the peer's address, not by headers") {
   const Running server({}, {{"alice", k_secret}});
   for (int i = 0; i < 10; ++i) {
     CHECK(server.list({"REMOTE_ADDR: 10.0.0." + std::to_string(i), "Authorization: Bearer 0123456789abcdef-wrong"})
@@ -63,7 +63,7 @@ TEST_CASE("http: wrong tokens are throttled by the real address, whatever the cl
   CHECK(server.list({"Authorization: Bearer " + k_secret}).status == 200);
 }
 
-TEST_CASE("http: a token has its tools and its sessions, and nobody else's") {
+TEST_CASE("http: a token gives access only to its own tools and sessions") {
   const Running server({}, {{"alice", k_secret}, {"bob", k_bobs_secret, std::set<std::string>{"owner"}}});
   const HttpHeaders alice = {"Authorization: Bearer " + k_secret};
   const HttpHeaders bob = {"Authorization: Bearer " + k_bobs_secret};
@@ -79,7 +79,7 @@ TEST_CASE("http: a token has its tools and its sessions, and nobody else's") {
   CHECK(server.connect().request("DELETE", "/mcp", with(in_session, bob)).status == 404);
 }
 
-TEST_CASE("http: other hosts and other pages are refused") {
+TEST_CASE("http: unknown hosts and origins are refused") {
   HttpSettings settings;
   settings.hosts = {"box.example"};
   settings.origins = {"https://app.example"};
@@ -98,7 +98,7 @@ TEST_CASE("http: other hosts and other pages are refused") {
   }
 }
 
-TEST_CASE("http: what the library would let through is refused") {
+TEST_CASE("http: malformed requests that the library accepts are refused") {
   const Running server(limits([](http::Limits& l) {
     l.body_bytes = 1000;
     l.header_bytes = 2000;
@@ -153,7 +153,7 @@ TEST_CASE("http: what the library would let through is refused") {
   }
 }
 
-TEST_CASE("http: what follows a request that cannot be read is not taken for another") {
+TEST_CASE("http: bytes after an unreadable request are not parsed as a request") {
   const Running server;
   const std::string hidden =
       "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n"
@@ -184,7 +184,7 @@ TEST_CASE("http: what follows a request that cannot be read is not taken for ano
   }
 }
 
-TEST_CASE("http: a head or a body that does not come in time is given up") {
+TEST_CASE("http: a head or body that is late closes the connection") {
   const Running server(limits([](http::Limits& l) {
     l.header_time = milliseconds(50);
     l.body_time = milliseconds(50);
@@ -215,7 +215,7 @@ TEST_CASE("http: a new connection gets 503 with Retry-After while all are busy")
   CHECK(one.receive().status == 200);
 }
 
-TEST_CASE("http: who has brought much by calls that run is told to come back with more; nobody else suffers") {
+TEST_CASE("http: an owner over its body budget gets 503 with Retry-After") {
   Running server(small_bodies(), {{"alice", k_secret}, {"bob", k_bobs_secret}});
   const HttpHeaders alice = {"Authorization: Bearer " + k_secret};
   const HttpHeaders bob = {"Authorization: Bearer " + k_bobs_secret};
@@ -234,7 +234,7 @@ TEST_CASE("http: who has brought much by calls that run is told to come back wit
   });
 }
 
-TEST_CASE("http: when all have brought too much together, the next large request is told to come back") {
+TEST_CASE("http: over the total body budget a large request gets 503 with Retry-After") {
   const std::string k_carols_secret = "0123456789abcdef-carol";
   Running server(small_bodies(), {{"alice", k_secret}, {"bob", k_bobs_secret}, {"carol", k_carols_secret}});
   const auto headers = [](const std::string& secret, const std::string& tool) {
@@ -249,7 +249,7 @@ TEST_CASE("http: when all have brought too much together, the next large request
   CHECK(server.list({"Authorization: Bearer " + k_carols_secret}).status == 200);
 }
 
-TEST_CASE("http: a body counts while it is still on its way") {
+TEST_CASE("http: a body counts while it is being received") {
   const Running server(small_bodies());
   HttpConnection slow = server.connect();
   slow.send(
@@ -260,7 +260,7 @@ TEST_CASE("http: a body counts while it is still on its way") {
   eventually("there is room again", [&] { return status() == 200; });
 }
 
-TEST_CASE("http: a batch counts until its last call has ended, also when its client has left") {
+TEST_CASE("http: a batch counts until its last call ends, even without its client") {
   Running server(small_bodies());
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + server.initialize({}, "2025-03-26")});
   const std::string answered = R"(dockbridge_http_requests_total{status="200"})";
@@ -279,7 +279,7 @@ TEST_CASE("http: a batch counts until its last call has ended, also when its cli
   eventually("there is room again", [&] { return status() == 200; });
 }
 
-TEST_CASE("http: what is refused is counted, a request of an unknown session too") {
+TEST_CASE("http: refusals are counted, also those of unknown sessions") {
   const Running server;
   const std::string not_found = R"(dockbridge_refusals_total{reason="404"})";
   const std::string bad = R"(dockbridge_refusals_total{reason="400"})";
@@ -291,7 +291,7 @@ TEST_CASE("http: what is refused is counted, a request of an unknown session too
   CHECK(metric(server, bad) == 1);
 }
 
-TEST_CASE("http: an owner has so many requests at a time and so many a second; others do not suffer") {
+TEST_CASE("http: concurrency and rate of requests are limited for each owner") {
   Running server(limits([](http::Limits& l) { l.requests_per_owner = 1; }),
                  {{"alice", k_secret}, {"bob", k_bobs_secret}});
   const HttpHeaders alice = {"Authorization: Bearer " + k_secret};
@@ -310,7 +310,7 @@ TEST_CASE("http: an owner has so many requests at a time and so many a second; o
   CHECK(slow.list().status == 429);
 }
 
-TEST_CASE("http: an owner has so many streams") {
+TEST_CASE("http: the streams of an owner are limited") {
   const Running server(limits([](http::Limits& l) { l.streams_per_owner = 1; }));
   const std::string listen = body("subscriptions/listen", {{"_meta", k_meta}, {"notifications", json::object()}});
   HttpConnection first = server.connect();
@@ -319,7 +319,7 @@ TEST_CASE("http: an owner has so many streams") {
   CHECK(server.post(stateless_headers("subscriptions/listen"), listen).status == 429);
 }
 
-TEST_CASE("http: there are so many sessions and no more") {
+TEST_CASE("http: the sessions of an owner are limited") {
   const Running server(limits([](http::Limits& l) { l.sessions_per_owner = 2; }));
   server.initialize();
   server.initialize();
@@ -328,7 +328,7 @@ TEST_CASE("http: there are so many sessions and no more") {
   CHECK_FALSE(refused.header("Retry-After").empty());
 }
 
-TEST_CASE("http: a session without use is forgotten") {
+TEST_CASE("http: an idle session expires") {
   const Running server(limits([](http::Limits& l) { l.session_idle = milliseconds(1); }));
   const std::string id = server.initialize();
   eventually("the session is forgotten", [&] {
@@ -336,7 +336,7 @@ TEST_CASE("http: a session without use is forgotten") {
   });
 }
 
-TEST_CASE("http: what escapes a handler is not told to the client") {
+TEST_CASE("http: the text of an exception is not sent to the client") {
   const Log log{-1, LogLevel::off, LogFormat::text};
   Metrics metrics;
   http::Listener listener(
@@ -349,7 +349,7 @@ TEST_CASE("http: what escapes a handler is not told to the client") {
   CHECK((answer.head + answer.body).find("secret") == std::string::npos);
 }
 
-TEST_CASE("http: from another machine health and metrics need a token, whatever the client says where it is") {
+TEST_CASE("http: remote health and metrics need a token, whatever the headers say") {
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server({"test", "Test", "1", ""}, {});
   Hub hub(server, log);
@@ -370,7 +370,7 @@ TEST_CASE("http: from another machine health and metrics need a token, whatever 
   }
 }
 
-TEST_CASE("http: beyond this machine nobody is served without a token") {
+TEST_CASE("http: a remote client without a token is refused") {
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server({"test", "Test", "1", ""}, {});
   Hub hub(server, log);

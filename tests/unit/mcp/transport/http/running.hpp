@@ -41,7 +41,7 @@ inline std::string call_body(const std::string& tool, json meta = k_meta, const 
   return body("tools/call", {{"name", tool}, {"_meta", std::move(meta)}}, id);
 }
 
-/// A server with tools that do what tests need.
+/// A server with the tools of these tests.
 class Running {
  public:
   explicit Running(http::Limits limits = {}, std::vector<http::Token> tokens = {}, HttpSettings more = {})
@@ -75,7 +75,7 @@ class Running {
   }
 
   Gate gate;
-  Deliveries deliveries;  // of results that went through the gate
+  Deliveries deliveries;  // of results of the tool "gate"
   std::vector<Tool> tools() {
     return {tool("echo",
                  [](const json& arguments, const CallContext&) {
@@ -109,7 +109,7 @@ class Running {
   std::unique_ptr<HttpServer> http;
 };
 
-/// The next event's message; comments are passed over.
+/// The next event's message. Comments are skipped.
 inline json next_message(HttpConnection& connection) {
   auto event = connection.next_event();
   while (event && event->empty()) {

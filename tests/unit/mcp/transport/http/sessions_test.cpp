@@ -43,7 +43,7 @@ TEST_CASE("sessions: one with an open connection does not expire") {
   CHECK(table.sessions.count() == 1);
 }
 
-TEST_CASE("sessions: another owner's session is not found, and is not used by asking for it") {
+TEST_CASE("sessions: another owner's session is not found, and stays idle") {
   SessionTable table;
   const std::string id = table.sessions.create({"alice"}, table.start)->id();
   CHECK(!table.sessions.find(id, "bob", table.start + seconds(500)));
@@ -51,7 +51,7 @@ TEST_CASE("sessions: another owner's session is not found, and is not used by as
   CHECK(table.sessions.count() == 0);
 }
 
-TEST_CASE("sessions: at its limit an owner loses the one that was idle longest, after a minute") {
+TEST_CASE("sessions: at the limit the session that was idle longest is dropped") {
   SessionTable table;
   const std::string first = table.sessions.create({"alice"}, table.start)->id();
   const std::string second = table.sessions.create({"alice"}, table.start + seconds(1))->id();

@@ -1,4 +1,4 @@
-// Calls that take long: events, signs of life, and what becomes of a call whose client leaves.
+// Long calls: events, keep-alive comments, and calls whose client closes the connection.
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 
-TEST_CASE("http: progress comes as events, and the answer is the last of them") {
+TEST_CASE("http: progress is sent as events, and the answer is the last of them") {
   Running server;
   HttpConnection connection = server.connect();
   json meta = k_meta;
@@ -26,7 +26,7 @@ TEST_CASE("http: progress comes as events, and the answer is the last of them") 
   CHECK(connection.event_id().empty());
 }
 
-TEST_CASE("http: a client that takes no events gets the answer as JSON") {
+TEST_CASE("http: a client that does not accept events gets the answer as JSON") {
   Running server;
   server.gate.open();
   json meta = k_meta;
@@ -39,7 +39,7 @@ TEST_CASE("http: a client that takes no events gets the answer as JSON") {
   CHECK(text_of(answer) == "through");
 }
 
-TEST_CASE("http: a quiet call becomes a stream that shows signs of life") {
+TEST_CASE("http: a silent call becomes a stream with keep-alive comments") {
   Running server(limits([](http::Limits& l) { l.keep_alive = milliseconds(20); }));
   HttpConnection connection = server.connect();
   connection.send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
@@ -55,7 +55,7 @@ TEST_CASE("http: a quiet call becomes a stream that shows signs of life") {
   CHECK(json::parse(last)["result"]["content"][0]["text"] == "through");
 }
 
-TEST_CASE("http: who leaves a stateless call has cancelled it, as JSON or as events") {
+TEST_CASE("http: closing the connection cancels a stateless call") {
   for (const bool as_events : {false, true}) {
     Running server;
     HttpConnection connection = server.connect();
@@ -69,7 +69,7 @@ TEST_CASE("http: who leaves a stateless call has cancelled it, as JSON or as eve
   }
 }
 
-TEST_CASE("http: who leaves a call of a session has not") {
+TEST_CASE("http: closing the connection does not cancel a call of a session") {
   Running server;
   const std::string id = server.initialize();
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + id});
@@ -82,7 +82,7 @@ TEST_CASE("http: who leaves a call of a session has not") {
   CHECK(server.gate.wait_for_end() == StopReason::none);
 }
 
-TEST_CASE("http: a call of a session is cancelled by a notification, and then nothing more comes") {
+TEST_CASE("http: a cancelled call of a session sends no more messages") {
   Running server;
   const std::string id = server.initialize();
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + id});
@@ -94,7 +94,7 @@ TEST_CASE("http: a call of a session is cancelled by a notification, and then no
   CHECK(server.gate.wait_for_end() == StopReason::cancelled);
 }
 
-TEST_CASE("http: a client of a session that lost its stream comes back for the rest") {
+TEST_CASE("http: a client of a session resumes a lost stream") {
   Running server;
   const std::string id = server.initialize();
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + id});
@@ -152,7 +152,7 @@ TEST_CASE("http: a result is not delivered to a client that left before the resp
   }
 }
 
-TEST_CASE("http: a stored event counts as delivered when the client has come back for it") {
+TEST_CASE("http: a stored event counts as delivered after the client has resumed") {
   Running server;
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + server.initialize()});
   HttpConnection first = server.connect();
@@ -188,7 +188,7 @@ TEST_CASE("http: 200 open streams, and a request is still answered") {
   CHECK(server.list().status == 200);
 }
 
-TEST_CASE("http: at its end a server tells those who listen, and leaves calls to go on") {
+TEST_CASE("http: a stopping server ends subscriptions, and leaves work running") {
   Running server;
   HttpConnection listening = server.connect();
   listening.send_request("POST", "/mcp", stateless_headers("subscriptions/listen"),
