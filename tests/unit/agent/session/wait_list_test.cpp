@@ -127,7 +127,7 @@ TEST_CASE("wait list: the keeper watches for what the waits need") {
   w.add(7, w.kept.process, {.known = {{0, 0}}, .input = true});
   w.add(8, w.kept.process, {.idle = seconds(1), .longest_idle = seconds(5)});
   CHECK(w.kept.next_order() == std::pair(Order::query, 0U));
-  CHECK(w.kept.next_order() == std::pair(Order::query, agent::k_heed_starvation));
+  CHECK(w.kept.next_order() == std::pair(Order::query, agent::k_with_starvation));
   w.waits.on_change(w.kept.process, k_start);
   CHECK(w.kept.next_order().first == Order::watch_growth);
   CHECK(w.kept.next_order() == std::pair(Order::watch_input, agent::k_watch_input));
