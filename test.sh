@@ -46,7 +46,7 @@ run_tests() {
   local preset=$1
   shift
   # Two tests at a time, because most tests wait most of the time.
-  phase "testing $preset" in_project ctest --preset "$preset" --output-on-failure --parallel 2 "$@"
+  phase "testing $preset" in_project ctest --preset "$preset" --output-on-failure --parallel 3 "$@"
 }
 
 main() {

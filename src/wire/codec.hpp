@@ -285,7 +285,7 @@ void Codec::lenient(const char* key, T& value, const Read& read) {
 template <Message T>
 void Codec::group(const char* key, std::optional<T>& fields) {
   if (is_reading() && m_head->find(key)) {
-    fields.emplace();
+    fields = T{};  // clang 14 rejects emplace() for a nested struct whose members have initializers
   }
   if (fields) {
     fields->visit(*this);
