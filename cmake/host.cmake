@@ -146,11 +146,6 @@ dockbridge_room(tools
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
   src/tools/wait_report.cpp)
-# The files of tools share names, such as k_description and input_schema.
-set(tool_files check_process control_process execute_command file_edit file_glob file_grep file_ls file_read file_undo
-    file_write send_input)
-list(TRANSFORM tool_files REPLACE ".+" "src/tools/\\0.cpp")
-set_source_files_properties(${tool_files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(dockbridge_tools PUBLIC dockbridge_mcp dockbridge_sandbox)
 
 dockbridge_room(util

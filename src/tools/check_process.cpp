@@ -14,7 +14,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace check_process {
 
 using mcp::ordered_json;
 using mcp::StopReason;
@@ -229,8 +229,8 @@ ToolResult check(const ToolCall& call) {
   return view ? report(call, *snapshot, *view, question) : mcp::error_result(view.error());
 }
 
-}  // namespace
+}  // namespace check_process
 
-const ToolCode k_check_process{input_schema, output_schema, check};
+const ToolCode k_check_process{check_process::input_schema, check_process::output_schema, check_process::check};
 
 }  // namespace dockbridge::tools

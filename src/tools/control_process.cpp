@@ -16,7 +16,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace control_process {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -256,8 +256,8 @@ ToolResult control(const ToolCall& call) {
   return order.processes.size() == 1 ? control_one(call, order, limit) : control_all(call, order, limit);
 }
 
-}  // namespace
+}  // namespace control_process
 
-const ToolCode k_control_process{input_schema, output_schema, control};
+const ToolCode k_control_process{control_process::input_schema, control_process::output_schema, control_process::control};
 
 }  // namespace dockbridge::tools

@@ -15,7 +15,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace execute_command {
 
 using mcp::ordered_json;
 using mcp::StopReason;
@@ -366,8 +366,8 @@ ToolResult execute(const ToolCall& call) {
   return result;
 }
 
-}  // namespace
+}  // namespace execute_command
 
-const ToolCode k_execute_command{input_schema, output_schema, execute};
+const ToolCode k_execute_command{execute_command::input_schema, execute_command::output_schema, execute_command::execute};
 
 }  // namespace dockbridge::tools

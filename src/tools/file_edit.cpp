@@ -12,7 +12,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_edit {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -224,8 +224,8 @@ ToolResult edit(const ToolCall& call) {
   return edited ? report_change(call, *edited, "Edited") : mcp::error_result(edited.error());
 }
 
-}  // namespace
+}  // namespace file_edit
 
-const ToolCode k_file_edit{input_schema, output_schema, edit};
+const ToolCode k_file_edit{file_edit::input_schema, file_edit::output_schema, file_edit::edit};
 
 }  // namespace dockbridge::tools

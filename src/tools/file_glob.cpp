@@ -9,7 +9,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_glob {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -81,8 +81,8 @@ ToolResult find(const ToolCall& call) {
   return result;
 }
 
-}  // namespace
+}  // namespace file_glob
 
-const ToolCode k_file_glob{input_schema, output_schema, find};
+const ToolCode k_file_glob{file_glob::input_schema, file_glob::output_schema, file_glob::find};
 
 }  // namespace dockbridge::tools

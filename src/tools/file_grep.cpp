@@ -15,7 +15,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_grep {
 
 using mcp::json;
 using mcp::ordered_json;
@@ -300,8 +300,8 @@ ToolResult grep(const ToolCall& call) {
   return report(*found, request, paths, is_raised);
 }
 
-}  // namespace
+}  // namespace file_grep
 
-const ToolCode k_file_grep{input_schema, output_schema, grep};
+const ToolCode k_file_grep{file_grep::input_schema, file_grep::output_schema, file_grep::grep};
 
 }  // namespace dockbridge::tools

@@ -8,7 +8,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_ls {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -109,8 +109,8 @@ ToolResult list(const ToolCall& call) {
   return result;
 }
 
-}  // namespace
+}  // namespace file_ls
 
-const ToolCode k_file_ls{input_schema, output_schema, list};
+const ToolCode k_file_ls{file_ls::input_schema, file_ls::output_schema, file_ls::list};
 
 }  // namespace dockbridge::tools

@@ -10,7 +10,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_read {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -280,8 +280,8 @@ ToolResult read(const ToolCall& call) {
   return result;
 }
 
-}  // namespace
+}  // namespace file_read
 
-const ToolCode k_file_read{input_schema, output_schema, read};
+const ToolCode k_file_read{file_read::input_schema, file_read::output_schema, file_read::read};
 
 }  // namespace dockbridge::tools

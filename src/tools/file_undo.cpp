@@ -4,7 +4,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_undo {
 
 using mcp::ordered_json;
 
@@ -33,8 +33,8 @@ mcp::ToolResult undo(const ToolCall& call) {
                 : mcp::error_result(undone.error());
 }
 
-}  // namespace
+}  // namespace file_undo
 
-const ToolCode k_file_undo{input_schema, output_schema, undo};
+const ToolCode k_file_undo{file_undo::input_schema, file_undo::output_schema, file_undo::undo};
 
 }  // namespace dockbridge::tools

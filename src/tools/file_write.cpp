@@ -12,7 +12,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace file_write {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -90,8 +90,8 @@ ToolResult write(const ToolCall& call) {
                  : mcp::error_result(written.error());
 }
 
-}  // namespace
+}  // namespace file_write
 
-const ToolCode k_file_write{input_schema, output_schema, write};
+const ToolCode k_file_write{file_write::input_schema, file_write::output_schema, file_write::write};
 
 }  // namespace dockbridge::tools

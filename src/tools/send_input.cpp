@@ -14,7 +14,7 @@
 
 namespace dockbridge::tools {
 
-namespace {
+namespace send_input {
 
 using mcp::ordered_json;
 using mcp::ToolResult;
@@ -317,8 +317,8 @@ ToolResult send(const ToolCall& call) {
   return result;
 }
 
-}  // namespace
+}  // namespace send_input
 
-const ToolCode k_send_input{input_schema, output_schema, send};
+const ToolCode k_send_input{send_input::input_schema, send_input::output_schema, send_input::send};
 
 }  // namespace dockbridge::tools

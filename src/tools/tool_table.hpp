@@ -8,7 +8,8 @@
 
 namespace dockbridge::tools {
 
-/// Schemas of a tool's arguments and result, and its handler.
+/// Schemas of a tool's arguments and result, and its handler. The file of each tool has a namespace with its name, so
+/// that all of them can use these names.
 struct ToolCode {
   mcp::ordered_json (*input_schema)(const Settings& settings);
   mcp::ordered_json (*output_schema)();
