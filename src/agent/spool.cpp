@@ -50,7 +50,7 @@ void set(Number& field, Number value) {
   std::atomic_ref<Number>(field).store(value, std::memory_order_release);
 }
 
-/// Position of a byte of the stream in the file, and how many bytes follow it there contiguously.
+/// Position of a byte of the stream in the file, and the number of bytes that are contiguous from there.
 struct Place {
   std::uint64_t position;
   std::uint64_t room;

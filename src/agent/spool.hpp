@@ -11,7 +11,7 @@
 
 namespace dockbridge::agent {
 
-/// How much of a stream is stored: its first `head` bytes and its last `tail` bytes.
+/// Capacity for a stream: its first `head` bytes and its last `tail` bytes are stored.
 struct SpoolCaps {
   std::uint64_t head = 16ULL * 1024 * 1024;
   std::uint64_t tail = 16ULL * 1024 * 1024;

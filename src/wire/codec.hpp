@@ -45,10 +45,10 @@ concept Message = requires(T& message, Codec& codec) {
 
 /// Longest duration in a request, except for the run time of a command.
 inline constexpr milliseconds k_max_duration{UINT32_MAX};
-/// Levels of JSON in a body.
+/// Largest nesting depth of JSON in a body.
 inline constexpr int k_max_list_depth = 8;
 
-/// The third argument of a field: how to read its value. This one limits a number.
+/// Limits a number. The third argument of a field is a function like this, which reads its value.
 struct AtMost {
   std::uint64_t max;
   std::uint64_t operator()(const Field& field) const { return field.number(max); }

@@ -33,7 +33,7 @@ class Field {
   /// The head of a message.
   explicit Field(const nlohmann::json& value) : m_value(&value) {}
 
-  // A member or an element refers to this object, so none can be taken of a temporary.
+  // A member or an element refers to this object, so none can be taken from a temporary.
   /// A member of this object.
   [[nodiscard]] Field at(const char* key) const&;
   /// A member of this object; nullopt if it is absent.

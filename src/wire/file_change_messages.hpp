@@ -85,7 +85,7 @@ struct FileWriteRequest {
 
   ChangeRequest change;
   NewContent content;                    ///< its bytes are the body, unless it is staged
-  std::optional<std::string> staging{};  ///< name of the content that was sent in pieces
+  std::optional<std::string> staging{};  ///< token of the content that was sent in pieces
 
   void visit(Codec& codec);
 };
@@ -133,7 +133,7 @@ struct FileStageRequest {
   static constexpr Operation k_operation = Operation::file_stage;
   using Answer = FileStageAnswer;
 
-  std::string staging;  ///< name of the content
+  std::string staging;  ///< token of the content
   std::string path;     ///< of the file that it is for
   bool first = false;
   std::string_view bytes{};  ///< body

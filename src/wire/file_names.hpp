@@ -7,8 +7,8 @@
 
 namespace dockbridge::wire {
 
-// Formats of revisions and change ids in file requests. The host checks them in the agent's replies, the agent checks
-// them in its state directory.
+// Formats of revisions and change ids in file requests, which the host checks in replies and the agent in its state
+// directory. Also the number of files in a set and the types of images.
 
 inline constexpr std::size_t k_revision_length = 32;
 inline constexpr std::string_view k_change_prefix = "change_";

@@ -102,7 +102,7 @@ struct FileOpenRequest {
   using Answer = FileOpenAnswer;
 
   std::string path;
-  std::string staging;                 ///< name of the copy
+  std::string staging;                 ///< token of the copy
   std::optional<std::string> owner{};  ///< the file counts as read by this owner
 
   void visit(Codec& codec);

@@ -16,8 +16,8 @@
 
 namespace dockbridge::wire {
 
-// Requests that search files and directories. The agent adds entries to a body while they fit. So a class of its own
-// writes the body of an answer, and `visit` only reads it.
+// Requests that search files and directories. The agent adds entries to the body of an answer while they fit. That body
+// is written by FoundBody and FoundFilesBody; `visit` only reads it.
 
 /// An entry of a directory, in the body of an answer to `file.list` or `file.glob`.
 struct FileEntry {
@@ -149,7 +149,7 @@ struct FileGrepResult {
   std::uint64_t files_searched = 0;
   std::uint64_t binary_skipped = 0;
   SearchTotals totals;             ///< of matching lines, or of files
-  std::vector<std::string> notes;  ///< files that were not searched as one might expect
+  std::vector<std::string> notes;  ///< on limits that affected the search
 
   void visit(Codec& codec);
 };

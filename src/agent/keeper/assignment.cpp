@@ -137,8 +137,8 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   return assignment;
 }
 
-/// Descriptors that are passed with a packet, in this order. Each bit of the header's value tells whether one is there.
-/// k_content is an unnamed file with a content that is too long for a packet.
+/// Descriptors that are passed with a packet, in this order. A set bit in the header's value means that the descriptor
+/// with this number is present. k_content is an unnamed file with a content that is too long for a packet.
 enum Passed : std::size_t { k_journal, k_stdin_file, k_content, k_max_passed };
 
 struct Packet {

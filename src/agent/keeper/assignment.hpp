@@ -14,7 +14,7 @@
 
 namespace dockbridge::agent {
 
-/// The command that a session gives to a keeper.
+/// The command that a session sends to a keeper.
 struct Assignment {
   std::string process;             ///< id
   ChildSpec child;                 ///< without its three descriptors, which the keeper creates

@@ -29,12 +29,12 @@ class CommandEnd {
 
   [[nodiscard]] wire::Phase phase() const { return m_phase; }
   [[nodiscard]] bool is_running() const { return m_phase == wire::Phase::running; }
-  /// Reaps all processes that have ended. Returns the phase that this leads to, if it is another one. The caller stores
-  /// all earlier output before it calls `enter` and `record`.
+  /// Reaps all processes that have ended. Returns the new phase; nullopt if it does not change. The caller stores all
+  /// earlier output before it calls `enter` and `record`.
   std::optional<wire::Phase> reap();
   void enter(wire::Phase phase, const std::vector<TakenInput>& taken);
 
-  /// Writes the end to the journal. If that fails, it has to be tried again: see `next_record`.
+  /// Writes the end to the journal. After a failure, the caller retries at `next_record`.
   void record();
   [[nodiscard]] bool is_unrecorded() const { return m_is_unrecorded; }
   [[nodiscard]] Clock::time_point next_record() const { return m_next_record; }

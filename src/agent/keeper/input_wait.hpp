@@ -20,7 +20,7 @@ struct InputSource {
 /// `fd` is either end of a pipe, or the command's end of a terminal.
 InputSource input_source(int fd);
 
-/// How a command waits for its input.
+/// Result of examining whether a command waits for its input.
 struct InputWait {
   wire::WaitsForInput waits = wire::WaitsForInput::no;
   /// `waits` would be `yes` if the reader's event loop had no timer. The timer may be work or a tick of the runtime.

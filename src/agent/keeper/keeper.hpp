@@ -25,7 +25,8 @@ namespace dockbridge::agent {
 /// Runs one command: starts it, polls everything that belongs to it, dispatches the orders of sessions, and ends its
 /// tree at a limit. Survives its session. One thread.
 ///
-/// Many live at the same time, so it must stay small: no containers that grow, no JSON in the loop.
+/// Many live at the same time, so it must stay small. All buffers are bounded, and JSON is used only for the lines of
+/// the journal.
 class Keeper {
  public:
   /// Resources of the process, borrowed.

@@ -34,8 +34,8 @@ class Links {
 
   /// `events`: k_watch_input, k_watch_answer, or both for either of them.
   [[nodiscard]] bool is_watched_for(std::uint32_t events) const;
-  /// Sends `state` on each link that watches what is new in it. `events` are those that are true now. `is_free` tells
-  /// the first link that this keeper can get another command.
+  /// Sends `state` on each link that watches what is new in it. `events` are those that are true now. With
+  /// `is_free`, the state on the first link also reports that this keeper can get another command.
   void notify(StatePacket state, std::uint32_t events, bool is_free);
   /// Reports that the screen is stored, on each link that has asked for it.
   void report_screen();

@@ -15,7 +15,7 @@ namespace dockbridge::agent {
 /// Total time that each thread has been ready to run and waited for a CPU.
 using CpuWaits = std::map<pid_t, std::chrono::nanoseconds>;
 
-/// Of all threads of these processes, as far as the kernel reports it.
+/// Reads the times of all threads of these processes. Omits threads that the kernel does not report.
 CpuWaits cpu_waits(const std::vector<ProcessEntry>& processes);
 
 /// Time in which a command could have run and had no CPU. An idle command does not wait for one, even on a busy

@@ -42,7 +42,7 @@ class FileWorkers {
   /// The request gets a reply, unless it is cancelled.
   void submit(FileRequest request);
   void cancel(std::uint64_t request);
-  /// Has unfinished changes of killed workers completed or undone, now and whenever a worker dies. `state_fd` must
+  /// Has unfinished changes of killed workers undone, now and whenever a worker dies. `state_fd` must
   /// outlive this object.
   void recover(int state_fd);
 
@@ -56,7 +56,7 @@ class FileWorkers {
     wire::Server kind = wire::Server::worker;  ///< of the request
     bool is_killable = false;                  ///< the request changes nothing, so its worker can be killed at any time
     std::string staging{};      ///< token of the upload or copy that this worker is reserved for; empty if none
-    bool is_abandoned = false;  ///< its upload or copy was given up while it worked on a request
+    bool is_abandoned = false;  ///< its upload or copy was abandoned during a request
   };
   using Position = std::list<Worker>::iterator;
 
@@ -65,7 +65,7 @@ class FileWorkers {
   void start_waiting();
   /// Recovers after the death of a worker during a change. The next request must not see the unfinished change.
   void recover_from_crash(const Worker& dead);
-  /// Starts a worker, which recovers before it serves requests, if a change is unfinished.
+  /// If a change is unfinished, starts a worker, which recovers before it serves requests.
   void recover_leftovers();
   /// Recovers, and checks again later while a process of an earlier session may still leave a change unfinished.
   void check_leftovers();

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "agent/keeper/child.hpp"
 #include "error/error.hpp"

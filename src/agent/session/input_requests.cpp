@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <string_view>
 
 #include "agent/keeper/taken_inputs.hpp"
 #include "agent/session/idempotency.hpp"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "agent/session/process_table.hpp"
 #include "wire/input_messages.hpp"
 

@@ -15,7 +15,7 @@ class KeeperPool {
   explicit KeeperPool(std::string state_path) : m_state_path(std::move(state_path)) {}
   /// Starts a keeper before it is needed. A failure is not reported, because `hand_over` retries.
   void prepare();
-  /// Gives the assignment to an idle keeper, or to a new one.
+  /// Sends the assignment to an idle keeper, or to a new one.
   Result<KeeperLink> hand_over(const Assignment& assignment);
   /// Keeps a keeper whose process is gone, or drops it if there are enough.
   void give_back(KeeperLink link);

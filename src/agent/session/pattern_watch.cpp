@@ -6,6 +6,7 @@
 
 #include "agent/record.hpp"
 #include "agent/session/pattern.hpp"
+#include "agent/spool.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::agent {

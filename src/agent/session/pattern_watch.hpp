@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "agent/spool.hpp"
 #include "error/error.hpp"
 
 namespace re2 {
@@ -24,7 +23,7 @@ class LineSearch {
 
   /// Matches the next bytes of the stream. Returns the first matching line, which ends the search.
   std::optional<std::string> feed(std::string_view bytes);
-  /// Skips the bytes from `offset` to `to`, which are no longer stored.
+  /// Drops everything before `to`: the start of a long line, or bytes that are no longer stored.
   void skip_to(std::uint64_t to);
 
   /// Position of the next bytes to feed.

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <memory>
 #include <set>
-#include <vector>
 
 #include "agent/as_user_of.hpp"
 #include "agent/keeper/process_tree.hpp"

@@ -60,7 +60,7 @@ milliseconds idle_time(const StateDirectory& directory, const std::string& id, c
   return std::max(idle, milliseconds::zero());
 }
 
-/// How the command ended, if the keeper reports an end.
+/// End of the command; nullopt if the keeper reports none.
 std::optional<Status> status_in(const StatePacket& state) {
   const bool ended = state.phase == static_cast<std::uint8_t>(wire::Phase::exited) ||
                      state.phase == static_cast<std::uint8_t>(wire::Phase::closed);

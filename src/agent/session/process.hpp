@@ -32,8 +32,9 @@ struct Process {
   std::uint32_t input_watched = 0;             ///< what the keeper was asked to report: k_watch_input, k_watch_answer
   bool has_own_keeper = false;                 ///< this session started the keeper and did not find it by its name
 
-  /// Combines the keeper's report, or the record if the keeper is gone, with the state of the spools. A report without
-  /// output is trusted and the spools are not read, unless `has_seen_output`: output that is newer than the report.
+  /// Combines the keeper's report, or the record if the keeper is gone, with the state of the spools. A spool is not
+  /// read if the report counts no bytes of its stream. `has_seen_output` means that the caller has read newer output,
+  /// so the spool is read even then.
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory, bool has_seen_output) const;
 };
 

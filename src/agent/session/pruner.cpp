@@ -88,7 +88,8 @@ void trim(const StateDirectory& state, const std::string& process, std::uint64_t
   }
 }
 
-/// Removes what killed sessions and keepers left behind: their own names, and spools without a process.
+/// Removes what killed sessions and keepers left behind: first names of journals, sockets, and files of processes that
+/// have no record.
 void remove_leftovers(const StateDirectory& state, std::int64_t oldest) {
   for (const std::string& name : state.names()) {
     struct stat info {};

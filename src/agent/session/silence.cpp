@@ -6,7 +6,8 @@ namespace dockbridge::agent {
 
 namespace {
 
-/// Checks during a usual silence, with an interval within these bounds. Starvation is measured from check to check.
+/// Number of checks during a silence of the usual length, and bounds of the interval between them. Starvation is
+/// measured from check to check.
 constexpr int k_checks = 10;
 constexpr milliseconds k_min_interval{50};
 constexpr milliseconds k_max_interval{1000};

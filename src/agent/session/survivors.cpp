@@ -37,7 +37,7 @@ bool belongs_to(pid_t pid, const std::string& process) {
 }
 
 /// The system processes that have the variable, then their descendants, which may have cleared their environment. Each
-/// is behind the process by which it was found.
+/// follows the process by which it was found.
 std::vector<pid_t> survivors_of(const std::string& process) {
   const auto all = all_processes();
   std::vector<pid_t> found;

@@ -15,7 +15,7 @@ namespace dockbridge::agent {
 /// ports. Only `search` does I/O.
 class Wait {
  public:
-  /// What the caller has to do.
+  /// Action for the caller.
   enum class Step : std::uint8_t {
     none,
     query,  ///< ask the keeper for the state
@@ -36,7 +36,7 @@ class Wait {
   /// Schedules the next check for silence by a report of the keeper.
   void schedule_idle_check(const StatePacket& state, Clock::time_point now);
 
-  /// Returns what is due, and schedules the next check of the same kind.
+  /// Returns the action that is due, and schedules the next check of the same kind.
   Step next_step(Clock::time_point now);
   [[nodiscard]] Clock::time_point next_check(Clock::time_point now) const;
   /// Ends the wait with the next report of the keeper, which may be newer than the last one. A keeper that does not
@@ -58,7 +58,7 @@ class Wait {
   [[nodiscard]] const std::optional<PatternWatch>& pattern() const { return m_pattern; }
   [[nodiscard]] bool needs_growth() const { return m_known || m_pattern; }
   [[nodiscard]] bool heeds_starvation() const { return m_idle && m_idle->heeds_starvation(); }
-  /// What the keeper has to watch for: k_watch_input, k_watch_answer.
+  /// Events that the keeper must watch for: k_watch_input, k_watch_answer.
   [[nodiscard]] std::uint32_t watched() const {
     return (m_needs_input ? k_watch_input : 0) | (m_needs_answer ? k_watch_answer : 0);
   }

@@ -39,8 +39,8 @@ class WaitList : public ProcessObserver {
     bool is_over = false;  ///< the reply was sent
   };
 
-  /// Replies to waits for the process that are over, and tells its keeper what to watch for. With `only_behind`, skips
-  /// waits whose search is up to date.
+  /// Replies to waits for the process that are over, and sends its keeper the events to watch for. With `only_behind`,
+  /// skips waits whose search is up to date.
   void serve(Process& process, Clock::time_point now, bool only_behind);
   void reply_if_over(Entry& entry, Clock::time_point now);
   void reply(const Entry& entry, wire::WaitOutcome outcome);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "agent/files/text/encoding.hpp"
-#include "util/text.hpp"
 #include "wire/file_names.hpp"
 
 namespace dockbridge::agent {

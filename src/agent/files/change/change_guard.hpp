@@ -15,7 +15,7 @@ namespace dockbridge::agent {
 /// Contents up to this size are compared in a diff.
 inline constexpr std::size_t k_max_diffed_bytes = 4ULL * 1024 * 1024;
 
-/// How the edits of several files are applied.
+/// Options of a request that edits several files.
 struct EditSetMode {
   bool preview = false;         ///< nothing is changed; the files count as read for a later call of the same kind
   bool is_replacement = false;  ///< the files are the result of a search: those without a match are left out

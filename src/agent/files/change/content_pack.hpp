@@ -12,7 +12,7 @@ namespace dockbridge::agent {
 
 /// Stores small contents by their revision in one file, because creating a file can take longer than the rest of a
 /// change. A full file becomes the older of two files, and the previous older one is removed. So the contents that were
-/// used last are always there, up to half of the limits. Several processes may use the same directory. None of them
+/// stored last are always there, up to half of the limits. Several processes may use the same directory. None of them
 /// waits for another. Does not verify what it returns.
 class ContentPack {
  public:

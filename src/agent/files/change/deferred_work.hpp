@@ -26,8 +26,8 @@ class DeferredWork {
     std::string revision;  ///< of `content`; empty: nothing to store
     std::string content;
     Fd replaced;   ///< a file without a name: closing it frees its blocks, which takes a while
-    Fd directory;  ///< where a spare file is to be prepared; empty: nowhere
-    Fd swept;      ///< where orphaned temporary files are to be removed; empty: nowhere
+    Fd directory;  ///< a spare file is prepared there; empty: nowhere
+    Fd swept;      ///< orphaned temporary files are removed there; empty: nowhere
   };
 
   bool m_may_prepare;

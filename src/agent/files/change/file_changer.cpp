@@ -7,7 +7,6 @@
 #include "agent/files/change/edit_set.hpp"
 #include "agent/files/change/prepared_edit.hpp"
 #include "util/file.hpp"
-#include "util/text.hpp"
 
 namespace dockbridge::agent {
 

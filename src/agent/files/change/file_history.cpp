@@ -5,11 +5,16 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdint>
+#include <vector>
 
 #include "agent/files/revision.hpp"
+#include "util/fd.hpp"
 #include "util/file.hpp"
 #include "wire/file_names.hpp"
 

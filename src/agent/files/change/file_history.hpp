@@ -1,12 +1,11 @@
 #pragma once
 
-#include <cstdint>
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "error/error.hpp"
-#include "util/fd.hpp"
 
 namespace dockbridge::agent {
 

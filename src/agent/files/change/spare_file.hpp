@@ -19,7 +19,7 @@ class SpareFile {
 
   /// Creates one in this directory, if the file system supports that.
   void prepare(int directory_fd);
-  /// Gives it a name in this directory. Empty if it was created elsewhere, or cannot be named.
+  /// Names it in this directory, and returns it. Empty if it was created elsewhere, or cannot be named.
   Fd take(int directory_fd, const std::string& name);
   /// Closes it.
   void drop() { m_file.reset(); }

@@ -1,7 +1,6 @@
 #include "agent/files/search/line_collector.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "agent/files/text/encoding.hpp"

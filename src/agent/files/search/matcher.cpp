@@ -1,6 +1,5 @@
 #include "agent/files/search/matcher.hpp"
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "agent/files/file_space.hpp"
 #include "agent/files/revision.hpp"

@@ -1,7 +1,6 @@
 #include "agent/files/service/searching.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -80,7 +79,7 @@ Result<wire::Frame> listing_of(const Start& start, const Result<FoundPage>& page
   return wire::Frame{to_json(listing), entries.take()};
 }
 
-/// Notes on files that were not searched as one might expect.
+/// Notes on limits that affected the search.
 std::vector<std::string> grep_notes(const SearchResult& found) {
   std::vector<std::string> notes;
   const auto note = [&](std::uint64_t count, const char* what) {

@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-// Requests that search files. A page that does not fit into a frame is cut, and the answer says so.
+// Requests that search files. A page that does not fit into a frame is cut, and the answer reports that.
 
 Result<wire::Frame> list_files(const FileSpace& space, const wire::FileListRequest& request);
 Result<wire::Frame> glob_files(const FileSpace& space, const wire::FileGlobRequest& request);

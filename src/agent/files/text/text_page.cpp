@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "agent/files/revision.hpp"

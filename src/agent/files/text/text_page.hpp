@@ -28,8 +28,8 @@ struct PageRequest {
 struct TextPage {
   std::string text;  ///< every line ends with "\n", not with its line end in the file
   std::size_t lines = 0;
-  std::int64_t first_line =
-      1;  ///< counted from 1; negative if counted from the end of a file that was not read as a whole
+  /// Counted from 1; negative if counted from the end of a file that was not read as a whole.
+  std::int64_t first_line = 1;
   std::optional<std::uint64_t> total_lines;
   bool more = false;  ///< lines follow
   std::size_t cut_lines = 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/record.hpp"
+#include "agent/spool.hpp"
 #include "support/temporary_directory.hpp"
 
 using namespace dockbridge;
