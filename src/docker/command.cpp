@@ -22,7 +22,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "util/fd.hpp"

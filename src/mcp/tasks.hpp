@@ -2,7 +2,6 @@
 
 #include <condition_variable>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>

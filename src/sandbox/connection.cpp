@@ -1,6 +1,5 @@
 #include "sandbox/connection.hpp"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
