@@ -1,5 +1,5 @@
-# The program on the host. Everything but main is in libraries, one for each room, so that tests and benchmarks use the
-# same code, and a change relinks only the programs that contain it.
+# The program on the host. Everything but main is in libraries, one for each folder of src, so that tests and benchmarks
+# use the same code, and a change relinks only the programs that contain it.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -146,7 +146,7 @@ dockbridge_room(tools
   src/tools/view.cpp
   src/tools/wait_arguments.cpp
   src/tools/wait_report.cpp)
-# The files of tools share names, such as k_description and input_schema.
+# The sources of tools share names, such as input_schema and output_schema, so they are compiled separately.
 set(tool_files check_process control_process execute_command file_edit file_glob file_grep file_ls file_read file_undo
     file_write send_input)
 list(TRANSFORM tool_files REPLACE ".+" "src/tools/\\0.cpp")

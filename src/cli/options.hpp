@@ -65,7 +65,7 @@ struct Invocation {
   Command command = Command::serve;
   Options options;
   CallOrder call;
-  std::string help;  ///< help
+  std::string help;  ///< text of --help; empty for other commands
 };
 
 /// Sources of options. Tests pass their own.
