@@ -45,7 +45,7 @@ phase() {
 run_tests() {
   local preset=$1
   shift
-  # Two tests at a time, because most tests wait most of the time.
+  # Three tests at a time, because most tests wait most of the time.
   phase "testing $preset" in_project ctest --preset "$preset" --output-on-failure --parallel 3 "$@"
 }
 

@@ -1,5 +1,5 @@
-# The program on the host. Everything but main is in libraries, one for each room, so that tests and benchmarks use the
-# same code, and a change relinks only the programs that contain it.
+# The program on the host. Everything but main is in libraries, one for each folder of src, so that tests and benchmarks
+# use the same code, and a change relinks only the programs that contain it.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -5,7 +5,6 @@
 #include "cli/options.hpp"
 #include "docker/docker_channel.hpp"
 #include "docker/engine.hpp"
-#include "error/error.hpp"
 #include "sandbox/sandbox.hpp"
 #include "util/log.hpp"
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/bridge.hpp"
@@ -75,7 +74,7 @@ int doctor(const Options& options, Log& log) {
   }
   print(Finding::good, fmt::format("{}, version {}", engine.description(), *version));
 
-  // Through the sandbox, as a tool call would: which starts or creates the container if that is allowed.
+  // Connects as a tool call does. This starts or creates the container if that is allowed.
   const auto hello = bridge.sandbox().hello();
   if (!hello) {
     return give_up(fmt::format("container '{}'", options.container.name), hello.error());

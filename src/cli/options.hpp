@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,7 +65,7 @@ struct Invocation {
   Command command = Command::serve;
   Options options;
   CallOrder call;
-  std::string help;  ///< help
+  std::string help;  ///< text of --help; empty for other commands
 };
 
 /// Sources of options. Tests pass their own.

@@ -24,7 +24,7 @@ namespace dockbridge::cli {
 
 namespace {
 
-/// More than one owner may have at a time over HTTP, so that no owner can take them all.
+/// Higher than the limit of one owner over HTTP, so that no owner can use all threads.
 constexpr std::size_t k_max_calls = 512;
 /// Memory for a long reply and its parts.
 constexpr std::size_t k_kept_memory = 2 * 1024 * 1024;

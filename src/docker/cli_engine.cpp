@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "docker/command.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::docker {

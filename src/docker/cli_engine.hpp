@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "docker/command.hpp"
 #include "docker/engine.hpp"
 
 namespace dockbridge::docker {

@@ -22,7 +22,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "util/fd.hpp"
@@ -42,15 +41,16 @@ constexpr int k_reads_at_once = 16;
 constexpr std::size_t k_max_output_bytes = 8 * 1024 * 1024;
 constexpr std::size_t k_max_complaint_bytes = 4096;
 
-/// A descriptor of our own for one end of a Boost pipe.
+/// A non-blocking copy of the descriptor of one end of a Boost pipe.
 Fd own_end(int fd) {
   Fd own(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   ::fcntl(own.get(), F_SETFL, ::fcntl(own.get(), F_GETFL) | O_NONBLOCK);
   return own;
 }
 
-/// Boost's pipes are inherited by whatever is started while they are open, and its limit_handles closes the child's
-/// standard streams too (1.74): so they are marked here, and one child is started at a time.
+/// Held while a child is started. Boost's pipes are inherited by every program that is started while they are open. So
+/// they are marked close-on-exec, and one child is started at a time. limit_handles of Boost 1.74 is no alternative: it
+/// also closes the standard streams of the child.
 Mutex g_start_mutex;
 
 bp::pipe private_pipe() {

@@ -20,7 +20,7 @@ struct ContainerPolicy {
   bool may_go_direct = true;  ///< reach the agent by a socket in the directory that is mounted at workdir, if one is
 };
 
-/// The way to a Docker container: finds, starts or creates it by the policy, and pins the run it found.
+/// A channel to a Docker container. Finds, starts or creates the container by the policy.
 class DockerChannel : public sandbox::Channel {
  public:
   DockerChannel(Engine& engine, ContainerPolicy policy, Log& log);

@@ -24,12 +24,12 @@ struct ContainerSpec {
   std::int64_t memory_bytes = 4LL * 1024 * 1024 * 1024;
 };
 
-/// The few things that are asked of a container engine, over whatever road. Any thread may call.
+/// The requests that dockbridge makes of a container engine, independent of the interface. Any thread may call.
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// How to name this road in messages, such as "engine at unix:///var/run/docker.sock".
+  /// Name of the engine and its interface for messages, such as "engine at unix:///var/run/docker.sock".
   [[nodiscard]] virtual std::string description() const = 0;
   virtual Result<std::string> version(Deadline deadline) = 0;
   /// The engine's own description of a container; error `no_such_container`.

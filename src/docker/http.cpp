@@ -227,7 +227,7 @@ Result<HttpResponse> Http::request(const std::string& method, const std::string&
   if (method == "HEAD") {
     curl_easy_setopt(handle.get(), CURLOPT_NOBODY, 1L);
   } else if (method != "GET") {
-    // "Expect:" empty, or libcurl waits a second for the engine's leave to send a large body.
+    // "Expect:" is empty. Otherwise libcurl waits up to a second for "100 Continue" before it sends a large body.
     for (const std::string& line : {"Content-Type: " + content_type, std::string("Expect:")}) {
       headers.reset(curl_slist_append(headers.release(), line.c_str()));
     }

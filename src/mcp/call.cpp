@@ -153,7 +153,7 @@ TaskMode Call::task_mode() const {
   if (m_task) {
     return TaskMode::from_start;
   }
-  // In the handshake era the client decides, before the call begins.
+  // In the handshake revisions the client decides, before the call begins.
   const bool may_become_task =
       m_task_support != TaskSupport::forbidden && is_stateless(m_peer.revision) && m_peer.follows_tasks();
   return may_become_task ? TaskMode::when_long : TaskMode::never;

@@ -5,7 +5,7 @@
 
 namespace dockbridge::mcp {
 
-/// Why a call should stop waiting.
+/// Reason why a call should stop waiting.
 enum class StopReason {
   none,
   cancelled,  ///< the client cancelled: end the work that the call started
@@ -18,7 +18,7 @@ constexpr bool forbids_reply(StopReason reason) {
   return reason == StopReason::cancelled || reason == StopReason::timed_out;
 }
 
-/// Requests that one call stops, with the reason. The first reason counts.
+/// Asks one call to stop, with a reason. Only the first reason counts. Any thread may call.
 class Interruption {
  public:
   void interrupt(StopReason reason) {

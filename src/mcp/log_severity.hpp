@@ -6,7 +6,7 @@
 
 namespace dockbridge::mcp {
 
-/// How MCP grades the messages that a client may log, least first.
+/// Severities of log messages in MCP, lowest first.
 enum class LogSeverity { debug, info, notice, warning, error, critical, alert, emergency };
 
 inline constexpr std::array<std::string_view, 8> k_log_severity_names = {"debug", "info",     "notice", "warning",

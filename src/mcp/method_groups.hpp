@@ -72,7 +72,7 @@ class SkillMethods : public MethodGroup {
   std::shared_ptr<Call> get(Request& request, const Peer& peer, Reply reply);
 };
 
-/// Tasks, in the forms of both eras.
+/// Tasks, in the forms of the handshake revisions and of the stateless one.
 class TaskMethods : public MethodGroup {
  public:
   using MethodGroup::MethodGroup;

@@ -9,6 +9,7 @@ namespace dockbridge::mcp {
 
 namespace {
 
+/// The revisions that have a method.
 enum class Era { handshake, stateless, both };
 
 struct Method {

@@ -1,7 +1,6 @@
 #include "mcp/once.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <numeric>
 

@@ -5,8 +5,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "mcp/tool.hpp"

@@ -52,8 +52,6 @@ struct HeaderParameter {
 /// thread may call. Lists have pages, and always the same order.
 class Server {
  public:
-  using Visible = mcp::Visible;
-
   Server(ServerInfo info, Offer offer);
 
   [[nodiscard]] const ServerInfo& info() const { return m_info; }

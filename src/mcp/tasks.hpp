@@ -2,7 +2,6 @@
 
 #include <condition_variable>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -33,7 +32,7 @@ struct TaskState {
   json asked = json::object();  ///< if input is required
 
   [[nodiscard]] bool ended() const { return status != TaskStatus::working && status != TaskStatus::input_required; }
-  /// Id, status, times, and what 2026's tasks/get adds (result, error or input requests).
+  /// The form of the stateless revision, with the result, the error or the input requests.
   [[nodiscard]] json to_json() const;
   /// The form of 2025-11-25, without the result.
   [[nodiscard]] json to_handshake_json() const;

@@ -36,9 +36,9 @@ enum class ProgressDetail {
   output,     ///< also new output of the process
 };
 
-/// Describes the call that a tool, prompt or resource serves. The functions may be called by the thread that makes the
-/// call, or by one that this waits for, until it returns; never by two at a time. `log` and `ask` are empty if the
-/// client does not accept them. The other functions are never empty.
+/// Describes the call that a tool, prompt or resource serves. The functions may be used until the call returns, by the
+/// thread that makes the call or by a thread that it waits for, but never by two threads at a time. `log` and `ask` are
+/// empty if the client does not accept them.
 struct CallContext {
   std::string correlation_id;  ///< for logs
   std::string owner;           ///< owns everything that the call creates

@@ -49,6 +49,7 @@ class AgentLink {
   /// Sends a request and waits for the answer. It is not repeated after a loss.
   Result<wire::Frame> call(const Session& current, nlohmann::json head, std::string_view body, milliseconds patience,
                            const CallLimit& limit);
+  /// The same over a live session, which is created if there is none.
   Result<wire::Frame> ask(nlohmann::json head, std::string_view body, milliseconds patience, const CallLimit& limit,
                           Connect may_connect = Connect::if_needed);
   /// Sends a request about an existing process. After a lost connection it is sent again if it is `repeatable`.

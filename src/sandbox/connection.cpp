@@ -1,6 +1,5 @@
 #include "sandbox/connection.hpp"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -17,12 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-/// While calls wait, the agent is pinged if it has sent nothing for so long.
+/// While calls wait, the agent is pinged if it has sent nothing for this time.
 constexpr milliseconds k_busy_ping_interval{1000};
 constexpr int k_reads_per_turn = 16;
 /// A waiting caller checks the clock this often.
 constexpr milliseconds k_slice{500};
-/// If a ping is not answered for so long, the container is paused or the engine hangs.
+/// If a ping is not answered within this time, the container is paused or the engine hangs.
 constexpr milliseconds k_silence_limit{2000};
 /// Largest backlog of requests to an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "util/random.hpp"
-#include "wire/session_messages.hpp"
 
 namespace dockbridge::sandbox {
 

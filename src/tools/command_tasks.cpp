@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tools/process_report.hpp"
 #include "tools/tool_table.hpp"
 
 namespace dockbridge::tools {

@@ -11,7 +11,6 @@
 #include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
 #include "tools/tool_table.hpp"
-#include "tools/view.hpp"
 #include "util/text.hpp"
 
 namespace dockbridge::tools {

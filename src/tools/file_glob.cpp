@@ -5,7 +5,6 @@
 #include "tools/search_start.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/tool_table.hpp"
-#include "util/text.hpp"
 
 namespace dockbridge::tools {
 

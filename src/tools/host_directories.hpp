@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "error/error.hpp"
-#include "util/fd.hpp"
 #include "util/path_walk.hpp"
 
 namespace dockbridge::tools {

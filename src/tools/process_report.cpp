@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include "util/text.hpp"
-
 namespace dockbridge::tools {
 
 namespace {

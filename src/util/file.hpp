@@ -32,7 +32,7 @@ Fd create_anew_at(int directory_fd, const std::string& name);
 /// Like read_file_at, but only for a regular file.
 Result<std::string> read_regular_at(int directory_fd, const std::string& name, std::size_t limit);
 
-/// Reads a file from its start to its end and hands on a piece at a time, until `take` fails.
+/// Reads a file from its start to its end and passes it to `take` piece by piece, until `take` fails.
 Result<void> read_pieces(int fd, const std::function<Result<void>(std::string_view piece)>& take);
 
 /// Replaces `name` below `directory_fd` atomically: readers see the old content or the new content. An existing file

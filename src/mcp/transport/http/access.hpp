@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "error/error.hpp"
-#include "mcp/conversation.hpp"
+#include "mcp/peer.hpp"
 #include "mcp/transport/http/token_file.hpp"
 #include "util/clock.hpp"
 #include "util/mutex.hpp"

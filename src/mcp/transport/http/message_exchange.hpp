@@ -22,7 +22,7 @@ struct Turn {
   Caller caller;
   std::shared_ptr<Conversation> conversation{};
   std::shared_ptr<Outbox> outbox{};
-  std::shared_ptr<Session> session{};              ///< only in the handshake era
+  std::shared_ptr<Session> session{};              ///< only in the handshake revisions
   bool envelope_complete = true;                   ///< only for stateless clients
   std::shared_ptr<MessageMemory::Claim> memory{};  ///< memory of its message
 };

@@ -8,7 +8,7 @@ namespace dockbridge::mcp::http {
 
 namespace {
 
-/// A header's value as it was meant: plain, or as =?base64?…?=. None if that is malformed.
+/// The decoded value of a header, which is plain or =?base64?…?=. nullopt if the encoding is malformed.
 std::optional<std::string> decoded(const std::string& value) {
   constexpr std::string_view k_prefix = "=?base64?";
   constexpr std::string_view k_suffix = "?=";
