@@ -57,7 +57,8 @@ void look_at_hardening(const json& container) {
   const bool socket_inside = std::any_of(mounts.begin(), mounts.end(), [](const json& mount) {
     return mount.value("Source", "").find("docker.sock") != std::string::npos;
   });
-  check(!socket_inside, "no Docker socket inside", "the Docker socket is mounted inside: who is in it owns the host",
+  check(!socket_inside, "no Docker socket inside",
+        "the Docker socket is mounted inside: a process in the container can control the host",
         "Create it without that mount");
 }
 

@@ -89,8 +89,7 @@ std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& ce
   text += mcp::metric_head("dockbridge_agent_reconnects_total", "counter",
                            "Connections to the agent that replaced a lost one.");
   text += fmt::format("dockbridge_agent_reconnects_total {}\n", sandbox.reconnections());
-  text += mcp::metric_head("dockbridge_agent_round_trip_seconds", "gauge",
-                           "How long the agent took to answer a ping just now.");
+  text += mcp::metric_head("dockbridge_agent_round_trip_seconds", "gauge", "Round-trip time of a ping to the agent.");
   if (const auto took = sandbox.round_trip()) {
     text += fmt::format("dockbridge_agent_round_trip_seconds {}\n", std::chrono::duration<double>(*took).count());
   }

@@ -47,7 +47,7 @@ std::string Metrics::text() const {
   for (const auto& [key, count] : m_calls) {
     text += fmt::format("dockbridge_calls_total{{tool=\"{}\",outcome=\"{}\"}} {}\n", key.first, key.second, count);
   }
-  text += metric_head("dockbridge_call_seconds", "histogram", "How long tool calls took.");
+  text += metric_head("dockbridge_call_seconds", "histogram", "Duration of tool calls.");
   for (const auto& [tool, latency] : m_latencies) {
     for (std::size_t i = 0; i < k_bounds_seconds.size(); ++i) {
       text += fmt::format("dockbridge_call_seconds_bucket{{tool=\"{}\",le=\"{}\"}} {}\n", tool, k_bounds_seconds[i],
@@ -57,7 +57,7 @@ std::string Metrics::text() const {
     text += fmt::format("dockbridge_call_seconds_sum{{tool=\"{}\"}} {}\n", tool, latency.seconds);
     text += fmt::format("dockbridge_call_seconds_count{{tool=\"{}\"}} {}\n", tool, latency.count);
   }
-  text += metric_head("dockbridge_refusals_total", "counter", "Requests that were not let in, by reason.");
+  text += metric_head("dockbridge_refusals_total", "counter", "Rejected requests by reason.");
   for (const auto& [reason, count] : m_refusals) {
     text += fmt::format("dockbridge_refusals_total{{reason=\"{}\"}} {}\n", reason, count);
   }

@@ -47,7 +47,7 @@ std::string screen_text(const sandbox::Screen& screen) {
 }  // namespace
 
 void add_view_arguments(ordered_json& properties) {
-  properties["maxOutput"] = {{"type", "integer"}, {"description", "Bytes of output (default 10,000)"}};
+  properties["maxOutput"] = {{"type", "integer"}, {"description", "Bytes of output (default 9,500)"}};
   properties["raw"] = {{"type", "boolean"}, {"description", "Keep colours, carriage returns, repeated lines"}};
   properties["screen"] = {{"type", "boolean"}, {"description", "With tty: true shows the screen, false the output"}};
 }

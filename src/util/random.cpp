@@ -13,7 +13,7 @@ std::string random_bytes(std::size_t count) {
   while (filled < count) {
     const ssize_t got = ::getrandom(bytes.data() + filled, count - filled, 0);
     if (got < 0) {
-      throw std::runtime_error("the kernel gives no random bytes");
+      throw std::runtime_error("Cannot read random bytes");
     }
     filled += static_cast<std::size_t>(got);
   }

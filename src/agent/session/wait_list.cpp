@@ -109,7 +109,8 @@ void WaitList::serve(Process& process, Clock::time_point now, bool only_behind) 
     }
   }
   erase_finished();
-  const bool runs = process.link && (!process.last || process.last->phase == 0);
+  const bool runs =
+      process.link && (!process.last || process.last->phase == static_cast<std::uint8_t>(wire::Phase::running));
   if (process.link && needs_growth) {
     (void)process.link->watch_growth();
   }
