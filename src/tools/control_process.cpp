@@ -257,6 +257,7 @@ ToolResult control(const ToolCall& call) {
 
 }  // namespace control_process
 
-const ToolCode k_control_process{control_process::input_schema, control_process::output_schema, control_process::control};
+const ToolCode k_control_process{control_process::input_schema, control_process::output_schema,
+                                 control_process::control};
 
 }  // namespace dockbridge::tools

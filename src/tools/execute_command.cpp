@@ -368,6 +368,7 @@ ToolResult execute(const ToolCall& call) {
 
 }  // namespace execute_command
 
-const ToolCode k_execute_command{execute_command::input_schema, execute_command::output_schema, execute_command::execute};
+const ToolCode k_execute_command{execute_command::input_schema, execute_command::output_schema,
+                                 execute_command::execute};
 
 }  // namespace dockbridge::tools
