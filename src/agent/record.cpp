@@ -13,6 +13,7 @@
 #include "agent/control/packets.hpp"
 #include "util/file.hpp"
 #include "wire/frame.hpp"
+#include "wire/input_messages.hpp"
 
 namespace dockbridge::agent {
 
@@ -22,8 +23,6 @@ using nlohmann::json;
 
 constexpr int k_record_depth = 4;
 constexpr int k_append_attempts = 3;
-constexpr std::size_t k_max_taken = 16;
-constexpr std::size_t k_digest_bytes = 32;
 /// Maximum length of a keeper's socket name and of a boot id.
 constexpr std::size_t k_max_name_bytes = 64;
 constexpr std::size_t k_max_path_bytes = 4096;
@@ -83,7 +82,7 @@ class RecordReader {
     if (field == m_fields.end()) {
       return inputs;
     }
-    if (!field->is_array() || field->size() > k_max_taken) {
+    if (!field->is_array() || field->size() > k_max_taken_keys) {
       m_problem = k_wrong_type;
       return inputs;
     }
@@ -95,8 +94,8 @@ class RecordReader {
       const auto count = [&](std::size_t at) {
         return static_cast<std::uint64_t>(number_in(entry[at], k_max_count, 0));
       };
-      inputs.push_back(
-          {text_in(entry[0], k_digest_bytes), text_in(entry[1], k_digest_bytes), count(2), count(3), count(4)});
+      inputs.push_back({text_in(entry[0], wire::k_digest_length), text_in(entry[1], wire::k_digest_length), count(2),
+                        count(3), count(4)});
     }
     return inputs;
   }
@@ -185,7 +184,7 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
                  reader.text("rationale", k_command_preview_bytes),
                  {reader.number("startedAtMs", wire::k_max_time_ms), reader.uptime("startedUptimeMs"),
                   reader.text("boot", k_max_name_bytes)},
-                 reader.text("call", k_digest_bytes),
+                 reader.text("call", wire::k_digest_length),
                  static_cast<std::uint64_t>(reader.number("number", wire::k_max_process_number))};
   if (fields.contains("pid")) {
     record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_max_name_bytes + 1),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,6 +40,9 @@ struct Kept {
   std::string keeper;        ///< name of its keeper's socket
   std::uint8_t control = 1;  ///< version of its keeper's protocol
 };
+
+/// Idempotency keys that a process remembers, and that its record has.
+inline constexpr std::size_t k_max_taken_keys = 16;
 
 /// Input under an idempotency key, counted in units: bytes, the end of the input, keys, signals.
 struct TakenInput {

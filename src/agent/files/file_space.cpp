@@ -52,12 +52,12 @@ std::pair<std::string, std::string> split_path(std::string path) {
 
 }  // namespace
 
-std::string shown(const std::string& path) {
+std::string displayed_path(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
 }
 
 Error file_error(const std::string& path, int number) {
-  const std::string name = shown(path);
+  const std::string name = displayed_path(path);
   switch (number) {
     case ENOENT:
       return {ErrorCode::no_such_file, "No such file or directory: " + name};
@@ -119,7 +119,8 @@ Result<void> expect_regular(const ResolvedFile& file) {
   if (file.is_directory()) {
     return fail(file_error(file.path, EISDIR));
   }
-  return file.is_regular() ? Result<void>() : fail(ErrorCode::not_a_file, "Not a regular file: " + shown(file.path));
+  return file.is_regular() ? Result<void>()
+                           : fail(ErrorCode::not_a_file, "Not a regular file: " + displayed_path(file.path));
 }
 
 Result<void> expect_writable(const ResolvedFile& file) {
@@ -280,7 +281,8 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
     return fail(file_error(file.path, errno));
   }
   if (info.st_dev != file.info.st_dev || info.st_ino != file.info.st_ino) {
-    return fail(ErrorCode::file_changed, fmt::format("File was replaced during the call: {}", shown(file.path)),
+    return fail(ErrorCode::file_changed,
+                fmt::format("File was replaced during the call: {}", displayed_path(file.path)),
                 "Read it again, then repeat the change");
   }
   return place;
@@ -312,7 +314,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
     return fail(way.error());
   }
   if (path.back() == '/' || path.ends_with("/.") || path.ends_with("/..")) {
-    return fail(ErrorCode::is_a_directory, fmt::format("Is a directory: {}", shown(path)));
+    return fail(ErrorCode::is_a_directory, fmt::format("Is a directory: {}", displayed_path(path)));
   }
   auto [parent, name] = split_path(*way);
   Result<Fd> directory = open_way(m_directory.get(), parent, O_RDONLY | O_DIRECTORY);
@@ -329,7 +331,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
   }
   struct stat info {};
   if (::fstatat(directory->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
-    return fail(ErrorCode::dangling_link, fmt::format("Dangling symbolic link: {}", shown(path)));
+    return fail(ErrorCode::dangling_link, fmt::format("Dangling symbolic link: {}", displayed_path(path)));
   }
   return FilePlace{std::move(*directory), name, (*folder == "/" ? "" : *folder) + "/" + name};
 }

@@ -10,7 +10,7 @@
 namespace dockbridge::agent {
 
 /// A path as errors show it: one line of at most 300 bytes.
-std::string shown(const std::string& path);
+std::string displayed_path(const std::string& path);
 /// Converts an errno value of a file to an error with the next step.
 Error file_error(const std::string& path, int number);
 /// Reads `size` bytes from `offset` on; fewer at the end of a file. `path` is for the error.

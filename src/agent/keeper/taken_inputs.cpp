@@ -40,7 +40,7 @@ void TakenInputs::add(const OnceHeader& header, std::uint64_t units) {
     m_taken[static_cast<std::size_t>(known - m_taken.begin())].units = header.at + units;
     return;
   }
-  if (m_taken.size() == k_max_keys) {
+  if (m_taken.size() == k_max_taken_keys) {
     m_taken.erase(m_taken.begin());
   }
   m_taken.push_back({std::string(text(header.key)), std::string(text(header.call)), header.at + units, header.seen_out,

@@ -11,8 +11,6 @@ namespace dockbridge::agent {
 /// The input that a process has received under each of the latest idempotency keys. No I/O.
 class TakenInputs {
  public:
-  static constexpr std::size_t k_max_keys = 16;
-
   explicit TakenInputs(std::vector<TakenInput> taken = {}) : m_taken(std::move(taken)) {}
 
   struct Found {

@@ -49,11 +49,6 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
 
 }  // namespace
 
-std::string displayed_path(const std::string& path) {
-  constexpr std::size_t k_max_path_bytes = 300;
-  return printable_line(path, k_max_path_bytes);
-}
-
 Result<CurrentFile> find_current(const FileSpace& space, const std::string& path, Absent absent,
                                  LockedDirectories* locked_directories) {
   CurrentFile current;

@@ -37,7 +37,4 @@ using LockedDirectories = std::map<std::pair<dev_t, ino_t>, Fd>;
 Result<CurrentFile> find_current(const FileSpace& space, const std::string& path, Absent absent,
                                  LockedDirectories* locked = nullptr);
 
-/// A path for messages: one line of bounded length.
-std::string displayed_path(const std::string& path);
-
 }  // namespace dockbridge::agent

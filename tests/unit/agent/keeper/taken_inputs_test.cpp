@@ -82,10 +82,10 @@ TEST_CASE("taken inputs: a key of another call is reported without its details")
 
 TEST_CASE("taken inputs: only the latest keys are kept") {
   TakenInputs inputs;
-  for (std::size_t i = 0; i <= TakenInputs::k_max_keys; ++i) {
+  for (std::size_t i = 0; i <= agent::k_max_taken_keys; ++i) {
     inputs.add(step(static_cast<char>('a' + i)), 1);
   }
-  CHECK(inputs.all().size() == TakenInputs::k_max_keys);
+  CHECK(inputs.all().size() == agent::k_max_taken_keys);
   CHECK(inputs.find(step('a'), 1).before == Before::no);
   CHECK(inputs.find(step('b'), 1).before == Before::yes);
 }
