@@ -38,7 +38,10 @@ export class Container {
 
   #options() {
     const label = `dockbridge-clients=${process.env.DOCKBRIDGE_CLIENTS_RUN ?? 'by-hand'}`;
-    return ['--name', this.#name, '--label', label, '--init', '--workdir', '/app', 'dockbridge-test:slim'];
+    // No cache of compiled modules: Python does not notice a change of the same size within the same second.
+    const environment = 'PYTHONDONTWRITEBYTECODE=1';
+    const options = ['--name', this.#name, '--label', label, '--env', environment, '--init', '--workdir', '/app'];
+    return [...options, 'dockbridge-test:slim'];
   }
 
   /** The command lines of all processes in it, seen from outside. */
