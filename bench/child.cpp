@@ -56,7 +56,7 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw std::runtime_error("cannot make a pipe");
+    throw std::runtime_error("cannot create a pipe");
   }
   return {Fd(ends[0]), Fd(ends[1])};
 }
@@ -99,7 +99,7 @@ Child::~Child() {
 
 int Child::wait(Deadline deadline) {
   if (!await_readable(m_handle.get(), deadline)) {
-    throw std::runtime_error(fmt::format("process {} does not end", m_pid));
+    throw std::runtime_error(fmt::format("process {} did not end", m_pid));
   }
   int status = 0;
   ::waitpid(m_pid, &status, 0);

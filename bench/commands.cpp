@@ -54,7 +54,7 @@ std::uint64_t watch_keeper(const Server& server, pid_t keeper, Deadline deadline
   std::uint64_t peak = 0;
   while (!server.has_answer(k_sample_interval)) {
     if (deadline.passed()) {
-      throw std::runtime_error("the flood of output does not end");
+      throw std::runtime_error("the flood of output did not end");
     }
     try {
       peak = std::max(peak, peak_resident_bytes(keeper));
@@ -72,8 +72,8 @@ Figure reply_figure(const std::string& answer) {
   const std::string text = result.at("content").at(0).value("text", "");
   const bool honest =
       total == k_flood_bytes && left_out > 0 && text.find(std::to_string(left_out)) != std::string::npos;
-  return {"1 GiB of output: the reply, and whether it says what it left out",
-          fmt::format("{} bytes, {}", answer.size(), honest ? fmt::format("says {}", left_out) : "does not say"),
+  return {"1 GiB of output: size of the reply, stated omission",
+          fmt::format("{} bytes, {}", answer.size(), honest ? fmt::format("states {}", left_out) : "not stated"),
           fmt::format("< {} bytes, says", k_reply_bound_bytes), honest && answer.size() < k_reply_bound_bytes};
 }
 
@@ -94,7 +94,7 @@ std::vector<Figure> measure_growth(const Setting& setting) {
   const Footprint session_before = footprint_of(session);
   errors += run_commands(server, k_commands_to_settle, k_commands);
   const int zombies = setting.container.zombies();
-  return {{fmt::format("{} commands in a row", k_commands), fmt::format("{} errors, {} zombies", errors, zombies),
+  return {{fmt::format("{} sequential commands", k_commands), fmt::format("{} errors, {} zombies", errors, zombies),
            "0, 0", errors == 0 && zombies == 0},
           growth_figure("server", server_before, footprint_of(server.pid())),
           growth_figure("session", session_before, footprint_of(session))};

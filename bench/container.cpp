@@ -35,7 +35,7 @@ Container::~Container() {
     run({"docker", "rm", "--force", "--volumes", m_name});
     std::filesystem::remove_all(m_workspace);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "dockbridge-bench: container {} is still there: {}\n", m_name, error.what());
+    fmt::print(stderr, "dockbridge-bench: cannot remove container {}: {}\n", m_name, error.what());
   }
 }
 
@@ -85,7 +85,7 @@ pid_t Container::pid_of(const std::string& name) const {
       return found.front().pid;
     }
   }
-  throw std::runtime_error(fmt::format("there is not exactly one process '{}' in the container", name));
+  throw std::runtime_error(fmt::format("expected exactly one process '{}' in the container", name));
 }
 
 }  // namespace dockbridge::bench

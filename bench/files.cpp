@@ -9,7 +9,7 @@ namespace dockbridge::bench {
 
 namespace {
 
-constexpr int k_warm_up_calls = 20;
+constexpr int k_file_warm_up_calls = 20;
 constexpr int k_calls = 300;
 constexpr int k_lines = 1000;
 constexpr int k_entries = 100;
@@ -65,8 +65,8 @@ template <typename Call>
 Samples repeated(int count, Call call) {
   Samples counted;
   Samples ignored;
-  for (int i = -k_warm_up_calls; i < count; ++i) {
-    call(i + k_warm_up_calls, i < 0 ? ignored : counted);
+  for (int i = -k_file_warm_up_calls; i < count; ++i) {
+    call(i + k_file_warm_up_calls, i < 0 ? ignored : counted);
   }
   return counted;
 }
@@ -121,8 +121,8 @@ std::vector<Figure> measure_large_files(const Setting& setting) {
   timed_call(server, "file_grep", {{"pattern", "very larg[e]"}, {"path", "/bench/large"}}, looks);
   std::vector<Figure> figures = {
       within(fmt::format("file_ls of {} entries", k_many_entries), lists, k_many_entries_bound),
-      {"a file of 1 GiB: read from the middle, from the end, and searched",
-       fmt::format("{:.0f} ms at the most", looks.worst().count()), "", true},
+      {"1 GiB file: read from the middle and the end, searched",
+       fmt::format("{:.0f} ms at most", looks.worst().count()), "", true},
       peak_figure("server", peak_resident_bytes(server.pid())),
       peak_figure("session", peak_resident_bytes(setting.container.pid_of(k_session_name))),
       peak_figure("file worker", peak_resident_bytes(setting.container.pid_of(k_worker_name)))};

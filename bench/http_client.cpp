@@ -16,7 +16,7 @@ namespace dockbridge::bench {
 namespace {
 
 constexpr milliseconds k_listening_patience{5000};
-constexpr milliseconds k_answer_patience{60'000};
+constexpr milliseconds k_http_patience{60'000};
 
 sockaddr_in loopback(int port) {
   sockaddr_in address{};
@@ -34,7 +34,7 @@ int free_port() {
   socklen_t size = sizeof address;
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("no port is free");
+    throw std::runtime_error("no free port");
   }
   return ntohs(address.sin_port);
 }
@@ -48,7 +48,7 @@ HttpClient::HttpClient(int port) {
       break;
     }
     if (deadline.passed()) {
-      throw std::runtime_error("the server does not listen");
+      throw std::runtime_error("the server did not start to listen");
     }
     ::poll(nullptr, 0, 10);
   }
@@ -59,7 +59,7 @@ HttpClient::HttpClient(int port) {
 void HttpClient::fill() {
   pollfd polled{m_fd.get(), POLLIN, 0};
   std::array<char, 65536> bytes;
-  const bool ready = ::poll(&polled, 1, static_cast<int>(k_answer_patience.count())) > 0;
+  const bool ready = ::poll(&polled, 1, static_cast<int>(k_http_patience.count())) > 0;
   const ssize_t got = ready ? ::recv(m_fd.get(), bytes.data(), bytes.size(), 0) : -1;
   if (got <= 0) {
     throw std::runtime_error("the server did not answer, or closed the connection");

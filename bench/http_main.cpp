@@ -155,7 +155,7 @@ std::vector<Figure> many_clients(int port, pid_t server, seconds span) {
            errors == 0 && misrouted == 0 && !all.empty()},
           {"their p99 / p50", fmt::format("{:.1f}x ({:.0f} / {:.0f} ms)", p99 / p50, p99, p50),
            fmt::format("< {:.0f}x", k_max_p99_times_p50), p99 < k_max_p99_times_p50 * p50},
-          {"resident memory at its peak", in_mebibytes(peak), "< 100 MiB", peak < k_max_resident}};
+          {"peak resident memory", in_mebibytes(peak), "< 100 MiB", peak < k_max_resident}};
 }
 
 }  // namespace

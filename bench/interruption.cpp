@@ -31,7 +31,7 @@ void check_interruption() {
   const int signal = g_pending_signal;
   if (signal != 0) {
     g_pending_signal = 0;
-    throw Interrupted(signal == SIGALRM ? "the time allowed for the whole run is over" : "interrupted");
+    throw Interrupted(signal == SIGALRM ? "the time limit of the run has passed" : "interrupted");
   }
 }
 

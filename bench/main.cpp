@@ -27,9 +27,9 @@ constexpr Measurement k_measurements[] = {
     {"call latency", measure_call_latency},
     {"commands at once", measure_concurrency},
     {"commands in a row", measure_growth},
-    {"a flood of output", measure_flood},
+    {"flood of output", measure_flood},
     {"many processes", measure_many_processes},
-    {"a client that does not read", measure_silent_client},
+    {"client that does not read", measure_silent_client},
     {"waiting", measure_waiting},
     {"files", measure_files},
     {"large files", measure_large_files},
@@ -68,7 +68,7 @@ bool bench(const std::string& program, const std::string& bare_spawn, const std:
   const auto figures = measure_all(setting, only);
   const ProcessorTime after = processor_time();
   print_table(figures);
-  fmt::print("\nThe hypervisor took {:.1f} % of the processors' time for other machines.\n",
+  fmt::print("\nThe hypervisor took {:.1f} % of the processor time for other machines.\n",
              100.0 * static_cast<double>(after.stolen - before.stolen) / static_cast<double>(after.all - before.all));
   return std::all_of(figures.begin(), figures.end(), [](const Figure& figure) { return figure.met; });
 }
@@ -80,18 +80,19 @@ int main(int argc, char** argv) {
   std::string program = here / "dockbridge";
   std::string image = "dockbridge-test:slim";
   std::string via = "engine";
-  CLI::App app{"Measures what dockbridge promises. Exits with 0 if every bound is met.", "dockbridge-bench"};
-  app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
-  app.add_option("--image", image, "the image to make a container of")->capture_default_str();
+  CLI::App app{"Measures latency, memory and limits of dockbridge. Exits with 0 if every bound is met.",
+               "dockbridge-bench"};
+  app.add_option("PROGRAM", program, "dockbridge program to measure")->capture_default_str()->check(CLI::ExistingFile);
+  app.add_option("--image", image, "image of the container")->capture_default_str();
   app.add_option("--via", via, "the channel")->capture_default_str()->check(CLI::IsMember({"engine", "exec"}));
   bool through_engine = false;
-  app.add_flag("--no-direct-line", through_engine, "as without a shared directory");
+  app.add_flag("--no-direct-line", through_engine, "use the engine instead of the direct line");
   std::string only;
   std::set<std::string> names;
   for (const Measurement& measurement : k_measurements) {
     names.insert(measurement.name);
   }
-  app.add_option("--only", only, "one measurement and no other")->check(CLI::IsMember(names));
+  app.add_option("--only", only, "run one measurement")->check(CLI::IsMember(names));
   CLI11_PARSE(app, argc, argv);
 
   unwind_on_signals(k_time_allowed);

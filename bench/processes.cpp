@@ -111,11 +111,11 @@ std::vector<Figure> measure_silent_client(const Setting& setting) {
                              {{"command", "head -c 60000 /dev/zero | tr '\\0' x"}, {"maxOutput", 100000}}));
   }
   if (!silent.has_answer(k_answer_patience)) {
-    throw std::runtime_error("the client that does not read was not answered");
+    throw std::runtime_error("no reply to the client that does not read");
   }
   const Samples beside = time_calls();
   const double ratio = beside.median() / alone.median();
-  return {{fmt::format("`true` beside a client that leaves {} answers unread / alone", k_unread_answers),
+  return {{fmt::format("`true` beside a client with {} unread replies / alone", k_unread_answers),
            fmt::format("{:.2f} ({:.2f} / {:.2f} ms)", ratio, beside.median().count(), alone.median().count()),
            fmt::format("<= {:.1f}", k_beside_bound), ratio <= k_beside_bound}};
 }
@@ -153,7 +153,7 @@ std::vector<Figure> measure_waiting(const Setting& setting) {
       const json blocked = ask(server, "execute_command", {{"command", "cat"}});
       inputs.add(Clock::now() - began);
       if (blocked.at("returned") != "waits_for_input") {
-        throw std::runtime_error("a command that waits for input was not said to: " + blocked.dump());
+        throw std::runtime_error("the reply does not state that the command waits for input: " + blocked.dump());
       }
       ask(server, "control_process", {{"processId", blocked.at("processId")}, {"action", "kill"}});
     }
@@ -164,16 +164,16 @@ std::vector<Figure> measure_waiting(const Setting& setting) {
     Server server(setting.launch);
     server.initialize();
     if (ask(server, "check_process", {{"processId", process}}).at("status") != "running") {
-      throw std::runtime_error("the process did not outlive its server");
+      throw std::runtime_error("the process did not survive its server");
     }
     reattachments.add(Clock::now() - began);
     if (i == k_reattachments - 1) {
       ask(server, "control_process", {{"processId", process}, {"action", "kill"}});
     }
   }
-  return {figure("from a line's writing to the end of the wait for it", patterns, k_pattern_bound),
-          figure("start of a command that blocks on its input to the reply that says so", inputs, k_input_bound),
-          figure("start of a server to the state of a process of the one before", reattachments, k_reattach_bound)};
+  return {figure("output of a line to the end of the wait for it", patterns, k_pattern_bound),
+          figure("start of a command that reads stdin to the reply that states it", inputs, k_input_bound),
+          figure("start of a server to the state of an earlier server's process", reattachments, k_reattach_bound)};
 }
 
 }  // namespace dockbridge::bench

@@ -117,14 +117,14 @@ int main(int argc, char** argv) {
   std::string image = "dockbridge-test:slim";
   std::string tree = "/usr/include";
   std::string only;
-  CLI::App app{"Holds file_grep against ripgrep. Exits with 0 if no ratio is above the bound.",
+  CLI::App app{"Compares file_grep with ripgrep. Exits with 0 if no ratio exceeds the bound.",
                "dockbridge-search-bench"};
-  app.add_option("PROGRAM", program, "the dockbridge to measure")->capture_default_str()->check(CLI::ExistingFile);
-  app.add_option("--tree", tree, "what to search, mounted read-only")
+  app.add_option("PROGRAM", program, "dockbridge program to measure")->capture_default_str()->check(CLI::ExistingFile);
+  app.add_option("--tree", tree, "directory to search, mounted read-only")
       ->capture_default_str()
       ->check(CLI::ExistingDirectory);
-  app.add_option("--image", image, "the image to make a container of; has to hold rg")->capture_default_str();
-  app.add_option("--only", only, "one search and no other");
+  app.add_option("--image", image, "image of the container; needs rg")->capture_default_str();
+  app.add_option("--only", only, "run one search");
   CLI11_PARSE(app, argc, argv);
 
   unwind_on_signals(k_time_allowed);

@@ -56,7 +56,7 @@ Server::~Server() {
   try {
     m_child.wait(Deadline::after(k_goodbye_patience));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "dockbridge-bench: the server has to be killed: {}\n", error.what());
+    fmt::print(stderr, "dockbridge-bench: killing the server: {}\n", error.what());
   }
 }
 
@@ -66,7 +66,7 @@ void Server::send(std::string_view line) const {
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(m_to_server.write_end.get(), left.data(), left.size());
     if (written < 0 && errno != EINTR) {
-      throw std::runtime_error("the server does not read; its log: " + log());
+      throw std::runtime_error("the server does not read. Log: " + log());
     }
     left.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
   }
@@ -77,11 +77,11 @@ std::string Server::receive(Deadline deadline) {
   std::size_t end = 0;
   while ((end = m_buffer.find('\n')) == std::string::npos) {
     if (!await_readable(m_from_server.read_end.get(), deadline)) {
-      throw std::runtime_error("the server does not answer; its log: " + log());
+      throw std::runtime_error("no answer from the server. Log: " + log());
     }
     const ssize_t got = ::read(m_from_server.read_end.get(), buffer.data(), buffer.size());
     if (got <= 0) {
-      throw std::runtime_error("the server has ended; its log: " + log());
+      throw std::runtime_error("the server has ended. Log: " + log());
     }
     m_buffer.append(buffer.data(), static_cast<std::size_t>(got));
   }
@@ -97,7 +97,7 @@ bool Server::has_answer(milliseconds span) const {
 void Server::initialize() {
   send(initialize_request());
   if (!json::parse(receive()).contains("result")) {
-    throw std::runtime_error("the server refuses to initialize");
+    throw std::runtime_error("the server rejected initialize");
   }
   send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
 }

@@ -20,11 +20,6 @@ struct NamedClient {
   Server server;
 };
 
-void cancel(Server& server, int id, const std::string& reason) {
-  server.send(
-      {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}, {"reason", reason}}}});
-}
-
 /// Longer than the grace time of a cancelled command.
 bool stops_within(seconds time, const std::function<bool()>& is_gone) {
   for (const auto deadline = Deadline::after(time); !deadline.passed();) {

@@ -18,7 +18,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-constexpr std::size_t k_most_bytes = 10'000;
+constexpr std::size_t k_max_reply_bytes = 10'000;
 
 std::vector<std::string> lines_of(const json& result) {
   std::vector<std::string> lines;
@@ -103,7 +103,7 @@ TEST_CASE("sizes: a page of a long file starts with how to read the next one") {
   while (offset >= 0 && pages < 50) {
     const json page = files.tools.read("rows", {{"offset", offset}});
     REQUIRE(done(page));
-    CHECK(text_of(page).size() <= k_most_bytes);
+    CHECK(text_of(page).size() <= k_max_reply_bytes);
     for (const std::string& line : lines_of(page)) {
       read += line.starts_with('[') ? "" : line.substr(line.find('\t') + 1) + "\n";
     }
@@ -121,11 +121,11 @@ TEST_CASE("sizes: a page of a long file starts with how to read the next one") {
   CHECK(read == files.sh("cat /app/rows") + "\n");
   // 1,500 lines fit if they are short.
   const json many = files.tools.read("short");
-  CHECK(text_of(many).size() <= k_most_bytes);
+  CHECK(text_of(many).size() <= k_max_reply_bytes);
   CHECK(number_after(many, "offset: ") == 1500);
   // An explicit limit raises the bound.
   const json all = files.tools.read("rows", {{"limit", 900}});
-  CHECK(text_of(all).size() > 5 * k_most_bytes / 2);
+  CHECK(text_of(all).size() > 5 * k_max_reply_bytes / 2);
   CHECK(text_of(all).starts_with("1\trow 1 "));
   CHECK(!says(all, "offset:"));
   const json part = files.tools.read("rows", {{"limit", 2}, {"offset", 1}});
@@ -144,7 +144,7 @@ TEST_CASE("sizes: long lines are cut, and the reply names the arguments that rea
   (void)files.sh("cd /app && (echo first; seq -s, 1 12000; echo last) > wide");
   const std::string line = files.sh("sed -n 2p /app/wide");
   json page = files.tools.read("wide");
-  CHECK(text_of(page).size() <= k_most_bytes);
+  CHECK(text_of(page).size() <= k_max_reply_bytes);
   CHECK(says(page, "3\tlast\n"));
   std::string read = lines_of(page)[1].substr(2, 2000);
   for (int pages = 0; number_after(page, "column: ") >= 0 && pages < 50; ++pages) {
@@ -152,7 +152,7 @@ TEST_CASE("sizes: long lines are cut, and the reply names the arguments that rea
     CHECK(number_after(page, "column: ") == static_cast<int>(read.size()));
     page = files.tools.read("wide", {{"offset", 1}, {"column", read.size()}});
     REQUIRE(done(page));
-    CHECK(text_of(page).size() <= k_most_bytes);
+    CHECK(text_of(page).size() <= k_max_reply_bytes);
     const std::string rest = lines_of(page)[0].substr(2);
     read += rest.substr(0, rest.find("... ["));
   }
@@ -174,7 +174,7 @@ TEST_CASE("sizes: listings and searches stay short unless an argument raises the
       arguments["offset"] = offset;
       const json page = files.server.call(tool, arguments, seconds(60));
       REQUIRE(done(page));
-      CHECK(text_of(page).size() <= k_most_bytes);
+      CHECK(text_of(page).size() <= k_max_reply_bytes);
       for (const std::string& line : lines_of(page)) {
         if (line.starts_with("many/")) {
           CHECK(names.insert(line).second);
@@ -189,7 +189,7 @@ TEST_CASE("sizes: listings and searches stay short unless an argument raises the
     arguments["offset"] = 0;
     arguments[limit] = 500;
     const json all = files.server.call(tool, arguments, seconds(60));
-    CHECK(text_of(all).size() > 2 * k_most_bytes);
+    CHECK(text_of(all).size() > 2 * k_max_reply_bytes);
     CHECK(!says(all, "offset:"));
   };
   check("file_ls", {{"path", "many"}}, "limit");
@@ -341,11 +341,11 @@ TEST_CASE("edit: a replacement in too many files and its preview are bounded") {
   REQUIRE(done(preview));
   CHECK(says(preview, "400 replacements in 400 files"));
   CHECK(says(preview, "left out]"));
-  CHECK(text_of(preview).size() <= k_most_bytes);
+  CHECK(text_of(preview).size() <= k_max_reply_bytes);
   arguments["preview"] = false;
   const json changed = files.server.call("file_edit", arguments, seconds(120));
   REQUIRE(done(changed));
-  CHECK(text_of(changed).size() <= k_most_bytes);
+  CHECK(text_of(changed).size() <= k_max_reply_bytes);
   CHECK(files.sh("grep -l new /app/m/* | wc -l") == "400");
   (void)files.sh("cd /app/m && for i in $(seq 401 501); do echo \"new text $i\" > file-$i.txt; done");
   arguments.update({{"oldString", "new"}, {"newString", "old"}});

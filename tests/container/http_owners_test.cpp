@@ -18,10 +18,6 @@ bool runs(const Container& container) {
   return run_ok({"docker", "inspect", "-f", "{{.State.Running}}", container.name()}) == "true";
 }
 
-json with_key(const std::string& key) {
-  return {{"dockbridge/idempotencyKey", key}};
-}
-
 }  // namespace
 
 TEST_CASE("http: readyz starts the container only with a token") {

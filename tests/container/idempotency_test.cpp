@@ -17,10 +17,6 @@ using namespace dockbridge::test;
 
 namespace {
 
-json with_key(const std::string& key) {
-  return {{"dockbridge/idempotencyKey", key}};
-}
-
 json call_once(Server& server, const std::string& key, const std::string& tool, const json& arguments) {
   return server.receive_answer(server.start_call(tool, arguments, with_key(key)), seconds(60))["result"];
 }

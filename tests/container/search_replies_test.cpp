@@ -10,7 +10,7 @@ using namespace dockbridge::test;
 
 namespace {
 
-constexpr std::size_t k_most_bytes = 10'000;
+constexpr std::size_t k_max_found_bytes = 10'000;
 
 }  // namespace
 
@@ -22,15 +22,15 @@ TEST_CASE("grep: long context is shortened around the match, without an offset")
       "&& sed -i 's/^30 x/30 needle x/' long && mkdir two && cp long two/a && cp long two/b");
   const json found = files.tools.grep("needle", "long", {{"context", 50}});
   REQUIRE(done(found));
-  CHECK(text_of(found).size() <= k_most_bytes);
-  CHECK(text_of(found).size() > k_most_bytes / 2);
+  CHECK(text_of(found).size() <= k_max_found_bytes);
+  CHECK(text_of(found).size() > k_max_found_bytes / 2);
   CHECK(says(found, "30: 30 needle"));
   CHECK(says(found, "\n29- 29 x"));
   CHECK(says(found, "\n31- 31 x"));
   CHECK(says(found, "[context was shortened to fit]"));
   CHECK(!says(found, "reads on"));
   const json two = files.tools.grep("needle", "two", {{"context", 50}});
-  CHECK(text_of(two).size() <= k_most_bytes);
+  CHECK(text_of(two).size() <= k_max_found_bytes);
   CHECK(says(two, "[matches 1-1 of 2; offset: 1 reads on]"));
   CHECK(!says(two, "context was shortened"));
   const json second = files.tools.grep("needle", "two", {{"context", 50}, {"offset", 1}});

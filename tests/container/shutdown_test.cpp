@@ -12,10 +12,6 @@ namespace {
 /// Less than the two seconds that clients wait before they kill a server.
 constexpr seconds k_prompt{2};
 
-void cancel(Server& server, int id) {
-  server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
-}
-
 void check_clean_exit(Server& server) {
   const int status = server.wait_for_exit(k_prompt);
   CHECK(WIFEXITED(status));

@@ -16,15 +16,15 @@ const json k_modern_meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07
                             {"io.modelcontextprotocol/clientInfo", {{"name", "test"}, {"version", "1"}}}};
 
 /// A server that cannot reach an engine.
-struct Offline : Server {
-  Offline() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
+struct OfflineServer : Server {
+  OfflineServer() : Server({"--docker-host", "unix:///nonexistent/docker.sock"}) {}
 };
 
 }  // namespace
 
 TEST_CASE("initialize: echoes every known handshake revision") {
   for (const char* version : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
-    Offline server;
+    OfflineServer server;
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
     CHECK(field(answer, "result", "protocolVersion") == version);
     CHECK(field(answer, "result", "serverInfo", "name") == "dockbridge");
@@ -33,7 +33,7 @@ TEST_CASE("initialize: echoes every known handshake revision") {
 }
 
 TEST_CASE("initialize: an unknown revision gets the newest handshake revision") {
-  Offline server;
+  OfflineServer server;
   for (const char* version : {"1999-01-01", "2026-07-28"}) {
     const json answer = server.request("initialize", {{"protocolVersion", version}, {"capabilities", json::object()}});
     CHECK(field(answer, "result", "protocolVersion") == "2025-11-25");
@@ -41,7 +41,7 @@ TEST_CASE("initialize: an unknown revision gets the newest handshake revision") 
 }
 
 TEST_CASE("tools/list: needs no engine and no params") {
-  Offline server;
+  OfflineServer server;
   server.initialize();
   server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
   const json tools = server.receive_answer(77)["result"]["tools"];
@@ -74,7 +74,7 @@ TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
 }
 
 TEST_CASE("revisions: an older revision gets no newer fields") {
-  Offline server;
+  OfflineServer server;
   server.initialize("2024-11-05");
   const json tool = server.request("tools/list")["result"]["tools"][0];
   CHECK_FALSE(tool.contains("outputSchema"));
@@ -83,12 +83,12 @@ TEST_CASE("revisions: an older revision gets no newer fields") {
 }
 
 TEST_CASE("ping: the result is empty") {
-  Offline server;
+  OfflineServer server;
   CHECK(server.request("ping")["result"] == json::object());
 }
 
 TEST_CASE("server/discover: reports versions, capabilities and their lifetime") {
-  Offline server;
+  OfflineServer server;
   const json result = server.request("server/discover", {{"_meta", k_modern_meta}})["result"];
   CHECK(field(result, "supportedVersions") == json::array({"2026-07-28"}));
   CHECK(field(result, "capabilities").contains("tools"));
@@ -99,7 +99,7 @@ TEST_CASE("server/discover: reports versions, capabilities and their lifetime") 
 }
 
 TEST_CASE("stateless: tools/list needs no handshake and has a lifetime") {
-  Offline server;
+  OfflineServer server;
   const json result = server.request("tools/list", {{"_meta", k_modern_meta}})["result"];
   CHECK(field(result, "resultType") == "complete");
   CHECK(field(result, "ttlMs").is_number());
@@ -107,14 +107,14 @@ TEST_CASE("stateless: tools/list needs no handshake and has a lifetime") {
 }
 
 TEST_CASE("stateless: a request needs the client's capabilities") {
-  Offline server;
+  OfflineServer server;
   json meta = k_modern_meta;
   meta.erase("io.modelcontextprotocol/clientCapabilities");
   CHECK(server.request("tools/list", {{"_meta", meta}})["error"]["code"] == -32602);
 }
 
 TEST_CASE("stateless: another version gets the list of supported ones") {
-  Offline server;
+  OfflineServer server;
   json meta = k_modern_meta;
   meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01";
   const json error = server.request("tools/list", {{"_meta", meta}})["error"];
@@ -124,13 +124,13 @@ TEST_CASE("stateless: another version gets the list of supported ones") {
 }
 
 TEST_CASE("stateless: initialize and ping are unknown methods") {
-  Offline server;
+  OfflineServer server;
   CHECK(server.request("initialize", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
   CHECK(server.request("ping", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
 }
 
 TEST_CASE("stateless: without an engine, a call returns a result with isError") {
-  Offline server;
+  OfflineServer server;
   const json result = server.request("tools/call", {{"name", "execute_command"},
                                                     {"arguments", {{"command", "true"}, {"rationale", "x"}}},
                                                     {"_meta", k_modern_meta}})["result"];
@@ -144,7 +144,7 @@ TEST_CASE("batch: one answer in 2025-03-26, rejected in other revisions") {
                                   {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
                                   {{"jsonrpc", "2.0"}, {"id", "b"}, {"method", "nonsense"}}});
   {
-    Offline server;
+    OfflineServer server;
     server.initialize("2025-03-26");
     server.send(batch);
     const json answers = server.receive();
@@ -154,7 +154,7 @@ TEST_CASE("batch: one answer in 2025-03-26, rejected in other revisions") {
     CHECK(field(answers, 1, "error", "code") == -32601);
   }
   {
-    Offline server;
+    OfflineServer server;
     server.initialize("2025-06-18");
     server.send(batch);
     CHECK(server.receive()["error"]["code"] == -32600);
@@ -162,14 +162,14 @@ TEST_CASE("batch: one answer in 2025-03-26, rejected in other revisions") {
 }
 
 TEST_CASE("server: exits when its input ends") {
-  Offline server;
+  OfflineServer server;
   server.initialize();
   server.close_input();
   CHECK(server.wait_for_exit() == 0);
 }
 
 TEST_CASE("server: exits on SIGTERM with status 0") {
-  Offline server;
+  OfflineServer server;
   server.initialize();
   server.signal(SIGTERM);
   CHECK(server.wait_for_exit() == 0);

@@ -19,11 +19,11 @@ using namespace dockbridge::test;
 
 namespace {
 
-const std::string k_secret = "0123456789abcdef0123456789abcdef-secret";
+const std::string k_long_secret = "0123456789abcdef0123456789abcdef-secret";
 const std::vector<std::string> k_offline = {"--docker-host", "unix:///nonexistent/docker.sock", "--http",
                                             "127.0.0.1:0"};
 
-std::vector<std::string> offline(std::vector<std::string> more) {
+std::vector<std::string> offline_arguments(std::vector<std::string> more) {
   more.insert(more.end(), k_offline.begin(), k_offline.end());
   return more;
 }
@@ -46,7 +46,7 @@ std::string complaint(const std::string& text, mode_t mode = 0600) {
   const std::string path = (directory / "tokens").string();
   std::ofstream(path) << text;
   REQUIRE(::chmod(path.c_str(), mode) == 0);
-  std::vector<std::string> argv = offline({"--token-file", path});
+  std::vector<std::string> argv = offline_arguments({"--token-file", path});
   argv.insert(argv.begin(), program_path());
   const Finished finished = run(argv, {}, seconds(20));
   CHECK(finished.exit_code == 2);
@@ -65,13 +65,13 @@ void allow_descriptors(rlim_t wanted) {
 }  // namespace
 
 TEST_CASE("http: a short token causes a warning with its name at start") {
-  Server short_one(offline({}), {{"DOCKBRIDGE_TOKEN", "0123456789abcdef-secret"}});
+  Server short_one(offline_arguments({}), {{"DOCKBRIDGE_TOKEN", "0123456789abcdef-secret"}});
   CHECK(status_of_list(http_port_of(short_one), "0123456789abcdef-secret") == 200);
   CHECK(short_one.log().find("fewer than 32 characters") != std::string::npos);
   CHECK(short_one.log().find("token=token") != std::string::npos);
   CHECK(short_one.log().find("-secret") == std::string::npos);
-  Server long_one(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
-  CHECK(status_of_list(http_port_of(long_one), k_secret) == 200);
+  Server long_one(offline_arguments({}), {{"DOCKBRIDGE_TOKEN", k_long_secret}});
+  CHECK(status_of_list(http_port_of(long_one), k_long_secret) == 200);
   CHECK(long_one.log().find("fewer than 32 characters") == std::string::npos);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("http: a FIFO as token or config file is rejected without blocking") {
   const std::string fifo = (directory / "fifo").string();
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   for (const char* option : {"--token-file", "--config"}) {
-    std::vector<std::string> argv = offline({option, fifo});
+    std::vector<std::string> argv = offline_arguments({option, fifo});
     argv.insert(argv.begin(), program_path());
     const Finished finished = run(argv, {}, seconds(20));
     CHECK(finished.exit_code == 2);
@@ -121,7 +121,7 @@ TEST_CASE("config: a file that others can change is rejected, a link is followed
 TEST_CASE("http: an invalid --allow-origin or --allow-host stops the start") {
   for (const auto& [option, value] : {std::pair("--allow-origin", "http://localhost:x@evil.com"),
                                       std::pair("--allow-host", "localhost:x@evil.com")}) {
-    std::vector<std::string> argv = offline({"--no-token", option, value});
+    std::vector<std::string> argv = offline_arguments({"--no-token", option, value});
     argv.insert(argv.begin(), program_path());
     const Finished finished = run(argv, {}, seconds(20));
     CHECK(finished.exit_code == 2);
@@ -130,7 +130,7 @@ TEST_CASE("http: an invalid --allow-origin or --allow-host stops the start") {
 }
 
 TEST_CASE("http: an origin that only starts with a local name is rejected") {
-  Server server(offline({"--no-token"}));
+  Server server(offline_arguments({"--no-token"}));
   const int port = http_port_of(server);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Origin: http://localhost:x@evil.com"}).status == 403);
   CHECK(HttpConnection(port).request("GET", "/healthz", {"Host: localhost:x@evil.com"}).status == 403);
@@ -138,16 +138,16 @@ TEST_CASE("http: an origin that only starts with a local name is rejected") {
 }
 
 TEST_CASE("http: wrong tokens do not lock out the right one") {
-  Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
+  Server server(offline_arguments({}), {{"DOCKBRIDGE_TOKEN", k_long_secret}});
   const int port = http_port_of(server);
   for (int i = 0; i < 30; ++i) {
     CHECK(status_of_list(port, "0123456789abcdef-wrong") == (i < 10 ? 401 : 429));
   }
-  CHECK(status_of_list(port, k_secret) == 200);
+  CHECK(status_of_list(port, k_long_secret) == 200);
 }
 
 TEST_CASE("http: 1,100 idle connections block no other client") {
-  Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
+  Server server(offline_arguments({}), {{"DOCKBRIDGE_TOKEN", k_long_secret}});
   const int port = http_port_of(server);
   allow_descriptors(1500);
   std::vector<HttpConnection> idle;
@@ -155,21 +155,22 @@ TEST_CASE("http: 1,100 idle connections block no other client") {
     idle.emplace_back(port);
   }
   for (int i = 0; i < 20; ++i) {
-    CHECK(status_of_list(port, k_secret) == 200);
+    CHECK(status_of_list(port, k_long_secret) == 200);
   }
 }
 
 TEST_CASE("http: 16 MiB of nested JSON use less than 100 MiB of memory") {
-  Server server(offline({}), {{"DOCKBRIDGE_TOKEN", k_secret}});
+  Server server(offline_arguments({}), {{"DOCKBRIDGE_TOKEN", k_long_secret}});
   const int port = http_port_of(server);
-  CHECK(status_of_list(port, k_secret) == 200);
+  CHECK(status_of_list(port, k_long_secret) == 200);
   const std::size_t before = peak_memory(server.pid());
   for (const std::string value : {"[],", "{},", "[[]],", R"({"":0},)"}) {
     std::string body = "[";
     while (body.size() + value.size() < 16UL * 1024 * 1024 - 2) {
       body += value;
     }
-    CHECK(HttpConnection(port).request("POST", "/mcp", stateless("tools/list", k_secret), body + "0]").status == 413);
+    CHECK(HttpConnection(port).request("POST", "/mcp", stateless("tools/list", k_long_secret), body + "0]").status ==
+          413);
   }
   const std::size_t peak = peak_memory(server.pid());
   MESSAGE("peak before: ", before / 1024 / 1024, " MiB, after: ", peak / 1024 / 1024, " MiB");

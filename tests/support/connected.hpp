@@ -33,6 +33,15 @@ inline constexpr const char* k_session = "dockbridge-sess";
 inline constexpr const char* k_keeper = "dockbridge-keep";
 inline constexpr const char* k_screen = "dockbridge-scr";
 
+inline void cancel(Server& server, int id, const std::string& reason = "not needed") {
+  server.send(
+      {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}, {"reason", reason}}}});
+}
+
+inline json with_key(const std::string& key) {
+  return {{"dockbridge/idempotencyKey", key}};
+}
+
 inline std::string text_of(const json& result) {
   return field(result, "content", 0, "text").get<std::string>();
 }

@@ -32,7 +32,7 @@ using test::TemporaryDirectory;
 
 namespace {
 
-const std::string k_process = "proc_1_a";
+const std::string k_hostile_process = "proc_1_a";
 constexpr std::uint64_t k_max = ~std::uint64_t{0};
 
 /// The numbers of a spool's header, in the order of the file.
@@ -75,7 +75,7 @@ StateDirectory open_state(const TemporaryDirectory& directory) {
 }
 
 Result<Record> record_with(const std::string& fields) {
-  return find_record("{\"v\":1,\"id\":\"proc_1_a\"," + fields + "}\n", k_process);
+  return find_record("{\"v\":1,\"id\":\"proc_1_a\"," + fields + "}\n", k_hostile_process);
 }
 
 ControlPacket packet_of(const StatePacket& state) {
@@ -116,23 +116,24 @@ TEST_CASE("output grep: a forged spool of 4 TB is refused at once") {
   auto search = OutputGrep::make({"x", false, 0, 10});
   REQUIRE(search);
   SUBCASE("forged caps") {
-    forge_spool(directory, out_name(k_process), {"", k_size / 2, k_size / 2, k_size, k_size / 2, k_size / 2}, k_size);
+    forge_spool(directory, out_name(k_hostile_process), {"", k_size / 2, k_size / 2, k_size, k_size / 2, k_size / 2},
+                k_size);
   }
   SUBCASE("forged total") {
-    forge_spool(directory, out_name(k_process), {"", 16, 16, k_size, 16, 16}, k_size);
+    forge_spool(directory, out_name(k_hostile_process), {"", 16, 16, k_size, 16, 16}, k_size);
   }
-  CHECK(code_of(search->advance(directory.fd(), k_process)) == "spool_damaged");
+  CHECK(code_of(search->advance(directory.fd(), k_hostile_process)) == "spool_damaged");
 }
 
 TEST_CASE("output grep: the work is bounded by the capacity of a spool") {
   const TemporaryDirectory directory;
   constexpr std::uint64_t k_cap = std::uint64_t{32} << 20;
-  forge_spool(directory, out_name(k_process), {"", k_cap, k_cap, 2 * k_cap, k_cap, k_cap}, 4096 + 2 * k_cap);
+  forge_spool(directory, out_name(k_hostile_process), {"", k_cap, k_cap, 2 * k_cap, k_cap, k_cap}, 4096 + 2 * k_cap);
   auto search = OutputGrep::make({"x", false, 0, 10});
   REQUIRE(search);
   std::uint64_t turns = 0;
   for (Result<bool> done = false; done && !*done; ++turns) {
-    done = search->advance(directory.fd(), k_process);
+    done = search->advance(directory.fd(), k_hostile_process);
     REQUIRE(done);
   }
   CHECK(turns <= 2 * k_cap / (1 << 20) + 2);
@@ -141,14 +142,14 @@ TEST_CASE("output grep: the work is bounded by the capacity of a spool") {
 
 TEST_CASE("output grep: a search ends even if the stream grows faster") {
   const TemporaryDirectory directory;
-  SpoolWriter writer(directory.fd(), out_name(k_process), {});
+  SpoolWriter writer(directory.fd(), out_name(k_hostile_process), {});
   const std::string much = std::string(2 << 20, 'x') + "\n";
   writer.append(much);
   auto search = OutputGrep::make({"x", false, 0, 10});
   REQUIRE(search);
   int turns = 0;
   for (Result<bool> done = false; done && !*done && turns < 100; ++turns) {
-    done = search->advance(directory.fd(), k_process);
+    done = search->advance(directory.fd(), k_hostile_process);
     REQUIRE(done);
     writer.append(much);
   }
@@ -165,13 +166,13 @@ TEST_CASE("state files: a FIFO in place of any file does not block") {
   }
   SUBCASE("the journal of a process, the expired ids and the lock") {
     const StateDirectory state = open_state(directory);
-    put_fifo(directory, k_process);
-    CHECK_FALSE(state.read(k_process));
+    put_fifo(directory, k_hostile_process);
+    CHECK_FALSE(state.read(k_hostile_process));
     put_fifo(directory, "expired");
     CHECK(code_of(state.read("proc_1_b")) == "no_such_process");
     put_fifo(directory, "lock");
     Pruner(state, {}).prune(now());
-    CHECK(std::filesystem::exists(directory / k_process));
+    CHECK(std::filesystem::exists(directory / k_hostile_process));
   }
   SUBCASE("the log of revisions that owners have read") {
     const FileHistory history(directory.fd());

@@ -32,9 +32,9 @@ using namespace dockbridge;
 namespace {
 
 enum class Signaller { keeper, session };
-enum class Moment { before_it_is_opened, after_it_was_opened, before_it_is_signalled };
+enum class ReuseMoment { before_it_is_opened, after_it_was_opened, before_it_is_signalled };
 
-constexpr const char* k_process = "proc_1_reused";
+constexpr const char* k_reused_process = "proc_1_reused";
 /// Blocked by all processes, so that it stays pending in its receiver.
 constexpr int k_signal = SIGUSR1;
 
@@ -70,7 +70,7 @@ bool has_been_signalled(pid_t pid) {
 /// The shell of a command, which reports its pid and that of its child, and reaps the child.
 void start_command(int tells) {
   if (fork_or_give_up() == 0) {
-    const std::string variable = fmt::format("{}={}", agent::k_process_variable, k_process);
+    const std::string variable = fmt::format("{}={}", agent::k_process_variable, k_reused_process);
     const std::array<const char*, 3> environment = {"PATH=/usr/bin:/bin", variable.c_str(), nullptr};
     ::dup2(tells, STDOUT_FILENO);
     ::execle("/bin/bash", "bash", "-c", "exec 2> /dev/null; sleep 600 & echo $$ $!; wait; sleep 600; exit", nullptr,
@@ -101,31 +101,31 @@ void start_stranger(pid_t pid) {
 /// Traces the system calls of a signaller.
 class Observer {
  public:
-  Observer(pid_t victim, Moment moment) : m_victim(victim), m_moment(moment) {}
+  Observer(pid_t victim, ReuseMoment moment) : m_victim(victim), m_moment(moment) {}
 
   /// Whether the critical moment is reached.
   bool has_come(const __ptrace_syscall_info& call) {
     if (call.op == PTRACE_SYSCALL_INFO_EXIT) {
       const bool has_opened = std::exchange(m_opens, false);
       m_has_opened = m_has_opened || has_opened;
-      return has_opened && m_moment == Moment::after_it_was_opened;
+      return has_opened && m_moment == ReuseMoment::after_it_was_opened;
     }
     m_opens = call.entry.nr == SYS_pidfd_open && call.entry.args[0] == static_cast<std::uint64_t>(m_victim);
     const bool signals = call.entry.nr == SYS_pidfd_send_signal || call.entry.nr == SYS_kill;
-    return (m_opens && m_moment == Moment::before_it_is_opened) ||
-           (m_has_opened && signals && m_moment == Moment::before_it_is_signalled);
+    return (m_opens && m_moment == ReuseMoment::before_it_is_opened) ||
+           (m_has_opened && signals && m_moment == ReuseMoment::before_it_is_signalled);
   }
 
  private:
   pid_t m_victim;
-  Moment m_moment;
+  ReuseMoment m_moment;
   bool m_opens = false;
   bool m_has_opened = false;
 };
 
 /// Resumes a stopped signaller up to the critical moment, replaces the victim by a stranger with its pid, and resumes
 /// it to its end. Returns whether the moment was reached.
-bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
+bool pass_on_pid(pid_t signaller, pid_t victim, ReuseMoment moment) {
   constexpr int k_stopped_at_call = SIGTRAP | 0x80;
   Observer observer(victim, moment);
   bool done = false;
@@ -146,7 +146,7 @@ bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
 }
 
 /// The first process of the namespace. All others end with it.
-[[noreturn]] void rule(Signaller who, Moment moment) {
+[[noreturn]] void rule(Signaller who, ReuseMoment moment) {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
     give_up("mount");
@@ -173,7 +173,7 @@ bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
     if (who == Signaller::keeper) {
       agent::signal_descendants(k_signal);
     } else {
-      agent::signal_survivors(k_process, k_signal);
+      agent::signal_survivors(k_reused_process, k_signal);
     }
     ::_exit(0);
   }
@@ -188,7 +188,7 @@ bool pass_on_pid(pid_t signaller, pid_t victim, Moment moment) {
           (was_reused && has_been_signalled(victim) ? k_stranger_was_signalled : 0));
 }
 
-int outcome_of(Signaller who, Moment moment) {
+int outcome_of(Signaller who, ReuseMoment moment) {
   const pid_t outside = ::fork();
   if (outside == 0) {
     const int user = ::geteuid() == 0 ? 0 : CLONE_NEWUSER;
@@ -212,8 +212,8 @@ int outcome_of(Signaller who, Moment moment) {
 
 TEST_CASE("process tree: a reused pid is not signalled") {
   for (const Signaller who : {Signaller::keeper, Signaller::session}) {
-    for (const Moment moment :
-         {Moment::before_it_is_opened, Moment::after_it_was_opened, Moment::before_it_is_signalled}) {
+    for (const ReuseMoment moment :
+         {ReuseMoment::before_it_is_opened, ReuseMoment::after_it_was_opened, ReuseMoment::before_it_is_signalled}) {
       CAPTURE(static_cast<int>(who));
       CAPTURE(static_cast<int>(moment));
       CHECK(outcome_of(who, moment) == (k_was_reused | k_command_was_signalled));

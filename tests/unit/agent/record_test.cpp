@@ -25,7 +25,7 @@ using wire::EndKind;
 
 namespace {
 
-const std::string k_process = "proc_1_a";
+const std::string k_recorded_process = "proc_1_a";
 const Meta k_meta{"make \"ä\"\n", "/app", "local", "because", {1'700'000'000'000, 5000, "b007"}};
 const std::string k_first_line = R"({"v":1,"id":"proc_1_a","command":"make","cwd":"/"})"
                                  "\n";
@@ -45,7 +45,7 @@ class Journal {
   [[nodiscard]] int fd() const { return m_fd.get(); }
   [[nodiscard]] const std::string& path() const { return m_path; }
   [[nodiscard]] std::string text() const { return read_file_at(AT_FDCWD, m_path, 1 << 20).value(); }
-  [[nodiscard]] Record record(const std::string& process = k_process) const {
+  [[nodiscard]] Record record(const std::string& process = k_recorded_process) const {
     const auto record = find_record(text(), process);
     REQUIRE(record);
     return *record;
@@ -68,10 +68,10 @@ std::map<std::string, Result<Record>> all_records(std::string_view journal) {
 }
 
 std::string error_of(std::string_view journal) {
-  const auto record = find_record(journal, k_process);
+  const auto record = find_record(journal, k_recorded_process);
   REQUIRE_FALSE(record);
   for (const auto& [process, same] : all_records(journal)) {
-    CHECK((process != k_process || !same));
+    CHECK((process != k_recorded_process || !same));
   }
   return std::string(name_of(record.error().code));
 }
@@ -80,7 +80,7 @@ std::string error_of(std::string_view journal) {
 
 TEST_CASE("record: later lines extend it, and it reads back as written") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), k_process, k_meta));
+  REQUIRE(append(journal.fd(), k_recorded_process, k_meta));
   Record record = journal.record();
   CHECK(record.meta.command == "make \"ä\"\n");
   CHECK(record.meta.cwd == "/app");
@@ -92,7 +92,7 @@ TEST_CASE("record: later lines extend it, and it reads back as written") {
   CHECK_FALSE(record.kept);
   CHECK_FALSE(record.status);
 
-  REQUIRE(append(journal.fd(), k_process, Kept{4711, "keeper_7_1"}));
+  REQUIRE(append(journal.fd(), k_recorded_process, Kept{4711, "keeper_7_1"}));
   record = journal.record();
   CHECK(record.meta.command == "make \"ä\"\n");
   REQUIRE(record.kept);
@@ -121,17 +121,17 @@ TEST_CASE("record: processes that share a journal are separate") {
 
 TEST_CASE("record: invalid UTF-8 in a command is replaced") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), k_process, Meta{"echo \xff", "/", "", "", {}}));
+  REQUIRE(append(journal.fd(), k_recorded_process, Meta{"echo \xff", "/", "", "", {}}));
   CHECK(journal.record().meta.command == "echo \xEF\xBF\xBD");
 }
 
 TEST_CASE("record: every kind of status reads back, and the last one counts") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), k_process, k_meta));
+  REQUIRE(append(journal.fd(), k_recorded_process, k_meta));
   for (const EndKind end : {EndKind::none, EndKind::exit, EndKind::signal, EndKind::unknown}) {
     for (const Cause cause : {Cause::none, Cause::timeout, Cause::cancelled, Cause::terminated}) {
       for (const bool closed : {false, true}) {
-        REQUIRE(append(journal.fd(), k_process, Status{end, 137, cause, {1'700'000'000'000, 7000}, closed}));
+        REQUIRE(append(journal.fd(), k_recorded_process, Status{end, 137, cause, {1'700'000'000'000, 7000}, closed}));
         const auto status = journal.record().status;
         REQUIRE(status);
         CHECK(status->end == end);
@@ -149,19 +149,19 @@ TEST_CASE("record: every kind of status reads back, and the last one counts") {
 TEST_CASE("record: inputs under idempotency keys are recorded, if there are any") {
   const Journal journal;
   Meta meta = k_meta;
-  REQUIRE(append(journal.fd(), k_process, meta));
-  REQUIRE(append(journal.fd(), k_process, Status()));
+  REQUIRE(append(journal.fd(), k_recorded_process, meta));
+  REQUIRE(append(journal.fd(), k_recorded_process, Status()));
   CHECK(journal.text().find("call") == std::string::npos);
   CHECK(journal.text().find("taken") == std::string::npos);
   CHECK(journal.record().meta.call == "");
   CHECK(journal.record().status->taken.empty());
 
   meta.call = "0123";
-  REQUIRE(append(journal.fd(), k_process, meta));
-  REQUIRE(append(journal.fd(), k_process, Kept{1, "keeper_1_1", 4}));
+  REQUIRE(append(journal.fd(), k_recorded_process, meta));
+  REQUIRE(append(journal.fd(), k_recorded_process, Kept{1, "keeper_1_1", 4}));
   Status status;
   status.taken = {{"key", "call", 1, 2, 3}, {"key2", "call2", 4, 5, 6}};
-  REQUIRE(append(journal.fd(), k_process, status));
+  REQUIRE(append(journal.fd(), k_recorded_process, status));
   CHECK(journal.record().meta.call == "0123");
   CHECK(journal.record().kept->control == 4);
   const auto taken = journal.record().status->taken;
@@ -174,7 +174,7 @@ TEST_CASE("record: inputs under idempotency keys are recorded, if there are any"
 }
 
 TEST_CASE("record: an incomplete last line is ignored") {
-  const auto record = find_record(k_first_line + R"({"id":"proc_1_a","pid":7,"keeper":"keeper_1_)", k_process);
+  const auto record = find_record(k_first_line + R"({"id":"proc_1_a","pid":7,"keeper":"keeper_1_)", k_recorded_process);
   REQUIRE(record);
   CHECK(record->meta.command == "make");
   CHECK_FALSE(record->kept);
@@ -182,18 +182,18 @@ TEST_CASE("record: an incomplete last line is ignored") {
 
 TEST_CASE("record: a line cut by a full disk does not affect other lines") {
   const Journal journal;
-  REQUIRE(append(journal.fd(), k_process, k_meta));
+  REQUIRE(append(journal.fd(), k_recorded_process, k_meta));
   rlimit old{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &old) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit tight{std::filesystem::file_size(journal.path()) + 30, old.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &tight) == 0);
-  const auto appended = append(journal.fd(), k_process, Kept{4711, "keeper_7_1"});
+  const auto appended = append(journal.fd(), k_recorded_process, Kept{4711, "keeper_7_1"});
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &old) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK_FALSE(appended);
   CHECK_FALSE(journal.record().kept);
-  REQUIRE(append(journal.fd(), k_process, Kept{4712, "keeper_8_1"}));
+  REQUIRE(append(journal.fd(), k_recorded_process, Kept{4712, "keeper_8_1"}));
   CHECK(journal.record().meta.cwd == "/app");
   REQUIRE(journal.record().kept);
   CHECK(journal.record().kept->pid == 4712);
@@ -209,7 +209,7 @@ TEST_CASE("record: unknown fields of a later version are ignored") {
   const auto record = find_record(R"({"v":2,"id":"proc_1_a","command":"make","tty":{"cols":80}})"
                                   "\n" +
                                       line(R"("pid":3,"cgroup":"x")") + line(R"("end":1,"endCode":3,"cpuMs":17)"),
-                                  k_process);
+                                  k_recorded_process);
   REQUIRE(record);
   CHECK(record->meta.command == "make");
   REQUIRE(record->kept);
@@ -261,7 +261,7 @@ TEST_CASE("record: a damaged record is an error, not an end") {
 
 TEST_CASE("record: an unknown cause of a later version reads as none") {
   for (const std::string cause : {"7", "-1", "1000"}) {
-    const auto record = find_record(k_first_line + line(R"("end":1,"cause":)" + cause), k_process);
+    const auto record = find_record(k_first_line + line(R"("end":1,"cause":)" + cause), k_recorded_process);
     REQUIRE(record);
     CHECK(record->status->cause == wire::Cause::none);
   }
@@ -271,7 +271,7 @@ TEST_CASE("record: a line that is not a JSON object or too deep is ignored") {
   for (const std::string other : {"x", "null", "[]", R"({"id":"proc_1_a","end":1)", R"("id":"proc_1_a")",
                                   R"({"id":7,"end":1})", R"({"id":"proc_1_a","end":1,"a":[[[[1]]]]})"}) {
     CAPTURE(other);
-    const auto record = find_record(k_first_line + other + "\n", k_process);
+    const auto record = find_record(k_first_line + other + "\n", k_recorded_process);
     REQUIRE(record);
     CHECK_FALSE(record->status);
   }
@@ -293,7 +293,7 @@ TEST_CASE("record: the number of a process is optional") {
   const Journal journal;
   Meta numbered = k_meta;
   numbered.number = 12;
-  REQUIRE(append(journal.fd(), k_process, numbered));
+  REQUIRE(append(journal.fd(), k_recorded_process, numbered));
   REQUIRE(append(journal.fd(), "proc_1_b", k_meta));
   CHECK(journal.record().meta.number == 12);
   CHECK(journal.record("proc_1_b").meta.number == 0);

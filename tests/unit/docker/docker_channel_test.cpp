@@ -19,12 +19,12 @@ using test::FakeEngine;
 
 namespace {
 
-struct World {
+struct ChannelWorld {
   FakeEngine engine;
   ContainerPolicy policy;
   Log log{-1, LogLevel::off, LogFormat::text};
 
-  World() { policy.name = "box"; }
+  ChannelWorld() { policy.name = "box"; }
 
   Result<ContainerRun> prepare() { return DockerChannel(engine, policy, log).prepare(Deadline::after(seconds(10))); }
   ContainerRun prepared() {
@@ -50,14 +50,14 @@ struct World {
 }  // namespace
 
 TEST_CASE("channel: a running container is used unchanged") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "running");
   CHECK(world.prepared() == ContainerRun{"abc", "now"});
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
 TEST_CASE("channel: the shared workdir is found, unless it is disabled") {
-  World world;
+  ChannelWorld world;
   json container = FakeEngine::container("abc", "now", "running");
   container["Mounts"] = {{{"Type", "volume"}, {"Name", "v"}, {"Source", "/var/v"}, {"Destination", "/app"}},
                          {{"Type", "bind"}, {"Source", "/home/me/other"}, {"Destination", "/app/other"}},
@@ -91,14 +91,14 @@ TEST_CASE("channel: the shared workdir is found, unless it is disabled") {
 }
 
 TEST_CASE("channel: a stopped container is started, and the run is new") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   CHECK(world.prepared() == ContainerRun{"abc", "later"});
   CHECK(world.engine.was_asked("start abc"));
 }
 
 TEST_CASE("channel: without permission to start, the error names the command") {
-  World world;
+  ChannelWorld world;
   world.policy.may_start = false;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   const Error error = world.refused();
@@ -109,7 +109,7 @@ TEST_CASE("channel: without permission to start, the error names the command") {
 }
 
 TEST_CASE("channel: a container that stops right after its start is an error") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   world.engine.after_start = "exited";
   const Error error = world.refused();
@@ -118,14 +118,14 @@ TEST_CASE("channel: a container that stops right after its start is an error") {
 }
 
 TEST_CASE("channel: a failed start reports the engine's reason") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "earlier", "exited");
   world.engine.start_error = Error{ErrorCode::engine_error, "port is taken"};
   CHECK(world.refused().message == "port is taken");
 }
 
 TEST_CASE("channel: a paused container is not changed, and the error names the command") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "paused");
   const Error error = world.refused();
   CHECK(error.code == ErrorCode::container_paused);
@@ -134,7 +134,7 @@ TEST_CASE("channel: a paused container is not changed, and the error names the c
 }
 
 TEST_CASE("channel: an absent container is created once from the image, then started") {
-  World world;
+  ChannelWorld world;
   world.policy.image = "an-image";
   world.policy.workdir = "/work";
   world.policy.workspace = "/home/me/project";
@@ -152,7 +152,7 @@ TEST_CASE("channel: an absent container is created once from the image, then sta
 }
 
 TEST_CASE("channel: a container created at the same time by another server is used") {
-  World world;
+  ChannelWorld world;
   world.engine.is_created_by_another = true;
   SUBCASE("docker reports name_in_use") {
     world.engine.create_error = Error{ErrorCode::name_in_use, "the name is taken"};
@@ -165,7 +165,7 @@ TEST_CASE("channel: a container created at the same time by another server is us
 }
 
 TEST_CASE("channel: a name that was in use and is free again is retried") {
-  World world;
+  ChannelWorld world;
   world.engine.create_error = Error{ErrorCode::name_in_use, "the name is taken"};
   int inspections = 0;
   world.engine.before_inspect = [&] {
@@ -177,7 +177,7 @@ TEST_CASE("channel: a name that was in use and is free again is retried") {
 }
 
 TEST_CASE("channel: a container being removed is waited for, then created again") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
   int inspections = 0;
   world.engine.before_inspect = [&] {
@@ -190,7 +190,7 @@ TEST_CASE("channel: a container being removed is waited for, then created again"
 }
 
 TEST_CASE("channel: a removal that began before the start is waited for") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("old", "then", "exited");
   world.engine.start_error =
       Error{ErrorCode::engine_error, "container is marked for removal and cannot be started (HTTP 409)"};
@@ -208,7 +208,7 @@ TEST_CASE("channel: a removal that began before the start is waited for") {
 }
 
 TEST_CASE("channel: a start refused because another server started it is no error") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "then", "created");
   world.engine.start_error = Error{ErrorCode::engine_error, "container state improper (HTTP 500)"};
   int inspections = 0;
@@ -221,7 +221,7 @@ TEST_CASE("channel: a start refused because another server started it is no erro
 }
 
 TEST_CASE("channel: a removal that does not end is an error with the docker rm command") {
-  World world;
+  ChannelWorld world;
   SUBCASE("the removal is still running") {
     world.engine.description_of_container = FakeEngine::container("old", "then", "removing");
   }
@@ -238,7 +238,7 @@ TEST_CASE("channel: a removal that does not end is an error with the docker rm c
 }
 
 TEST_CASE("channel: a run has its uid and the mounts that archives do not show") {
-  World world;
+  ChannelWorld world;
   json container = FakeEngine::container("abc", "now", "running");
   container["Config"]["User"] = "";
   container["Mounts"] = {{{"Type", "volume"}, {"Destination", "/data"}},
@@ -267,14 +267,14 @@ TEST_CASE("channel: a run has its uid and the mounts that archives do not show")
 }
 
 TEST_CASE("channel: a failed creation reports the engine's reason") {
-  World world;
+  ChannelWorld world;
   world.engine.create_error = Error{ErrorCode::engine_error, "invalid mount"};
   CHECK(world.refused().message == "invalid mount");
   CHECK_FALSE(world.engine.was_asked("start made"));
 }
 
 TEST_CASE("channel: without container and image the error names both, and the commands") {
-  World world;
+  ChannelWorld world;
   world.engine.image_exists = false;
   const Error error = world.refused();
   CHECK(error.code == ErrorCode::no_such_container);
@@ -285,7 +285,7 @@ TEST_CASE("channel: without container and image the error names both, and the co
 }
 
 TEST_CASE("channel: without permission to create, the image is not looked up") {
-  World world;
+  ChannelWorld world;
   world.policy.may_create = false;
   const Error error = world.refused();
   CHECK(error.code == ErrorCode::no_such_container);
@@ -293,7 +293,7 @@ TEST_CASE("channel: without permission to create, the image is not looked up") {
 }
 
 TEST_CASE("channel: a silent engine does not mean an absent container") {
-  World world;
+  ChannelWorld world;
   world.engine.engine_error = Error{ErrorCode::no_engine, "cannot reach the engine", "Start it"};
   CHECK(world.refused().code == ErrorCode::no_engine);
   CHECK_FALSE(world.engine.created);
@@ -306,7 +306,7 @@ TEST_CASE("channel: a malformed description of a container is an error") {
   for (const char* text : {"{}", R"({"Id":"a"})", R"({"Id":"a","State":null})", R"({"Id":5,"State":{"StartedAt":"x"}})",
                            R"({"Id":"a","State":{}})", R"({"Id":"a","State":{"StartedAt":"x","Running":"yes"}})"}) {
     CAPTURE(text);
-    World world;
+    ChannelWorld world;
     world.engine.description_of_container = json::parse(text);
     CHECK(world.refused().code == ErrorCode::engine_error);
     CHECK_FALSE(world.condition({"a", "x"}));
@@ -314,7 +314,7 @@ TEST_CASE("channel: a malformed description of a container is an error") {
 }
 
 TEST_CASE("channel: the condition of a run is that of its container") {
-  World world;
+  ChannelWorld world;
   const ContainerRun run{"abc", "now"};
   for (const auto& [status, condition] : {std::pair{"running", Condition::running},
                                           {"removing", Condition::gone},
@@ -328,7 +328,7 @@ TEST_CASE("channel: the condition of a run is that of its container") {
 }
 
 TEST_CASE("channel: a run is gone when its container is removed, replaced or restarted") {
-  World world;
+  ChannelWorld world;
   const ContainerRun run{"abc", "now"};
   CHECK(world.known_condition(run) == Condition::gone);
   world.engine.description_of_container = FakeEngine::container("other", "now", "running");
@@ -342,14 +342,14 @@ TEST_CASE("channel: a run is gone when its container is removed, replaced or res
 }
 
 TEST_CASE("channel: a query of the condition neither starts nor creates a container") {
-  World world;
+  ChannelWorld world;
   world.engine.description_of_container = FakeEngine::container("abc", "now", "exited");
   CHECK(world.known_condition({"abc", "now"}) == Condition::stopped);
   CHECK(world.engine.asked == std::vector<std::string>{"inspect box"});
 }
 
 TEST_CASE("channel: programs and files go to the run that was found, not to the name") {
-  World world;
+  ChannelWorld world;
   DockerChannel channel(world.engine, world.policy, world.log);
   const ContainerRun run{"abc", "now"};
   const auto deadline = Deadline::after(seconds(10));
@@ -359,7 +359,7 @@ TEST_CASE("channel: programs and files go to the run that was found, not to the 
 }
 
 TEST_CASE("channel: files are placed with their modes and an owner probe") {
-  World world;
+  ChannelWorld world;
   DockerChannel channel(world.engine, world.policy, world.log);
   CHECK(channel.place({"abc", "now"}, "/", {{"x/", 01777}, {"x/agent-1", 0755, "content"}},
                       Deadline::after(seconds(10))));

@@ -192,7 +192,7 @@ class House {
   WorkerPool pool{16};
 };
 
-std::string text_of(const json& result) {
+std::string result_text(const json& result) {
   return result["content"][0]["text"];
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("tasks: a requested task is returned at once, its result when it is re
     CHECK(answer["params"]["status"] == "completed");
     answer = client.next();
   }
-  CHECK(text_of(answer["result"]) == "through");
+  CHECK(result_text(answer["result"]) == "through");
   CHECK(answer["result"]["_meta"][k_meta_related_task]["taskId"] == id);
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("tasks: a stateless call becomes a task only if its client supports ta
   CHECK(alice.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
   CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
   house.gate.open();
-  CHECK(text_of(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
+  CHECK(result_text(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
 }
 
 TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not before") {
@@ -261,8 +261,8 @@ TEST_CASE("tasks: the id of a task is derived from its call's handle") {
     ended = client.stateless("tasks/get", {{"taskId", task["taskId"]}}, k_follows_tasks)["result"];
     return ended["status"] == "completed";
   });
-  CHECK("task_" + text_of(ended["result"]) == task["taskId"]);
-  CHECK(text_of(client.stateless("tools/call", {{"name", "handle"}})["result"]).empty());
+  CHECK("task_" + result_text(ended["result"]) == task["taskId"]);
+  CHECK(result_text(client.stateless("tools/call", {{"name", "handle"}})["result"]).empty());
 }
 
 TEST_CASE("tasks: work of an earlier run of the server is found by the task's id") {
@@ -273,12 +273,12 @@ TEST_CASE("tasks: work of an earlier run of the server is found by the task's id
   CHECK(get()["createdAt"] == "1970-01-01T00:00:01.000Z");
   house.lost_tasks.status = TaskStatus::completed;
   CHECK(get()["status"] == "completed");
-  CHECK(text_of(get()["result"]) == "what it printed");
+  CHECK(result_text(get()["result"]) == "what it printed");
   client.initialize();
   CHECK(client.ask("tasks/get", {{"taskId", k_lost_task}})["result"]["status"] == "completed");
   CHECK(house.lost_tasks.asked_patience == milliseconds(0));
   const json result = client.ask("tasks/result", {{"taskId", k_lost_task}})["result"];
-  CHECK(text_of(result) == "what it printed");
+  CHECK(result_text(result) == "what it printed");
   CHECK(result["_meta"][k_meta_related_task]["taskId"] == k_lost_task);
   CHECK(house.lost_tasks.asked_patience > seconds(60));
 }
@@ -465,7 +465,7 @@ TEST_CASE("logging: a client gets messages from its severity on, none before it 
   const json message = client.ask("tools/call", {{"name", "log"}});
   CHECK(message["method"] == "notifications/message");
   CHECK(message["params"]["level"] == "error");
-  CHECK(text_of(client.next()["result"]) == "logged");
+  CHECK(result_text(client.next()["result"]) == "logged");
 }
 
 TEST_CASE("logging: a client that enabled messages gets the outcome of each call") {
@@ -479,7 +479,7 @@ TEST_CASE("logging: a client that enabled messages gets the outcome of each call
   CHECK(message["params"]["level"] == "info");
   CHECK(message["params"]["data"]["tool"] == "log");
   CHECK(message["params"]["data"]["outcome"] == "ok");
-  CHECK(text_of(client.next()["result"]) == "logged");
+  CHECK(result_text(client.next()["result"]) == "logged");
 }
 
 TEST_CASE("questions: a handshake client's answer or refusal reaches the tool") {
@@ -489,10 +489,10 @@ TEST_CASE("questions: a handshake client's answer or refusal reaches the tool") 
   json question = client.ask("tools/call", {{"name", "ask"}});
   CHECK(question["method"] == "roots/list");
   client.send(result_message(question["id"], {{"roots", json::array()}}));
-  CHECK(text_of(client.next()["result"]) == R"({"q":{"roots":[]}})");
+  CHECK(result_text(client.next()["result"]) == R"({"q":{"roots":[]}})");
   question = client.ask("tools/call", {{"name", "ask"}});
   client.send(error_message(question["id"], -1, "not here"));
-  CHECK(text_of(client.next()["result"]) == "The client refused: not here");
+  CHECK(result_text(client.next()["result"]) == "The client refused: not here");
 }
 
 TEST_CASE("listeners: get only requested notices, under the id of their request") {
@@ -565,14 +565,14 @@ TEST_CASE("once: a key is valid across connections, and only for its owner") {
   one.send(request_message(1, "tools/call", params(json::object())));
   other.send(request_message(1, "tools/call", params(json::object())));
   house.gate.open();
-  CHECK(text_of(one.next()["result"]) == "through");
-  CHECK(text_of(other.next()["result"]) == "through");
+  CHECK(result_text(one.next()["result"]) == "through");
+  CHECK(result_text(other.next()["result"]) == "through");
   CHECK(house.gate.arrived() == 1);
-  CHECK(text_of(one.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(result_text(one.ask("tools/call", params(json::object()))["result"]) == "through");
   CHECK(house.gate.arrived() == 1);
   CHECK(one.ask("tools/call", params({{"other", 1}}))["result"]["structuredContent"]["error"]["code"] ==
         "idempotency_conflict");
-  CHECK(text_of(bob.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(result_text(bob.ask("tools/call", params(json::object()))["result"]) == "through");
   CHECK(house.gate.arrived() == 2);
 }
 
@@ -583,8 +583,8 @@ TEST_CASE("once: the mark of a call differs by owner, key and arguments") {
   const auto mark = [](House::Client& client, const std::string& key, const json& arguments) {
     json with_key = meta();
     with_key[k_meta_idempotency_key] = key;
-    const std::string text =
-        text_of(client.ask("tools/call", {{"name", "mark"}, {"arguments", arguments}, {"_meta", with_key}})["result"]);
+    const std::string text = result_text(
+        client.ask("tools/call", {{"name", "mark"}, {"arguments", arguments}, {"_meta", with_key}})["result"]);
     REQUIRE(text.size() == 65);
     return std::pair(text.substr(0, 32), text.substr(33));
   };
@@ -597,7 +597,7 @@ TEST_CASE("once: the mark of a call differs by owner, key and arguments") {
   CHECK(other_owner.first != first.first);
   CHECK(other_owner.second != first.second);
   CHECK(once_mark("a", "bc", "").key != once_mark("ab", "c", "").key);
-  CHECK(text_of(alice.stateless("tools/call", {{"name", "mark"}})["result"]) == "none");
+  CHECK(result_text(alice.stateless("tools/call", {{"name", "mark"}})["result"]) == "none");
 }
 
 TEST_CASE("once: a repetition gets the stored error, unless the tool allows repetition") {
@@ -627,7 +627,7 @@ TEST_CASE("once: a cancelled call can be made again under its key") {
   house.gate.wait_for_arrivals(1);
   client.send(notification_message("notifications/cancelled", {{"requestId", "first"}}));
   house.gate.open();
-  CHECK(text_of(client.ask("tools/call", params)["result"]) == "through");
+  CHECK(result_text(client.ask("tools/call", params)["result"]) == "through");
   CHECK(house.gate.arrived() == 2);
 }
 

@@ -174,7 +174,7 @@ TEST_CASE("connection: frames may arrive in pieces or together") {
   Connected c;
   auto first = c.call({{"op", "a"}});
   const auto first_request = c.next_request();
-  for (const char byte : wire::encode({{"id", first_request.head["id"]}}, "in pieces")) {
+  for (const char byte : wire::encode(json{{"id", first_request.head["id"]}}, "in pieces")) {
     c.agent.say({&byte, 1});
   }
   const Answer in_pieces = outcome(first);
@@ -185,7 +185,7 @@ TEST_CASE("connection: frames may arrive in pieces or together") {
   auto third = c.call({{"op", "c"}});
   std::string both;
   for (int i = 0; i < 2; ++i) {
-    both += wire::encode({{"id", c.next_request().head["id"]}});
+    both += wire::encode(json{{"id", c.next_request().head["id"]}});
   }
   c.agent.say(both);
   CHECK(outcome(second));
@@ -269,22 +269,22 @@ TEST_CASE("connection: a malformed frame fails all waiting calls with the reason
     c.agent.say(raw_frame("{\"id\":1,\"a\":\"\xff\"}"));
   }
   SUBCASE("an answer without an id") {
-    c.agent.say(wire::encode({{"n", 1}}));
+    c.agent.say(wire::encode(json{{"n", 1}}));
   }
   SUBCASE("an answer with a text for an id") {
-    c.agent.say(wire::encode({{"id", "1"}}));
+    c.agent.say(wire::encode(json{{"id", "1"}}));
   }
   SUBCASE("an answer with a fraction for an id") {
-    c.agent.say(wire::encode({{"id", 1.0}}));
+    c.agent.say(wire::encode(json{{"id", 1.0}}));
   }
   SUBCASE("an answer with a negative id") {
-    c.agent.say(wire::encode({{"id", -1}}));
+    c.agent.say(wire::encode(json{{"id", -1}}));
   }
   SUBCASE("an answer to a request that was never made") {
-    c.agent.say(wire::encode({{"id", 1000}}));
+    c.agent.say(wire::encode(json{{"id", 1000}}));
   }
   SUBCASE("an answer to request 0") {
-    c.agent.say(wire::encode({{"id", 0}}));
+    c.agent.say(wire::encode(json{{"id", 0}}));
   }
   SUBCASE("a second greeting") {
     c.agent.say(greeting(hello_head()));
@@ -302,7 +302,7 @@ TEST_CASE("connection: an answer before a malformed frame is delivered") {
   const auto first_request = c.next_request();
   auto bad = c.call({{"op", "b"}});
   c.next_request();
-  c.agent.say(wire::encode({{"id", first_request.head["id"]}}) + raw_frame("null"));
+  c.agent.say(wire::encode(json{{"id", first_request.head["id"]}}) + raw_frame("null"));
   CHECK(outcome(good));
   CHECK(error_of(bad).code == ErrorCode::protocol_violation);
 }

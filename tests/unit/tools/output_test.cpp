@@ -22,7 +22,7 @@ using tools::ShownStream;
 
 namespace {
 
-const std::string k_process = "proc_1_abc";
+const std::string k_sample_process = "proc_1_abc";
 
 Log& silent_log() {
   static Log log(-1, LogLevel::off, LogFormat::text);
@@ -36,7 +36,7 @@ wire::StreamState whole_stream(const std::string& content) {
 /// A process that has ended, with all its output in the snapshot.
 Snapshot carried(const std::string& out, const std::string& err = {}) {
   Snapshot snapshot;
-  snapshot.state.id = k_process;
+  snapshot.state.id = k_sample_process;
   snapshot.state.phase = wire::Phase::closed;
   snapshot.state.out = whole_stream(out);
   snapshot.state.err = whole_stream(err);
@@ -129,7 +129,7 @@ class Spool {
         m_stream{m_out.size(), head_end, tail_start},
         m_container([this](FakeAgent& agent, const wire::Frame& request) { answer_read(agent, request); }),
         m_sandbox(m_container, {}, silent_log()) {
-    snapshot.state.id = k_process;
+    snapshot.state.id = k_sample_process;
     snapshot.state.phase = wire::Phase::closed;
     snapshot.state.out = m_stream;
   }
@@ -154,7 +154,7 @@ class Spool {
   void answer_read(FakeAgent& agent, const wire::Frame& request) const {
     const json& head = request.head;
     CHECK(head.at("op") == "read");
-    CHECK(head.at("process") == k_process);
+    CHECK(head.at("process") == k_sample_process);
     CHECK(head.at("stream") == "out");
     std::uint64_t from = head.at("offset");
     if (from >= m_stream.head_end && from < m_stream.tail_start) {
@@ -478,7 +478,7 @@ TEST_CASE("output: a failed read is reported to the caller") {
   FakeContainer container([](FakeAgent& agent, const wire::Frame& request) { agent.refuse(request, "spool_damaged"); });
   Sandbox sandbox(container, {}, silent_log());
   Snapshot snapshot;
-  snapshot.state.id = k_process;
+  snapshot.state.id = k_sample_process;
   snapshot.state.out = {10, 10, 10};
   for (const OutputRequest& request : {OutputRequest{}, since({0, 0}), last_lines(1)}) {
     const auto output = tools::collect_output(sandbox, snapshot, request, {});

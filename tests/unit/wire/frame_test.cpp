@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "unit/wire/messages.hpp"
+
 using namespace dockbridge;
 using nlohmann::json;
+using test::nested;
 using wire::Frame;
 using wire::FrameReader;
 
@@ -47,20 +50,11 @@ std::string violation(FrameReader& reader) {
   return std::string(name_of(frame.error().code));
 }
 
-/// `levels` objects inside each other.
-std::string nested(int levels) {
-  std::string text = "1";
-  for (int i = 0; i < levels; ++i) {
-    text = "{\"a\":" + text + "}";
-  }
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("frame: two little-endian lengths, the head as JSON text, the raw body") {
   const std::string body("\0\xff\n", 3);
-  CHECK(wire::encode({{"id", 7}}, body) == std::string("\x08\0\0\0\x03\0\0\0", 8) + "{\"id\":7}" + body);
+  CHECK(wire::encode(json{{"id", 7}}, body) == std::string("\x08\0\0\0\x03\0\0\0", 8) + "{\"id\":7}" + body);
 }
 
 TEST_CASE("frame: survives the round trip") {
@@ -76,7 +70,7 @@ TEST_CASE("frame: survives the round trip") {
 
 TEST_CASE("frame: invalid UTF-8 in the head is replaced") {
   FrameReader reader(0);
-  reader.feed(wire::encode({{"cwd", "/a\xff"}}));
+  reader.feed(wire::encode(json{{"cwd", "/a\xff"}}));
   CHECK(next_frame(reader).head["cwd"] == "/a\xEF\xBF\xBD");
 }
 
@@ -85,7 +79,7 @@ TEST_CASE("frame reader: accepts pieces of any size") {
   std::vector<std::string> bodies;
   for (int i = 0; i < 20; ++i) {
     bodies.emplace_back(static_cast<std::size_t>(i * i), static_cast<char>('a' + i));
-    stream += wire::encode({{"id", i}}, bodies.back());
+    stream += wire::encode(json{{"id", i}}, bodies.back());
   }
   for (const std::size_t piece : {1U, 3U, 7U, 64U, 1000U, 100'000U}) {
     CAPTURE(piece);
@@ -106,7 +100,7 @@ TEST_CASE("frame reader: accepts pieces of any size") {
 }
 
 TEST_CASE("frame reader: returns no frame before its last byte") {
-  const std::string bytes = wire::encode({{"id", 1}}, "body");
+  const std::string bytes = wire::encode(json{{"id", 1}}, "body");
   FrameReader reader(100);
   CHECK(wants_more(reader));
   for (const char byte : bytes) {
@@ -140,7 +134,7 @@ TEST_CASE("frame reader: rejects an excessive length before the content arrives"
 
 TEST_CASE("frame reader: stays failed after a violation") {
   FrameReader reader(10);
-  reader.feed(wire::encode({{"id", 1}}) + raw_frame("[]") + wire::encode({{"id", 2}}));
+  reader.feed(wire::encode(json{{"id", 1}}) + raw_frame("[]") + wire::encode(json{{"id", 2}}));
   CHECK(next_frame(reader).head["id"] == 1);
   CHECK(violation(reader) == "protocol_violation");
   CHECK(violation(reader) == "protocol_violation");

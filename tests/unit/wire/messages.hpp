@@ -16,6 +16,15 @@ namespace dockbridge::test {
 
 using nlohmann::json;
 
+/// An object in an object, `levels` deep.
+inline std::string nested(int levels) {
+  std::string text = "1";
+  for (int i = 0; i < levels; ++i) {
+    text = "{\"a\":" + text + "}";
+  }
+  return text;
+}
+
 /// A frame as the other program receives it.
 inline wire::Frame received(const json& head, const std::string& body = "") {
   wire::FrameReader reader(wire::k_max_body_to_agent);

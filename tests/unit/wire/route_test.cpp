@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "unit/wire/messages.hpp"
 #include "wire/frame.hpp"
 
 using namespace dockbridge;
 using nlohmann::json;
+using test::nested;
 using wire::Route;
 using wire::route_of;
 
@@ -18,14 +20,6 @@ Route route(const std::string& head) {
   const auto found = route_of(head);
   REQUIRE(found);
   return *found;
-}
-
-std::string nested(int levels) {
-  std::string text = "1";
-  for (int i = 0; i < levels; ++i) {
-    text = "{\"a\":" + text + "}";
-  }
-  return text;
 }
 
 }  // namespace
@@ -105,8 +99,8 @@ TEST_CASE("route: accepts the same heads as a frame reader") {
 }
 
 TEST_CASE("raw frame: forwarded byte for byte") {
-  const std::string first = wire::encode({{"id", 1}}, std::string("b\0dy", 4));
-  const std::string second = wire::encode({{"id", 2}});
+  const std::string first = wire::encode(json{{"id", 1}}, std::string("b\0dy", 4));
+  const std::string second = wire::encode(json{{"id", 2}});
   wire::FrameReader reader(10);
   reader.feed(first + second.substr(0, second.size() - 1));
   const auto raw = reader.next_raw();
@@ -122,7 +116,7 @@ TEST_CASE("raw frame: forwarded byte for byte") {
 
 TEST_CASE("raw frame: an excessive length is rejected") {
   wire::FrameReader reader(10);
-  reader.feed(wire::encode({{"id", 1}}, "eleven byte").substr(0, 8));
+  reader.feed(wire::encode(json{{"id", 1}}, "eleven byte").substr(0, 8));
   const auto raw = reader.next_raw();
   REQUIRE_FALSE(raw);
   CHECK(raw.error().code == ErrorCode::protocol_violation);

@@ -20,7 +20,7 @@ using test::TemporaryDirectory;
 namespace {
 
 const std::string k_process = "proc_1_a";
-const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
+const Moment k_moment{1'700'000'000'000, 90'000'000, "b007"};
 
 /// The record of a process that was recorded at this moment and has no keeper yet.
 Record recorded(const Moment& when) {
@@ -43,9 +43,9 @@ struct Linked {
   Fd other;
 
   explicit Linked(std::uint8_t control = 1) {
-    Record record = recorded(k_now);
+    Record record = recorded(k_moment);
     record.kept = {7, keeper.name(), control};
-    auto found = KeeperLink::find(directory.fd(), k_process, record, k_now);
+    auto found = KeeperLink::find(directory.fd(), k_process, record, k_moment);
     REQUIRE(found);
     REQUIRE(*found);
     link = std::move(*found);
@@ -74,19 +74,19 @@ std::string state_of_version_1() {
 TEST_CASE("keeper link: a new record means a start in progress, despite clock jumps") {
   for (const std::int64_t jump : {0, 86'400'000, -86'400'000}) {
     CAPTURE(jump);
-    const Moment just{k_now.unix_ms + jump, k_now.uptime_ms - 1000, k_now.boot};
-    CHECK(outcome(recorded(just), k_now) == "keeper_busy");
-    const Moment earlier{k_now.unix_ms + jump, k_now.uptime_ms - 6000, k_now.boot};
-    CHECK(outcome(recorded(earlier), k_now) == "none");
+    const Moment just{k_moment.unix_ms + jump, k_moment.uptime_ms - 1000, k_moment.boot};
+    CHECK(outcome(recorded(just), k_moment) == "keeper_busy");
+    const Moment earlier{k_moment.unix_ms + jump, k_moment.uptime_ms - 6000, k_moment.boot};
+    CHECK(outcome(recorded(earlier), k_moment) == "none");
   }
 }
 
 TEST_CASE("keeper link: without a boot id in common, the wall clock counts") {
   for (const std::string boot : {"other", ""}) {
-    CHECK(outcome(recorded({k_now.unix_ms - 1000, k_now.uptime_ms - 1000, boot}), k_now) == "keeper_busy");
-    CHECK(outcome(recorded({k_now.unix_ms - 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
+    CHECK(outcome(recorded({k_moment.unix_ms - 1000, k_moment.uptime_ms - 1000, boot}), k_moment) == "keeper_busy");
+    CHECK(outcome(recorded({k_moment.unix_ms - 6000, k_moment.uptime_ms - 1000, boot}), k_moment) == "none");
     // A wall clock that was put back must not prolong this.
-    CHECK(outcome(recorded({k_now.unix_ms + 6000, k_now.uptime_ms - 1000, boot}), k_now) == "none");
+    CHECK(outcome(recorded({k_moment.unix_ms + 6000, k_moment.uptime_ms - 1000, boot}), k_moment) == "none");
   }
 }
 

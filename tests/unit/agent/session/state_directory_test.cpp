@@ -34,7 +34,7 @@ namespace {
 const Moment k_now{1'700'000'000'000, 90'000'000, "b007"};
 
 /// A temporary state directory.
-class World {
+class DirectoryWorld {
  public:
   [[nodiscard]] StateDirectory open() const {
     auto directory = StateDirectory::open(m_directory.path().string());
@@ -96,7 +96,7 @@ std::set<std::string> all_processes(const StateDirectory& directory) {
 }  // namespace
 
 TEST_CASE("state directory: a new process is visible to other sessions") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory one = world.open();
   const StateDirectory other = world.open();
   const auto journal = one.create("proc_1_a", meta("make"));
@@ -109,7 +109,7 @@ TEST_CASE("state directory: a new process is visible to other sessions") {
 }
 
 TEST_CASE("state directory: no id is used twice") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory one = world.open();
   StateDirectory other = world.open();
   REQUIRE(one.create("proc_1_a", meta("first")));
@@ -119,7 +119,7 @@ TEST_CASE("state directory: no id is used twice") {
 }
 
 TEST_CASE("state directory: a process of another run is found by the end of its id") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   CHECK_FALSE(directory.namesake("proc_1_abc"));
   add_finished(directory, "proc_1_abc", std::chrono::seconds(20));
@@ -140,7 +140,7 @@ TEST_CASE("state directory: a process of another run is found by the end of its 
 }
 
 TEST_CASE("state directory: processes of all sessions are visited once") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory one = world.open();
   StateDirectory other = world.open();
   REQUIRE(one.create("proc_1_a", meta("a")));
@@ -150,7 +150,7 @@ TEST_CASE("state directory: processes of all sessions are visited once") {
 }
 
 TEST_CASE("state directory: a full journal is followed by another") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   const std::string long_command(1000, 'x');
   std::set<ino_t> journals;
@@ -168,7 +168,7 @@ TEST_CASE("state directory: a full journal is followed by another") {
 }
 
 TEST_CASE("state directory: records remain after the journal is released") {
-  const World world;
+  const DirectoryWorld world;
   {
     StateDirectory directory = world.open();
     REQUIRE(directory.create("proc_1_a", meta("make")));
@@ -180,7 +180,7 @@ TEST_CASE("state directory: records remain after the journal is released") {
 }
 
 TEST_CASE("pruner: processes beyond the age or count are removed with their output") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_old", std::chrono::seconds(4000));
   add_finished(directory, "proc_1_a", std::chrono::seconds(300));
@@ -200,7 +200,7 @@ TEST_CASE("pruner: processes beyond the age or count are removed with their outp
 }
 
 TEST_CASE("pruner: a wall clock that jumps has no effect on expiry") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", std::chrono::seconds(10));
   Moment later = k_now;
@@ -218,7 +218,7 @@ TEST_CASE("pruner: a wall clock that jumps has no effect on expiry") {
 }
 
 TEST_CASE("pruner: the age of a lost process counts from its last output") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   const Moment started{k_now.unix_ms, uptime_milliseconds_now() - 18'000'000, k_now.boot};
   const auto journal = directory.create("proc_1_lost", meta("make", started));
@@ -235,7 +235,7 @@ TEST_CASE("pruner: the age of a lost process counts from its last output") {
 }
 
 TEST_CASE("pruner: without a boot id in common, the wall clock counts") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", Moment{k_now.unix_ms - 100'000, k_now.uptime_ms - 9'000'000, "other"});
   add_finished(directory, "proc_1_b", Moment{k_now.unix_ms - 100'000, 0, ""});
@@ -245,7 +245,7 @@ TEST_CASE("pruner: without a boot id in common, the wall clock counts") {
 }
 
 TEST_CASE("pruner: above the limit of bytes, the oldest processes are removed") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   int age = 0;
   for (const std::string process : {"proc_1_new", "proc_1_middle", "proc_1_old"}) {
@@ -258,7 +258,7 @@ TEST_CASE("pruner: above the limit of bytes, the oldest processes are removed") 
 }
 
 TEST_CASE("pruner: finished processes are removed before running ones are trimmed") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   const FakeKeeper keeper(directory.fd(), "keeper_7_7");
   for (const std::string process : {"proc_1_large", "proc_1_small"}) {
@@ -286,7 +286,7 @@ TEST_CASE("pruner: finished processes are removed before running ones are trimme
 }
 
 TEST_CASE("pruner: the latest expired ids are remembered, up to a limit") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   std::string last;
   for (int round = 0; round < 3; ++round) {
@@ -302,7 +302,7 @@ TEST_CASE("pruner: the latest expired ids are remembered, up to a limit") {
 }
 
 TEST_CASE("pruner: a process whose keeper was killed counts as finished") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   const auto journal = directory.create("proc_1_lost", meta("make", ago(std::chrono::hours(2))));
   REQUIRE(journal);
@@ -312,7 +312,7 @@ TEST_CASE("pruner: a process whose keeper was killed counts as finished") {
 }
 
 TEST_CASE("pruner: only old leftovers of killed sessions and keepers are removed") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   add_finished(directory, "proc_1_a", std::chrono::seconds(1));
   for (const char* name : {"journal_1_1", "keeper_1_1", "proc_1_gone.out", "proc_1_a.out", "something.else"}) {
@@ -330,7 +330,7 @@ TEST_CASE("pruner: only old leftovers of killed sessions and keepers are removed
 }
 
 TEST_CASE("state directory: a session whose journal was removed creates another") {
-  const World world;
+  const DirectoryWorld world;
   StateDirectory directory = world.open();
   REQUIRE(directory.create("proc_1_a", meta("before")));
   std::filesystem::remove(directory.path_of(world.journal()));
@@ -340,7 +340,7 @@ TEST_CASE("state directory: a session whose journal was removed creates another"
 }
 
 TEST_CASE("state directory: a directory that others can read is not used") {
-  const World world;
+  const DirectoryWorld world;
   const std::string path = world.open().path();
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
   CHECK(StateDirectory::open(path).error().code == ErrorCode::unsafe_directory);

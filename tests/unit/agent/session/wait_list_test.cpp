@@ -21,7 +21,7 @@ using wire::Phase;
 
 namespace {
 
-const Clock::time_point k_start{std::chrono::hours(1)};
+const Clock::time_point k_list_start{std::chrono::hours(1)};
 
 class SentReplies : public agent::Replies {
  public:
@@ -34,11 +34,11 @@ class SentReplies : public agent::Replies {
 };
 
 /// A process and the keeper's end of its link.
-struct Kept {
+struct KeptProcess {
   Process process;
   Fd keeper;
 
-  explicit Kept(std::string id) {
+  explicit KeptProcess(std::string id) {
     std::array<int, 2> sockets{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets.data()) == 0);
     process.id = std::move(id);
@@ -63,12 +63,12 @@ struct World {
   agent::StateDirectory state = *agent::StateDirectory::open(directory.path().string());
   SentReplies replies;
   agent::WaitList waits{state, replies};
-  Kept kept{"proc_1_a"};
+  KeptProcess kept{"proc_1_a"};
 
   void add(std::uint64_t request, Process& process, const wire::WaitCondition& until = {}) {
-    auto wait = Wait::make({seconds(10), 0, until}, k_start);
+    auto wait = Wait::make({seconds(10), 0, until}, k_list_start);
     REQUIRE(wait);
-    waits.add(request, std::move(*wait), process, k_start);
+    waits.add(request, std::move(*wait), process, k_list_start);
   }
 };
 
@@ -79,11 +79,11 @@ TEST_CASE("wait list: the keeper is queried, and its report ends the wait") {
   w.add(7, w.kept.process);
   CHECK(w.kept.next_order() == std::pair(Order::query, 0U));
   w.kept.report(Phase::running);
-  w.waits.on_change(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_list_start);
   CHECK(w.replies.heads().empty());
   CHECK(w.waits.is_awaited(w.kept.process));
   w.kept.report(Phase::exited);
-  w.waits.on_change(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_list_start);
   REQUIRE(w.replies.heads().size() == 1);
   CHECK(field(w.replies.heads()[0], "id") == 7);
   CHECK(field(w.replies.heads()[0], "happened") == "ended");
@@ -93,16 +93,16 @@ TEST_CASE("wait list: the keeper is queried, and its report ends the wait") {
 
 TEST_CASE("wait list: the first of several processes ends the request") {
   World w;
-  Kept other{"proc_1_b"};
+  KeptProcess other{"proc_1_b"};
   w.add(7, w.kept.process);
   w.add(7, other.process);
   other.report(Phase::closed);
-  w.waits.on_change(other.process, k_start);
+  w.waits.on_change(other.process, k_list_start);
   REQUIRE(w.replies.heads().size() == 1);
   CHECK(field(w.replies.heads()[0], "process", "id") == "proc_1_b");
   CHECK_FALSE(w.waits.is_awaited(w.kept.process));
   w.kept.report(Phase::closed);
-  w.waits.on_change(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_list_start);
   CHECK(w.replies.heads().size() == 1);
 }
 
@@ -111,14 +111,14 @@ TEST_CASE("wait list: a keeper that does not report delays the reply by one seco
   w.add(7, w.kept.process);
   CHECK(w.kept.next_order().first == Order::query);
   w.kept.report(Phase::running);
-  w.waits.check(k_start + seconds(10));
+  w.waits.check(k_list_start + seconds(10));
   CHECK(w.kept.next_order().first == Order::query);
   CHECK(w.replies.heads().empty());
-  CHECK(w.waits.next_check(k_start) == k_start + seconds(11));
-  w.waits.check(k_start + seconds(11));
+  CHECK(w.waits.next_check(k_list_start) == k_list_start + seconds(11));
+  w.waits.check(k_list_start + seconds(11));
   REQUIRE(w.replies.heads().size() == 1);
   CHECK(field(w.replies.heads()[0], "happened") == "nothing");
-  CHECK_FALSE(w.waits.next_check(k_start));
+  CHECK_FALSE(w.waits.next_check(k_list_start));
 }
 
 TEST_CASE("wait list: the keeper watches for what the waits need") {
@@ -128,11 +128,11 @@ TEST_CASE("wait list: the keeper watches for what the waits need") {
   w.add(8, w.kept.process, {.idle = seconds(1), .longest_idle = seconds(5)});
   CHECK(w.kept.next_order() == std::pair(Order::query, 0U));
   CHECK(w.kept.next_order() == std::pair(Order::query, agent::k_with_starvation));
-  w.waits.on_change(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_list_start);
   CHECK(w.kept.next_order().first == Order::watch_growth);
   CHECK(w.kept.next_order() == std::pair(Order::watch_input, agent::k_watch_input));
   w.waits.cancel(7);
-  w.waits.on_change(w.kept.process, k_start);
+  w.waits.on_change(w.kept.process, k_list_start);
   CHECK(w.kept.next_order() == std::pair(Order::watch_input, 0U));
   CHECK(w.kept.next_order().first == Order::none);
   CHECK(w.replies.heads().empty());
@@ -140,7 +140,7 @@ TEST_CASE("wait list: the keeper watches for what the waits need") {
 
 TEST_CASE("wait list: a failed start is the reply to every wait for it") {
   World w;
-  auto wait = Wait::make({seconds(10), 0, {}}, k_start);
+  auto wait = Wait::make({seconds(10), 0, {}}, k_list_start);
   REQUIRE(wait);
   w.waits.add_started(7, std::move(*wait), w.kept.process);
   w.add(8, w.kept.process);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr ContentPack::Limits k_roomy{.bytes = 4 * 1024 * 1024, .count = 1000};
 
-struct World {
+struct PackWorld {
   test::TemporaryDirectory state;
   fs::path recent = state / "recent.contents";
 
@@ -54,7 +54,7 @@ std::string numbered(int number, std::size_t size = 1000) {
 }  // namespace
 
 TEST_CASE("content pack: a content is found, also by a process that opened it before") {
-  const World world;
+  const PackWorld world;
   ContentPack other = world.open();
   CHECK(!other.get(revision_of("a")));
   ContentPack pack = world.open();
@@ -70,7 +70,7 @@ TEST_CASE("content pack: a content is found, also by a process that opened it be
 }
 
 TEST_CASE("content pack: the same content is stored once by all processes") {
-  const World world;
+  const PackWorld world;
   ContentPack pack = world.open();
   ContentPack other = world.open();
   REQUIRE(put(pack, numbered(1)));
@@ -81,7 +81,7 @@ TEST_CASE("content pack: the same content is stored once by all processes") {
 }
 
 TEST_CASE("content pack: a full pack drops the older half, not recent contents") {
-  const World world;
+  const PackWorld world;
   constexpr std::uint64_t k_bytes = 20'000;
   ContentPack pack = world.open({.bytes = k_bytes, .count = 1000});
   const std::string used = "used again and again";
@@ -97,7 +97,7 @@ TEST_CASE("content pack: a full pack drops the older half, not recent contents")
 }
 
 TEST_CASE("content pack: the number of contents is bounded") {
-  const World world;
+  const PackWorld world;
   ContentPack pack = world.open({.bytes = 1024 * 1024, .count = 10});
   for (int i = 0; i < 100; ++i) {
     REQUIRE(put(pack, std::to_string(i)));
@@ -111,7 +111,7 @@ TEST_CASE("content pack: the number of contents is bounded") {
 }
 
 TEST_CASE("content pack: a process continues after another one rotated the files") {
-  const World world;
+  const PackWorld world;
   constexpr ContentPack::Limits k_small{.bytes = 10'000, .count = 1000};
   ContentPack first = world.open(k_small);
   ContentPack second = world.open(k_small);
@@ -125,7 +125,7 @@ TEST_CASE("content pack: a process continues after another one rotated the files
 }
 
 TEST_CASE("content pack: a content over the limit is rejected and removes nothing") {
-  const World world;
+  const PackWorld world;
   ContentPack pack = world.open();
   ContentPack small = world.open({.bytes = 1000, .count = 10});
   REQUIRE(put(pack, "a"));
@@ -135,7 +135,7 @@ TEST_CASE("content pack: a content over the limit is rejected and removes nothin
 }
 
 TEST_CASE("content pack: put fails at once while another process adds") {
-  const World world;
+  const PackWorld world;
   ContentPack pack = world.open();
   REQUIRE(put(pack, "a"));
   {
@@ -148,7 +148,7 @@ TEST_CASE("content pack: put fails at once while another process adds") {
 }
 
 TEST_CASE("content pack: an incomplete content is ignored and overwritten") {
-  const World world;
+  const PackWorld world;
   {
     ContentPack pack = world.open();
     REQUIRE(put(pack, "whole"));
@@ -169,7 +169,7 @@ TEST_CASE("content pack: an incomplete content is ignored and overwritten") {
 }
 
 TEST_CASE("content pack: a removed file frees its space even while it is open") {
-  const World world;
+  const PackWorld world;
   constexpr ContentPack::Limits k_small{.bytes = 10'000, .count = 1000};
   ContentPack pack = world.open(k_small);
   ContentPack idle = world.open(k_small);
@@ -188,7 +188,7 @@ TEST_CASE("content pack: a removed file frees its space even while it is open") 
 }
 
 TEST_CASE("content pack: all processes continue with a truncated file") {
-  const World world;
+  const PackWorld world;
   ContentPack first = world.open();
   ContentPack second = world.open();
   REQUIRE(put(first, "kept"));
@@ -206,7 +206,7 @@ TEST_CASE("content pack: all processes continue with a truncated file") {
 }
 
 TEST_CASE("content pack: a truncated file that has grown again is extended at its end") {
-  const World world;
+  const PackWorld world;
   ContentPack first = world.open();
   ContentPack second = world.open();
   REQUIRE(put(first, numbered(1)));
@@ -224,7 +224,7 @@ TEST_CASE("content pack: a truncated file that has grown again is extended at it
 }
 
 TEST_CASE("content pack: a file over the limits is read only up to them") {
-  const World world;
+  const PackWorld world;
   {
     ContentPack large = world.open({.bytes = 4 * 1024 * 1024, .count = 10'000});
     for (int i = 0; i < 200; ++i) {
@@ -239,7 +239,7 @@ TEST_CASE("content pack: a file over the limits is read only up to them") {
 }
 
 TEST_CASE("content pack: a content of another size is not found") {
-  const World world;
+  const PackWorld world;
   std::ofstream(world.recent, std::ios::binary) << revision_of("content") << std::string(8, '\0');
   ContentPack pack = world.open();
   CHECK(put(pack, "content"));
@@ -247,7 +247,7 @@ TEST_CASE("content pack: a content of another size is not found") {
 }
 
 TEST_CASE("content pack: the rest of an incomplete content is never read") {
-  const World world;
+  const PackWorld world;
   const std::string inner = "never put";
   ContentPack pack = world.open();
   {
@@ -265,7 +265,7 @@ TEST_CASE("content pack: the rest of an incomplete content is never read") {
 }
 
 TEST_CASE("content pack: a damaged file is overwritten, another file type is left alone") {
-  const World world;
+  const PackWorld world;
   SUBCASE("zeros, as after a power failure") {
     std::ofstream(world.recent) << std::string(5000, '\0');
     ContentPack pack = world.open();
@@ -302,7 +302,7 @@ TEST_CASE("content pack: a damaged file is overwritten, another file type is lef
 }
 
 TEST_CASE("content pack: concurrent processes lose no content that was accepted") {
-  const World world;
+  const PackWorld world;
   constexpr int k_threads = 4;
   constexpr int k_each = 2000;
   constexpr std::size_t k_size = 10;

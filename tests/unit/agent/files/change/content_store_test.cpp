@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t k_no_limit = 1ULL << 30U;
 constexpr agent::ContentPack::Limits k_no_pack{0, 0};
 
-struct World {
+struct StoreWorld {
   test::TemporaryDirectory state;
 
   [[nodiscard]] ContentStore open() const { return open(ContentStore::Limits{}); }
@@ -55,7 +55,7 @@ Result<std::string> get(ContentStore& store, const std::string& content) {
 }  // namespace
 
 TEST_CASE("content store: a content is found by its revision, also by a later process") {
-  const World world;
+  const StoreWorld world;
   const std::string content("any\0bytes\xFF", 10);
   {
     ContentStore store = world.open();
@@ -68,7 +68,7 @@ TEST_CASE("content store: a content is found by its revision, also by a later pr
 }
 
 TEST_CASE("content store: only large contents are separate files") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   const std::string large(ContentStore::k_max_remembered_bytes + 1, 'x');
   REQUIRE(put(store, "small"));
@@ -79,7 +79,7 @@ TEST_CASE("content store: only large contents are separate files") {
 }
 
 TEST_CASE("content store: a content can be read as a file, from pack and file") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   for (const std::string& content : {std::string("small"), std::string(2'000'000, 'x')}) {
     REQUIRE(put(store, content));
@@ -93,7 +93,7 @@ TEST_CASE("content store: a content can be read as a file, from pack and file") 
 }
 
 TEST_CASE("content store: a content becomes a file while the pack is locked") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   REQUIRE(put(store, "first"));
   {
@@ -107,7 +107,7 @@ TEST_CASE("content store: a content becomes a file while the pack is locked") {
 }
 
 TEST_CASE("content store: a damaged content in the pack does not hide an intact file") {
-  const World world;
+  const StoreWorld world;
   {
     ContentStore store = world.open_without_pack();
     REQUIRE(put(store, "content"));
@@ -124,7 +124,7 @@ TEST_CASE("content store: a damaged content in the pack does not hide an intact 
 }
 
 TEST_CASE("content store: a file of an earlier version is found") {
-  const World world;
+  const StoreWorld world;
   {
     ContentStore store = world.open_without_pack();
     REQUIRE(put(store, "kept by an earlier one"));
@@ -134,7 +134,7 @@ TEST_CASE("content store: a file of an earlier version is found") {
 }
 
 TEST_CASE("content store: put_file stores the content of a file") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   const std::string content(300'000, 'x');
   std::ofstream(world.state / "file") << content;
@@ -144,7 +144,7 @@ TEST_CASE("content store: put_file stores the content of a file") {
 }
 
 TEST_CASE("content store: a missing content has expired, one over the limit is rejected") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   CHECK(get(store, "never put").error().code == ErrorCode::content_expired);
   REQUIRE(put(store, "12345"));
@@ -152,7 +152,7 @@ TEST_CASE("content store: a missing content has expired, one over the limit is r
 }
 
 TEST_CASE("content store: a revision is never used as a path") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open();
   std::ofstream(world.state / "secret") << "x";
   REQUIRE(::mkfifo((world.state / "contents" / "pipe").c_str(), 0600) == 0);
@@ -171,7 +171,7 @@ TEST_CASE("content store: a damaged content is rejected and replaced by the next
     packed = true;
   }
   SUBCASE("as a file") {}
-  const World world;
+  const StoreWorld world;
   ContentStore store = packed ? world.open() : world.open_without_pack();
   REQUIRE(put(store, "good content"));
   if (packed) {
@@ -187,7 +187,7 @@ TEST_CASE("content store: a damaged content is rejected and replaced by the next
 }
 
 TEST_CASE("content store: the least recently used content is removed at the limit") {
-  const World world;
+  const StoreWorld world;
   constexpr std::uint64_t k_bytes = 64 * 1024;
   ContentStore store = world.open({.bytes = k_bytes, .count = 5000, .pack = k_no_pack});
   const std::string kept(1000, 'k');
@@ -203,7 +203,7 @@ TEST_CASE("content store: the least recently used content is removed at the limi
 }
 
 TEST_CASE("content store: the number of small contents is bounded") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open({.bytes = 1024 * 1024, .count = 64, .pack = k_no_pack});
   for (int i = 0; i < 500; ++i) {
     REQUIRE(put(store, std::to_string(i)));
@@ -212,7 +212,7 @@ TEST_CASE("content store: the number of small contents is bounded") {
 }
 
 TEST_CASE("content store: a content over half the limit is rejected, removing nothing") {
-  const World world;
+  const StoreWorld world;
   ContentStore store = world.open({.bytes = 10'000, .count = 100, .pack = k_no_pack});
   REQUIRE(put(store, "small"));
   CHECK(put(store, std::string(9000, 'x')).error().code == ErrorCode::too_large);
@@ -220,7 +220,7 @@ TEST_CASE("content store: a content over half the limit is rejected, removing no
 }
 
 TEST_CASE("content store: limits include contents of earlier processes") {
-  const World world;
+  const StoreWorld world;
   for (int process = 0; process < 20; ++process) {
     ContentStore store = world.open({.bytes = 20'000, .count = 100, .pack = k_no_pack});
     REQUIRE(put(store, std::to_string(process) + std::string(5000, 'x')));
@@ -234,7 +234,7 @@ TEST_CASE("content store: concurrent puts of one content succeed, it is never pa
     packed = true;
   }
   SUBCASE("as files") {}
-  const World world;
+  const StoreWorld world;
   (void)world.open();
   for (int round = 0; round < 50; ++round) {
     const std::string content = std::to_string(round) + std::string(300'000, 'x');
@@ -253,7 +253,7 @@ TEST_CASE("content store: concurrent puts of one content succeed, it is never pa
 }
 
 TEST_CASE("content store: an incomplete file of a killed process is removed") {
-  const World world;
+  const StoreWorld world;
   (void)world.open();
   const fs::path partial = world.state / "contents" / (revision_of("x") + ".1.new");
   std::ofstream(partial) << "hal";

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* k_temporary = ".dockbridge-0123456789abcdef.tmp";
 
-struct World {
+struct JournalWorld {
   test::TemporaryDirectory state;
   test::TemporaryDirectory work;
 
@@ -77,7 +77,7 @@ struct World {
 }  // namespace
 
 TEST_CASE("journal: a temporary file of a killed process is removed") {
-  const World world;
+  const JournalWorld world;
   world.put(k_temporary, "half");
   world.put("file", "whole");
   world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at(k_temporary)); });
@@ -90,7 +90,7 @@ TEST_CASE("journal: a temporary file of a killed process is removed") {
 }
 
 TEST_CASE("journal: an entry of a live process is left alone") {
-  const World world;
+  const JournalWorld world;
   world.put(k_temporary, "half");
   auto journal = WriteJournal::open(world.state.fd());
   REQUIRE(journal);
@@ -102,7 +102,7 @@ TEST_CASE("journal: an entry of a live process is left alone") {
 }
 
 TEST_CASE("journal: recovery waits for a dying process that still holds its lock") {
-  const World world;
+  const JournalWorld world;
   {
     ContentStore store = world.store();
     REQUIRE(store.put(revision_of("old"), "old"));
@@ -131,7 +131,7 @@ TEST_CASE("journal: recovery waits for a dying process that still holds its lock
 }
 
 TEST_CASE("journal: a finished entry changes nothing, and the file ends with its owner") {
-  const World world;
+  const JournalWorld world;
   world.put(k_temporary, "somebody else's");
   {
     auto journal = WriteJournal::open(world.state.fd());
@@ -150,7 +150,7 @@ TEST_CASE("journal: a finished entry changes nothing, and the file ends with its
 }
 
 TEST_CASE("journal: only names of temporary files are removed") {
-  const World world;
+  const JournalWorld world;
   world.put("precious", "x");
   world.do_and_die([&](WriteJournal& journal) { (void)journal.begin_temporary(world.at("precious")); });
   world.recover();
@@ -158,7 +158,7 @@ TEST_CASE("journal: only names of temporary files are removed") {
 }
 
 TEST_CASE("journal: a file partly written in place is restored") {
-  const World world;
+  const JournalWorld world;
   const std::string before = "the old content, which is longer";
   const std::string after = "THE NEW";
   ContentStore store = world.store();
@@ -176,7 +176,7 @@ TEST_CASE("journal: a file partly written in place is restored") {
 }
 
 TEST_CASE("journal: a partly restored file is restored") {
-  const World world;
+  const JournalWorld world;
   const std::string before = "the old content";
   const std::string after = "THE NEW CONTENT, WHICH IS LONGER";
   ContentStore store = world.store();
@@ -196,7 +196,7 @@ TEST_CASE("journal: a partly restored file is restored") {
 }
 
 TEST_CASE("journal: the next process restores what cannot be restored now") {
-  const World world;
+  const JournalWorld world;
   const std::string before(10'000, 'o');
   const std::string after(20'000, 'n');
   ContentStore store = world.store();
@@ -219,7 +219,7 @@ TEST_CASE("journal: the next process restores what cannot be restored now") {
 }
 
 TEST_CASE("journal: a file that others have changed is not touched") {
-  const World world;
+  const JournalWorld world;
   const std::string before = "the old content";
   const std::string after = "the new content";
   ContentStore store = world.store();
@@ -236,7 +236,7 @@ TEST_CASE("journal: a file that others have changed is not touched") {
 }
 
 TEST_CASE("journal: a missing file, or one of another type, does not block recovery") {
-  const World world;
+  const JournalWorld world;
   ContentStore store = world.store();
   REQUIRE(store.put(revision_of("old"), "old"));
   REQUIRE(store.put(revision_of("new"), "new"));
@@ -254,7 +254,7 @@ TEST_CASE("journal: a missing file, or one of another type, does not block recov
 }
 
 TEST_CASE("journal: a malformed journal is removed") {
-  const World world;
+  const JournalWorld world;
   const std::string revision(32, 'a');
   int number = 0;
   for (const std::string& text :
@@ -270,7 +270,7 @@ TEST_CASE("journal: a malformed journal is removed") {
 }
 
 TEST_CASE("journal: names with line ends work") {
-  const World world;
+  const JournalWorld world;
   const std::string directory = "a\nb \"c\"";
   fs::create_directory(world.work / directory);
   world.put(directory + "/" + k_temporary, "half");
@@ -281,7 +281,7 @@ TEST_CASE("journal: names with line ends work") {
 }
 
 TEST_CASE("journal: all files of an unfinished set are restored") {
-  const World world;
+  const JournalWorld world;
   const std::string old_a = "old a";
   const std::string new_a = "the new a";
   const std::string old_b = "the old and long b";
@@ -317,7 +317,7 @@ TEST_CASE("journal: all files of an unfinished set are restored") {
 }
 
 TEST_CASE("journal: an incomplete entry of a set, or a finished one, changes nothing") {
-  const World world;
+  const JournalWorld world;
   ContentStore store = world.store();
   REQUIRE(store.put(revision_of("old"), "old"));
   REQUIRE(store.put(revision_of("new"), "new"));

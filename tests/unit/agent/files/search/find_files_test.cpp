@@ -21,7 +21,7 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-FindRequest request(const std::string& pattern) {
+FindRequest glob_request(const std::string& pattern) {
   FindRequest one;
   one.pattern = pattern;
   return one;
@@ -52,10 +52,10 @@ TEST_CASE("find files: a glob finds entries in path order, with their facts") {
   tree.put(".gitignore", "out\n");
   tree.link("a.c", "link.c");
   set_time(tree, "a.c", 1000);
-  CHECK(paths(tree, request("*.c")) == Paths{"a/b/c.c", "a/z.c", "a.c", "b.c", "link.c"});
-  CHECK(paths(tree, request("a/*")) == Paths{"a/x.h", "a/z.c"});
-  CHECK(paths(tree, request("a/**/*.{c,h}")) == Paths{"a/b/c.c", "a/x.h", "a/z.c"});
-  const auto one = agent::find_files(tree.fd(), request("a.c"));
+  CHECK(paths(tree, glob_request("*.c")) == Paths{"a/b/c.c", "a/z.c", "a.c", "b.c", "link.c"});
+  CHECK(paths(tree, glob_request("a/*")) == Paths{"a/x.h", "a/z.c"});
+  CHECK(paths(tree, glob_request("a/**/*.{c,h}")) == Paths{"a/b/c.c", "a/x.h", "a/z.c"});
+  const auto one = agent::find_files(tree.fd(), glob_request("a.c"));
   REQUIRE(one->entries.size() == 1);
   CHECK(one->entries[0].size == 5);
   CHECK(one->entries[0].type == "file");
@@ -63,8 +63,8 @@ TEST_CASE("find files: a glob finds entries in path order, with their facts") {
   CHECK(!one->entries[0].mode);
   CHECK(one->walked.hidden == 2);
   CHECK(one->walked.ignored == 1);
-  CHECK(paths(tree, request("a*")) == Paths{"a.c"});
-  CHECK(agent::find_files(tree.fd(), request("[")).error().code == ErrorCode::bad_glob);
+  CHECK(paths(tree, glob_request("a*")) == Paths{"a.c"});
+  CHECK(agent::find_files(tree.fd(), glob_request("[")).error().code == ErrorCode::bad_glob);
 }
 
 TEST_CASE("find files: newest first, equal times by path") {
@@ -77,7 +77,7 @@ TEST_CASE("find files: newest first, equal times by path") {
   set_time(tree, "b/new", 3000);
   set_time(tree, "same1", 200);
   set_time(tree, "a/same2", 200);
-  FindRequest one = request("*");
+  FindRequest one = glob_request("*");
   one.newest_first = true;
   CHECK(paths(tree, one) == Paths{"b/new", "a/same2", "same1", "old"});
   one.offset = 1;
@@ -96,7 +96,7 @@ TEST_CASE("find files: pages are in order and have each file once") {
     tree.put(all.back(), "");
   }
   std::sort(all.begin(), all.end(), agent::path_less);
-  FindRequest one = request("f*");
+  FindRequest one = glob_request("f*");
   one.max = 33;
   Paths pages;
   for (; one.offset < 500; one.offset += 33) {

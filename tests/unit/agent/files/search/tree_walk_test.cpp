@@ -43,7 +43,7 @@ std::set<std::string> paths(int start_fd, const WalkOptions& options = {}) {
   return found;
 }
 
-using Paths = std::set<std::string>;
+using PathSet = std::set<std::string>;
 
 /// A chain of directories, with `siblings` more directories on each level. On a tmpfs, because ext4 takes many seconds
 /// to remove it.
@@ -101,7 +101,7 @@ TEST_CASE("tree walk: accepts an O_PATH descriptor as its start") {
   const Tree tree;
   tree.put("a/b");
   const Fd start(::open(tree.path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  CHECK(paths(start.get()) == Paths{"a", "a/b"});
+  CHECK(paths(start.get()) == PathSet{"a", "a/b"});
 }
 
 TEST_CASE("tree walk: never follows links") {
@@ -109,12 +109,12 @@ TEST_CASE("tree walk: never follows links") {
   tree.put("a/x");
   tree.link("..", "a/up");
   tree.link("loop", "loop");
-  CHECK(paths(tree.fd()) == Paths{"a", "a/x", "a/up", "loop"});
+  CHECK(paths(tree.fd()) == PathSet{"a", "a/x", "a/up", "loop"});
 }
 
 TEST_CASE("tree walk: names are any bytes, up to the longest name") {
   const Tree tree;
-  const Paths names = {"a\nb", "\xff\xfe", "-rf", " ", "'\"", std::string(255, 'n'), "*", "\\"};
+  const PathSet names = {"a\nb", "\xff\xfe", "-rf", " ", "'\"", std::string(255, 'n'), "*", "\\"};
   for (const std::string& name : names) {
     tree.put(name);
   }
@@ -126,19 +126,19 @@ TEST_CASE("tree walk: hidden, depth and globs select the entries") {
   for (const char* path : {"a.c", "a.h", ".hidden", ".dir/x.c", "src/b.c", "src/deep/c.c", "out/d.c"}) {
     tree.put(path);
   }
-  CHECK(paths(tree.fd()) == Paths{"a.c", "a.h", "src", "src/b.c", "src/deep", "src/deep/c.c", "out", "out/d.c"});
+  CHECK(paths(tree.fd()) == PathSet{"a.c", "a.h", "src", "src/b.c", "src/deep", "src/deep/c.c", "out", "out/d.c"});
   WalkOptions hidden;
   hidden.hidden = true;
   CHECK(paths(tree.fd(), hidden).size() == 11);
   WalkOptions shallow;
   shallow.max_depth = 1;
-  CHECK(paths(tree.fd(), shallow) == Paths{"a.c", "a.h", "src", "out"});
+  CHECK(paths(tree.fd(), shallow) == PathSet{"a.c", "a.h", "src", "out"});
   shallow.max_depth = 2;
-  CHECK(paths(tree.fd(), shallow) == Paths{"a.c", "a.h", "src", "src/b.c", "src/deep", "out", "out/d.c"});
+  CHECK(paths(tree.fd(), shallow) == PathSet{"a.c", "a.h", "src", "src/b.c", "src/deep", "out", "out/d.c"});
   WalkOptions chosen;
   chosen.include = *agent::Glob::compile_all({"*.c"});
   chosen.exclude = *agent::Glob::compile_all({"out", "src/deep/*"});
-  CHECK(paths(tree.fd(), chosen) == Paths{"a.c", "src", "src/b.c", "src/deep"});
+  CHECK(paths(tree.fd(), chosen) == PathSet{"a.c", "src", "src/b.c", "src/deep"});
   const auto totals = agent::walk_tree(tree.fd(), chosen, 1, [](const WalkEntry&) {});
   CHECK(totals.hidden == 2);
   CHECK(totals.excluded == 2);

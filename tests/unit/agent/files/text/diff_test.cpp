@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "support/repeated.hpp"
+
 using namespace dockbridge;
 using agent::Diff;
 using agent::DiffLimits;
 using agent::unified_diff;
+using test::repeated;
 
 namespace {
 
@@ -25,14 +28,6 @@ std::string numbered_lines(std::size_t count, const std::string& word = "line") 
     text += word + " " + std::to_string(i) + "\n";
   }
   return text;
-}
-
-std::string times(const std::string& text, std::size_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) {
-    out += text;
-  }
-  return out;
 }
 
 std::string replaced(std::string text, const std::string& old_text, const std::string& new_text) {
@@ -222,7 +217,7 @@ TEST_CASE("diff: patch(1) applies it") {
 
 TEST_CASE("diff: shows the fewest possible lines as changed") {
   CHECK(unified_diff("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", "x").added == 2);
-  const std::string before = times("{\n}\n", 50);
+  const std::string before = repeated("{\n}\n", 50);
   const Diff diff = unified_diff(before, "new\n" + before + "new\n", "x");
   CHECK(diff.added == 2);
   CHECK(diff.removed == 0);
@@ -270,8 +265,8 @@ TEST_CASE("diff: unrelated or reordered texts take bounded time") {
 }
 
 TEST_CASE("diff: lines beyond the comparison limit are counted") {
-  const std::string before = times("x\n", 1'500'000);
-  const std::string after = times("y\n", 1'200'000);
+  const std::string before = repeated("x\n", 1'500'000);
+  const std::string after = repeated("y\n", 1'200'000);
   const Diff diff = unified_diff("same\n" + before + "end\n", "same\n" + after + "end\n", "x");
   CHECK(diff.removed == 1'500'000);
   CHECK(diff.added == 1'200'000);
@@ -310,7 +305,7 @@ TEST_CASE("diff: long lines are cut around their first difference") {
   CHECK(at_start.cut);
   CHECK(holds(at_start, "y…[4000 more bytes]\n"));
 
-  const std::string line = times("ä", 3000);
+  const std::string line = repeated("ä", 3000);
   const Diff inside = unified_diff(line + "old" + line + "\n", line + "new" + line + "\n", "x");
   CHECK(inside.cut);
   CHECK(holds(inside, "-[5900 bytes]…"));

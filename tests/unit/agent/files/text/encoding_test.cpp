@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/repeated.hpp"
+
 using namespace dockbridge;
 using agent::decode;
 using agent::detect_encoding;
@@ -14,20 +16,13 @@ using agent::Encoding;
 using agent::EncodingDetector;
 using agent::line_ends_of;
 using agent::LineEnds;
+using test::repeated;
 using namespace std::string_literals;
 
 namespace {
 
 const std::vector<Encoding> k_all = {Encoding::utf8, Encoding::utf8_bom, Encoding::utf16_le, Encoding::utf16_be,
                                      Encoding::latin1};
-
-std::string times(const std::string& text, std::size_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) {
-    out += text;
-  }
-  return out;
-}
 
 /// Detects an encoding from two pieces, for every position of the cut.
 std::optional<Encoding> detected_in_pieces(const std::string& bytes) {
@@ -67,7 +62,7 @@ TEST_CASE("encoding: detected from bytes cut at any position") {
   CHECK(detected_in_pieces("\xFF\xFEt\0"s) == Encoding::utf16_le);
   CHECK(detected_in_pieces("\xFE\xFF\0t"s) == Encoding::utf16_be);
   CHECK(detected_in_pieces("caf\xE9\n") == Encoding::latin1);
-  CHECK(detected_in_pieces(times("a line of text\n", 10) + "€€€" + times("more of it\n", 12)) == Encoding::utf8);
+  CHECK(detected_in_pieces(repeated("a line of text\n", 10) + "€€€" + repeated("more of it\n", 12)) == Encoding::utf8);
 }
 
 TEST_CASE("encoding: invalid UTF-8 is detected as Latin-1") {
@@ -86,8 +81,8 @@ TEST_CASE("encoding: invalid UTF-8 is detected as Latin-1") {
 
 TEST_CASE("encoding: NUL bytes or many control characters mean binary") {
   CHECK(detected_in_pieces("text with\0one"s) == std::nullopt);
-  CHECK(detected_in_pieces(times("text\n", 30) + "\0"s + times("text\n", 30)) == std::nullopt);
-  CHECK(detected_in_pieces(times("\x01\x02\x03\x04 abc", 10)) == std::nullopt);
+  CHECK(detected_in_pieces(repeated("text\n", 30) + "\0"s + repeated("text\n", 30)) == std::nullopt);
+  CHECK(detected_in_pieces(repeated("\x01\x02\x03\x04 abc", 10)) == std::nullopt);
   CHECK(detected_in_pieces("a\x01"s + "b\x01"s + "c\n") == Encoding::utf8);  // a few may separate fields
   CHECK(detected_in_pieces("\x8A\x01\xFF\x02\x90z") == std::nullopt);
   CHECK(detected_in_pieces("\xFF\xFE\0\0a\0\0\0"s) == std::nullopt);  // UTF-32

@@ -13,7 +13,7 @@ using agent::explain_no_match;
 
 namespace {
 
-std::string numbered_lines(std::size_t count) {
+std::string computed_lines(std::size_t count) {
   std::string text;
   for (std::size_t i = 1; i <= count; ++i) {
     text += "value_" + std::to_string(i * 7919) + " = compute(" + std::to_string(i) + ");\n";
@@ -165,7 +165,7 @@ TEST_CASE("near match: every overlooked difference has a name") {
 }
 
 TEST_CASE("near match: the answer is short and fast for texts of any size") {
-  const std::string text = numbered_lines(50'000);
+  const std::string text = computed_lines(50'000);
   const std::string wanted = text.substr(text.size() / 2, 1024 * 1024);
   for (const std::string& searched : {text, std::string(2 * 1024 * 1024, '\n'), std::string(2 * 1024 * 1024, 'x')}) {
     CHECK(explain_no_match(searched, wanted + "!").size() < 4000);

@@ -7,7 +7,7 @@ using namespace dockbridge::mcp::http;
 
 namespace {
 
-const std::string k_secret = "0123456789abcdef0123456789abcdef";
+const std::string k_access_secret = "0123456789abcdef0123456789abcdef";
 constexpr Clock::time_point k_start{std::chrono::hours(1)};
 
 }  // namespace
@@ -19,16 +19,16 @@ TEST_CASE("access: without tokens every caller is local") {
 }
 
 TEST_CASE("access: wrong tokens from the same address do not block a valid token") {
-  Access access({{"alice", k_secret}});
+  Access access({{"alice", k_access_secret}});
   for (int i = 0; i < 1000; ++i) {
     CHECK(access.admit("Bearer wrong-wrong-wrong", "10.0.0.1", k_start).error().status == (i < 10 ? 401 : 429));
-    REQUIRE(access.admit("Bearer " + k_secret, "10.0.0.1", k_start));
+    REQUIRE(access.admit("Bearer " + k_access_secret, "10.0.0.1", k_start));
   }
-  CHECK(access.admit("Bearer " + k_secret, "10.0.0.1", k_start)->owner == "alice");
+  CHECK(access.admit("Bearer " + k_access_secret, "10.0.0.1", k_start)->owner == "alice");
 }
 
 TEST_CASE("access: wrong tokens are throttled by address for a minute") {
-  Access access({{"alice", k_secret}});
+  Access access({{"alice", k_access_secret}});
   const auto status = [&](const std::string& address, Clock::time_point now) {
     return access.admit("Bearer wrong-wrong-wrong", address, now).error().status;
   };
@@ -43,10 +43,10 @@ TEST_CASE("access: wrong tokens are throttled by address for a minute") {
 }
 
 TEST_CASE("access: a request without a bearer token is refused and not counted") {
-  Access access({{"alice", k_secret}});
+  Access access({{"alice", k_access_secret}});
   for (int i = 0; i < 20; ++i) {
     for (const std::string& header :
-         {std::string("Basic ") + k_secret, k_secret, std::string("Bearer"), std::string()}) {
+         {std::string("Basic ") + k_access_secret, k_access_secret, std::string("Bearer"), std::string()}) {
       CHECK(access.admit(header, "10.0.0.1", k_start).error().status == 401);
     }
     CHECK(access.admit(std::nullopt, "10.0.0.1", k_start).error().status == 401);
@@ -55,9 +55,9 @@ TEST_CASE("access: a request without a bearer token is refused and not counted")
 }
 
 TEST_CASE("access: the scheme is case-insensitive, the secret is not") {
-  Access access({{"alice", k_secret}});
-  CHECK(access.admit("bEARER   " + k_secret, "10.0.0.1", k_start));
-  CHECK_FALSE(access.admit("Bearer " + k_secret + "0", "10.0.0.1", k_start));
-  CHECK_FALSE(access.admit("Bearer " + k_secret.substr(1), "10.0.0.1", k_start));
+  Access access({{"alice", k_access_secret}});
+  CHECK(access.admit("bEARER   " + k_access_secret, "10.0.0.1", k_start));
+  CHECK_FALSE(access.admit("Bearer " + k_access_secret + "0", "10.0.0.1", k_start));
+  CHECK_FALSE(access.admit("Bearer " + k_access_secret.substr(1), "10.0.0.1", k_start));
   CHECK_FALSE(access.admit("Bearer 0123456789ABCDEF0123456789ABCDEF", "10.0.0.1", k_start));
 }

@@ -9,10 +9,10 @@ using namespace dockbridge::mcp::http;
 
 namespace {
 
-constexpr Clock::time_point k_start{std::chrono::hours(1)};
+constexpr Clock::time_point k_first_time{std::chrono::hours(1)};
 
 Clock::time_point at(int second) {
-  return k_start + seconds(second);
+  return k_first_time + seconds(second);
 }
 
 }  // namespace

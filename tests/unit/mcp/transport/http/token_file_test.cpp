@@ -14,7 +14,7 @@ using namespace dockbridge::mcp::http;
 
 namespace {
 
-const std::string k_secret = "0123456789abcdef";
+const std::string k_file_secret = "0123456789abcdef";
 
 std::string text_of(const std::string& path) {
   std::ostringstream text;
@@ -23,7 +23,7 @@ std::string text_of(const std::string& path) {
 }
 
 std::string write_file(const std::string& path, mode_t mode = 0600) {
-  std::ofstream(path) << k_secret << "\n";
+  std::ofstream(path) << k_file_secret << "\n";
   REQUIRE(::chmod(path.c_str(), mode) == 0);
   return path;
 }
@@ -44,9 +44,9 @@ bool holds(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("token_file: accepts one secret, or several with names") {
-  const auto one = parse_tokens("\n " + k_secret + " \n", "here");
+  const auto one = parse_tokens("\n " + k_file_secret + " \n", "here");
   REQUIRE(one);
-  CHECK(one->at(0).secret == k_secret);
+  CHECK(one->at(0).secret == k_file_secret);
   CHECK_FALSE(one->at(0).tools);
 
   const auto several = parse_tokens(
@@ -123,7 +123,7 @@ TEST_CASE("token_file: wrong types are errors that name the entry") {
 }
 
 TEST_CASE("token_file: a token is created once, readable only by its owner") {
-  const test::TemporaryDirectory directory;
+  const dockbridge::test::TemporaryDirectory directory;
   const std::string path = (directory / "new" / "token").string();
   const auto made = token_file_or_new(path);
   REQUIRE(made);
@@ -143,7 +143,7 @@ TEST_CASE("token_file: a token is created once, readable only by its owner") {
 }
 
 TEST_CASE("token_file: any permission of group or others is refused") {
-  const test::TemporaryDirectory directory;
+  const dockbridge::test::TemporaryDirectory directory;
   const std::string path = write_file((directory / "token").string());
   for (const mode_t mode : {0604, 0640, 0620, 0602, 0610, 0601, 0666}) {
     REQUIRE(::chmod(path.c_str(), mode) == 0);
@@ -154,7 +154,7 @@ TEST_CASE("token_file: any permission of group or others is refused") {
 }
 
 TEST_CASE("token_file: a link, FIFO, directory or device is refused without blocking") {
-  const test::TemporaryDirectory directory;
+  const dockbridge::test::TemporaryDirectory directory;
   const std::string file = write_file((directory / "file").string());
   const std::string link = (directory / "link").string();
   REQUIRE(::symlink(file.c_str(), link.c_str()) == 0);
@@ -175,7 +175,7 @@ TEST_CASE("token_file: a link, FIFO, directory or device is refused without bloc
 
 TEST_CASE("token_file: a file of another user is refused") {
   REQUIRE_MESSAGE(::geteuid() == 0, "this test gives a file to another user, which takes root");
-  const test::TemporaryDirectory directory;
+  const dockbridge::test::TemporaryDirectory directory;
   const std::string path = write_file((directory / "token").string());
   REQUIRE(::chown(path.c_str(), 12345, 0) == 0);
   const auto foreign = read_token_file(path);
@@ -185,7 +185,7 @@ TEST_CASE("token_file: a file of another user is refused") {
 }
 
 TEST_CASE("token_file: a file beyond the size limit is refused") {
-  const test::TemporaryDirectory directory;
+  const dockbridge::test::TemporaryDirectory directory;
   const std::string path = write_file((directory / "token").string());
   std::ofstream(path) << std::string(2'000'000, 'x');
   CHECK(holds(read_token_file(path).error().message, "is too large"));
