@@ -200,7 +200,8 @@ endif()
 set(agent_image_source ${CMAKE_CURRENT_BINARY_DIR}/agent_image.S)
 add_custom_command(
   OUTPUT ${agent_image_source}
-  COMMAND ${CMAKE_STRIP} ${agent_strip_option} -o ${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped $<TARGET_FILE:dockbridge-agent>
+  COMMAND ${CMAKE_STRIP} ${agent_strip_option} -o ${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped
+          $<TARGET_FILE:dockbridge-agent>
   COMMAND ${CMAKE_COMMAND} -DAGENT=${CMAKE_CURRENT_BINARY_DIR}/dockbridge-agent.stripped -DOUT=${agent_image_source}
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake
   DEPENDS dockbridge-agent ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_agent.cmake

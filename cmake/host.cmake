@@ -157,7 +157,9 @@ dockbridge_room(util
   src/util/terminal_transcript.cpp
   src/util/trusted_file.cpp
   src/util/worker_pool.cpp)
-target_link_libraries(dockbridge_util PUBLIC dockbridge_shared_host nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads PRIVATE OpenSSL::SSL)
+target_link_libraries(dockbridge_util
+  PUBLIC dockbridge_shared_host nlohmann_json::nlohmann_json fmt::fmt tl::expected Threads::Threads
+  PRIVATE OpenSSL::SSL)
 
 target_precompile_headers(dockbridge_util PRIVATE <nlohmann/json.hpp> <fmt/format.h> <string> <vector> <map>)
 foreach(room cli docker mcp sandbox tools)

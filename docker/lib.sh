@@ -168,7 +168,8 @@ docker_group_awaits() {
 engine_answers() {
   engine_refusal=
   command -v docker >/dev/null || return 1
-  engine_refusal=$(timeout "$k_answer_seconds" docker version --format '{{.Server.Version}}' 2>&1 >/dev/null) && return 0
+  engine_refusal=$(timeout "$k_answer_seconds" docker version --format '{{.Server.Version}}' 2>&1 >/dev/null) &&
+    return 0
   [[ $engine_refusal == *'permission denied'* ]] || return 1
   docker_group_awaits ||
     die "no permission to use the engine. Run: sudo usermod -aG docker $(id -un), then log in again. $engine_refusal"
@@ -177,7 +178,7 @@ engine_answers() {
 ensure_engine() {
   ! engine_answers || return 0
   if engine_is_chosen_by_user; then
-    die "the engine of DOCKER_HOST or of the active docker context does not answer: ${engine_refusal:-no docker command}"
+    die "the engine of DOCKER_HOST or the active docker context does not answer: ${engine_refusal:-no docker command}"
   fi
   if ! command -v docker >/dev/null || ! command -v dockerd >/dev/null; then
     ensure_packages docker.io iptables ca-certificates
@@ -264,7 +265,7 @@ find_base() {
   base=$k_base_image
 }
 
-# ensure_sandbox_image IMAGE TARGET [BUILD OPTION...]: builds the image unless it exists and its inputs have not changed.
+# ensure_sandbox_image IMAGE TARGET [BUILD OPTION...]: builds the image if it does not exist or its inputs have changed.
 ensure_sandbox_image() {
   local inputs
   inputs=$(sandbox_inputs "$2")
@@ -307,7 +308,8 @@ copy_host_authorities() {
 compose() {
   local command=(docker compose)
   docker compose version >/dev/null 2>&1 || command=(docker-compose)
-  "${command[@]}" --project-name dockbridge --project-directory "$project_dir" --file "$project_dir/docker-compose.yml" "$@"
+  "${command[@]}" --project-name dockbridge --project-directory "$project_dir" \
+    --file "$project_dir/docker-compose.yml" "$@"
 }
 
 ensure_compose() {
@@ -320,7 +322,8 @@ sandbox_target() { printf '%s' "${DOCKBRIDGE_IMAGE_TARGET:-full}"; }
 container_exists() {
   local made_from format="{{index .Config.Labels \"$k_inputs_label\"}}"
   command -v docker >/dev/null || return 1
-  made_from=$(timeout "$k_answer_seconds" docker container inspect --format "$format" "$k_container" 2>/dev/null) || return 1
+  made_from=$(timeout "$k_answer_seconds" docker container inspect --format "$format" "$k_container" 2>/dev/null) ||
+    return 1
   [[ $made_from == "$(sandbox_inputs "$(sandbox_target)")" ]] ||
     say "$k_container is from another image and is used unchanged; ./reset-docker.sh replaces it"
 }
@@ -346,7 +349,8 @@ ensure_program_and_container() {
 # ensure_built PRESET TARGET: builds unless no source has changed since the last time.
 ensure_built() {
   local stamp=$project_dir/build/$1/.built-$2
-  if [[ -e $stamp && -z $(in_project find src cmake CMakeLists.txt CMakePresets.json -newer "$stamp" -print -quit) ]]; then
+  if [[ -e $stamp &&
+    -z $(in_project find src cmake CMakeLists.txt CMakePresets.json -newer "$stamp" -print -quit) ]]; then
     return
   fi
   ensure_packages "${k_build_packages[@]}"

@@ -53,8 +53,8 @@ main() {
   run_step "importing $k_base_image" import_tree "$tree"
 }
 
-# Makes installing packages twice as fast. A crash needs no protection by fsync, because an interrupted build of an image
-# leaves nothing; and the image has no program that shows manuals.
+# Makes installing packages twice as fast. A crash needs no protection by fsync, because an interrupted build of an
+# image leaves nothing; and the image has no program that shows manuals.
 configure_dpkg() {
   as_root mkdir -p "$1/etc/dpkg/dpkg.cfg.d"
   as_root tee "$1/etc/dpkg/dpkg.cfg.d/dockbridge" >/dev/null <<'END'

@@ -142,7 +142,7 @@ CallContext Call::context() {
 
 const std::string& Call::handle() {
   if (m_handle.empty()) {
-    // What a call with an idempotency key starts is named by the key.
+    // The idempotency key determines the handle.
     const auto key = idempotency_key(m_request.params);
     m_handle = key ? once_mark(m_client->caller.owner, *key, "").key : new_task_handle();
   }

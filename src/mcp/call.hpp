@@ -88,7 +88,7 @@ class ToolCall : public Call {
   json m_arguments;
 };
 
-/// Any other request that may have to wait.
+/// Any other request that may block.
 class PlainCall : public Call {
  public:
   using Work = std::function<tl::expected<json, ProtocolError>(const CallContext& context)>;

@@ -24,7 +24,7 @@ class Handshake {
     const MutexLock lock(m_mutex);
     return {m_negotiated.value_or(k_newest_handshake), m_capabilities, m_log_from, m_client_name};
   }
-  /// Parameters that are nullopt leave the earlier agreement.
+  /// A parameter that is nullopt keeps its earlier value.
   void agree(Revision revision, std::optional<json> capabilities, std::optional<std::string> client_name) {
     const MutexLock lock(m_mutex);
     m_negotiated = revision;

@@ -93,7 +93,7 @@ class TaskMethods : public MethodGroup {
   static bool may_follow_tasks(const Peer& peer, Reply& reply);
   /// The task that a request names; nullptr if this process has none such for the caller.
   [[nodiscard]] std::shared_ptr<Task> known_task(const Request& request) const;
-  /// Looks up a task that this process does not know. `answer` gets its remains, if the caller owns it.
+  /// Looks up a task that this process does not know, and passes its work to `answer` if the caller owns it.
   std::shared_ptr<Call> find_lost(Request& request, const Peer& peer, Reply reply, milliseconds patience,
                                   LostTaskAnswer answer);
 };

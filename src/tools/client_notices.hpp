@@ -99,7 +99,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
 
     [[nodiscard]] bool empty() const { return ends == 0 && others == 0 && watches == 0; }
   };
-  /// The notices of a reply that was neither delivered nor lost yet.
+  /// The notices of a reply that is still being sent.
   struct Flight {
     Clock::time_point began;
     std::vector<Notice> notices;
@@ -108,7 +108,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   struct Client {
     std::vector<Notice> pending;
     Dropped dropped;
-    std::vector<Shown> shown;  ///< by replies that were not taken yet
+    std::vector<Shown> shown;  ///< ends shown by replies for which `take` was not called yet
     std::vector<Watch> watches;
     std::map<std::uint64_t, Flight> flights;
     std::uint64_t last_use = 0;

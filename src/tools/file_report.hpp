@@ -92,7 +92,7 @@ std::vector<std::string> passed_over(const sandbox::SearchTotals& totals, const 
                                      std::uint64_t binary = 0);
 void add_totals_schema(mcp::ordered_json& properties);
 
-/// An entry of a directory for programs; size, mode and time are details.
+/// The structured form of a directory entry. `details` adds size, mode and time.
 mcp::json entry_fields(const sandbox::FileEntry& entry, const std::string& path, bool details);
 mcp::ordered_json entry_schema();
 /// 2026-11-17T03:20:00Z

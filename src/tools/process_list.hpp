@@ -11,7 +11,7 @@ namespace dockbridge::tools {
 /// One line about a process: "p3 running 12 s, quiet 3 s: npm run dev" or "p2 exit 1 after 0.4 s: make test".
 std::string list_line(const wire::ProcessState& state);
 
-/// Every process of the caller that runs, and the latest finished ones.
+/// All running processes of the caller, and the latest finished ones.
 mcp::ToolResult list_processes(const ToolCall& call);
 
 /// The processes that `processId` and `processIds` of a call name, each once. Rejects more than the agent can wait for.

@@ -17,7 +17,7 @@ inline constexpr const char* k_instructions =
     "numbers lines, file_edit and file_write detect changes by others. file_undo takes back what file_edit or "
     "file_write changed. Prefer file_grep, file_glob and file_ls to grep, find and ls.";
 
-/// Starting points for people: a failing build, a new project, the running processes.
+/// Prompts that a person can choose: a failing build, a new project, the running processes.
 std::vector<mcp::Prompt> all_prompts(sandbox::Sandbox& sandbox);
 
 }  // namespace dockbridge::tools

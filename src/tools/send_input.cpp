@@ -144,9 +144,7 @@ Result<Taken> press(Sandbox& sandbox, const Order& order, bool on_terminal, cons
   auto pressed = sandbox.control().press_keys(order.process, order.keys, once, limit);
   return !pressed || pressed->count == order.keys.size()
              ? std::move(pressed)
-             : fail(ErrorCode::keys_not_taken,
-                    "Keys not sent: the process does not read its input, or its terminal "
-                    "has no emulator left");
+             : fail(ErrorCode::keys_not_taken, "Keys not sent: the process does not read its terminal");
 }
 
 /// Reason why the process cannot accept the input; nullopt if it can.

@@ -35,7 +35,7 @@ class ShownCursors {
  private:
   struct Entry {
     Cursor cursor{};
-    int in_flight = 0;  // replies that were neither delivered nor dropped
+    int in_flight = 0;  // replies still being sent
     int late = 0;       // of those, the ones that are not waited for any more
   };
   using Key = std::pair<std::string, std::string>;

@@ -11,7 +11,7 @@ namespace dockbridge::tools {
 
 // Shared parts of all tools: schemas of arguments and results, the rationale, and notes.
 
-/// Characters of a result that an argument (`limit`, `maxResults`) may raise it to.
+/// Largest result, in characters, that an argument (`limit`, `maxResults`) can request.
 inline constexpr std::size_t k_max_result_chars = 400'000;
 
 /// An object schema.

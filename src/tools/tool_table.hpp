@@ -38,7 +38,7 @@ struct ToolRow {
   mcp::ToolAnnotations annotations;
   const char* match_guard_description = nullptr;  ///< with `--edit-guard match`; null: as always
   bool always_load = false;                       ///< Claude Code loads the tool without a search
-  std::size_t max_result_chars = 0;               ///< limit that arguments can raise a result to; 0 if they cannot
+  std::size_t max_result_chars = 0;  ///< largest result that arguments can request; 0: always the usual limit
   mcp::TaskSupport task_support = mcp::TaskSupport::forbidden;
   bool uses_host_directories = false;  ///< only listed with `--allow-host-path`
 };

@@ -12,7 +12,8 @@ namespace dockbridge::tools {
 /// The event that ended a wait, as structured results name it: "exit", "pattern", "port", "idle", "input", "timeout".
 std::string happened_word(wire::WaitOutcome happened);
 
-/// Outcome of a wait of `timeout` for `until`, each line after a newline. Empty if the status of the process says so.
+/// Outcome of a wait of `timeout` for `until`, each line after a newline. Empty if the status of the process already
+/// states it.
 std::string happened_text(const sandbox::Snapshot& snapshot, const wire::WaitCondition& until, milliseconds timeout);
 
 }  // namespace dockbridge::tools

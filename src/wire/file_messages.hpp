@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 3> k_names<FileKind> = {"text", "i
 
 /// Properties that the kernel reports for a file. A message that must have some of them requires these.
 struct FileFacts {
-  std::string path;  ///< the real one, without symbolic links
+  std::string path;  ///< path without symbolic links
   std::uint64_t size = 0;
   unsigned mode = 0;
   std::int64_t modified_at_ms = 0;

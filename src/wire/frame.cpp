@@ -68,8 +68,7 @@ Result<std::optional<FrameReader::Extent>> FrameReader::next_extent() {
     const Extent extent{read_u32(rest), read_u32(rest.substr(4))};
     if (extent.head_bytes > k_max_head_bytes || extent.body_bytes > m_max_body) {
       return fail(ErrorCode::protocol_violation,
-                  fmt::format("A frame of {} + {} bytes exceeds the limits of {} + {}", extent.head_bytes,
-                              extent.body_bytes, k_max_head_bytes, m_max_body));
+                  fmt::format("Frame of {} + {} bytes exceeds the limit", extent.head_bytes, extent.body_bytes));
     }
     if (rest.size() >= k_prefix_bytes + extent.head_bytes + extent.body_bytes) {
       return extent;

@@ -54,7 +54,7 @@ describe('the Inspector', () => {
 
     it(`calls a tool in the ${era} era over ${transport}`, async () => {
       const command = `echo "it's 日本語"; exit 7`;
-      const { exitCode, stdout, stderr } = await call(transport, era, { command, rationale: 'a test of the Inspector' });
+      const { exitCode, stdout, stderr } = await call(transport, era, { command, rationale: 'an Inspector test' });
       assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' });
       const { structuredContent } = JSON.parse(stdout).result;
       assert.equal(structuredContent.stdout, "it's 日本語\n");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: run.sh path/to/conformance_fixture path/to/dockbridge
-# The official conformance suite, from npm: what each revision requires, and what it runs beside that without scoring it.
+# Runs the official conformance suite, from npm: the required scenarios of each revision, and some that are not scored.
 set -euo pipefail
 fixture=$(realpath "${1:?has to be the path of conformance_fixture}")
 program=$(realpath "${2:?has to be the path of dockbridge}")
@@ -40,7 +40,8 @@ check 2026-07-28 json-schema-2020-12 http-header-validation http-custom-header-s
   tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input tasks-request-headers \
   tasks-dispatch-and-envelope tasks-status-notifications tasks-required-task-error tasks-mrtr-composition
 
-# Skills need no fixture: the suite finds what a server has. Neither lists nor skills touch a container, so none is needed.
+# Skills need no fixture: the suite finds what a server has. Neither lists nor skills touch a container, so there is
+# none.
 exec {log}< <(exec "$program" --http 127.0.0.1:0 --no-token --container-name none --no-create --no-start 2>&1)
 program_pid=$!
 while read -r -t 10 -u "$log" line; do

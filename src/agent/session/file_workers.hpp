@@ -42,7 +42,7 @@ class FileWorkers {
   /// The request gets a reply, unless it is cancelled.
   void submit(FileRequest request);
   void cancel(std::uint64_t request);
-  /// Has unfinished changes of killed workers undone, now and whenever a worker dies. `state_fd` must
+  /// Has a worker undo the unfinished changes of killed workers, now and whenever a worker dies. `state_fd` must
   /// outlive this object.
   void recover(int state_fd);
 

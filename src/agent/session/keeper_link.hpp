@@ -18,7 +18,7 @@ namespace dockbridge::agent {
 class KeeperLink {
  public:
   /// Connects to the keeper of a process. nullopt if the keeper is gone, error `keeper_busy` if that is uncertain. A
-  /// keeper that has another process by then closes the connection.
+  /// keeper that got another process in the meantime closes the connection.
   static Result<std::optional<KeeperLink>> find(int directory_fd, const std::string& process, const Record& record,
                                                 const Moment& now);
   /// Whether a keeper with this name exists or may exist.
@@ -45,7 +45,7 @@ class KeeperLink {
   Result<void> trim(std::uint32_t bytes);
 
   // These fail with `keeper_too_old` if the keeper was started by a version that does not support them.
-  /// Requests one report of each of k_watch_input and k_watch_answer in `wanted`. 0 cancels this.
+  /// Requests one report of each event in `wanted`: k_watch_input, k_watch_answer. 0 cancels the request.
   Result<void> watch_input(std::uint32_t wanted);
   Result<void> keys(std::string_view names);
   Result<void> screen();

@@ -195,7 +195,7 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
 Result<void> ProcessStarter::join(std::uint64_t request, const std::string& id, const wire::StartRequest& message) {
   const auto record = m_state.read(id);
   if (!record && record.error().code == ErrorCode::process_expired) {
-    return fail(ErrorCode::process_expired, "The command of this idempotency key was run, and its output has expired",
+    return fail(ErrorCode::process_expired, "Output of the command with this idempotency key has expired",
                 "Use a new key to run it again");
   }
   if (!record) {

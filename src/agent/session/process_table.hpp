@@ -30,7 +30,7 @@ class ProcessTable {
 
   /// Starts a keeper before it is needed.
   void prepare_keeper() { m_keepers.prepare(); }
-  /// Has a keeper start a process, and adds it.
+  /// Starts a process through a keeper, and adds it to the table.
   Result<Process*> start(Meta meta, const Assignment& assignment);
   /// Number of processes that were started.
   [[nodiscard]] std::uint64_t starts() const { return m_starts; }

@@ -9,7 +9,7 @@
 
 namespace dockbridge::agent {
 
-/// Removes from the state directory what exceeds the limits of retention.
+/// Enforces the retention limits on the processes in the state directory.
 class Pruner {
  public:
   Pruner(const StateDirectory& state, wire::Retention retention) : m_state(state), m_retention(retention) {}

@@ -71,7 +71,7 @@ class Wait {
   std::optional<std::uint16_t> m_port;
   std::optional<SilenceLimit> m_idle;
   bool m_needs_input = false;
-  bool m_needs_answer = false;  ///< the process has answered its latest input, see StatePacket::answered
+  bool m_needs_answer = false;  ///< waits for the answer to the latest input, see StatePacket::answered
   bool m_needs_closed = false;  ///< waits for the end of everything that the command started
 
   Clock::time_point m_next_port_check;

@@ -20,10 +20,10 @@ async function writeIn(home, path, content) {
 }
 
 /**
- * Properties of a client: `command` starts it, `toolName` is the name of a tool for its model, `settings` are its files besides
- * the MCP server, by their path in its home, for the model at a URL. `addServer` adds the MCP server: arguments of the
- * client, or a file. `withLimit` is the same agent that waits only some seconds for a call, for clients whose limit
- * progress does not extend.
+ * Properties of a client: `command` starts it, `toolName` is the name of a tool for its model, `settings` are its files
+ * besides the MCP server, by their path in its home, for the model at a URL. `addServer` adds the MCP server: arguments
+ * of the client, or a file. `withLimit` is the same agent that waits only some seconds for a call, for clients whose
+ * limit progress does not extend.
  */
 export const agents = [
   {

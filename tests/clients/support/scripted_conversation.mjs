@@ -71,8 +71,9 @@ async function writeServer(home, containerName) {
 
 /**
  * Runs `agent`, with dockbridge for a container as its MCP server, until its model has made all `calls` or `patience`
- * milliseconds have passed. Returns the results, the tools that had to be searched for, the exit status or signal of the
- * agent and its output. Its processes and files are gone afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its requests to the model are stored there.
+ * milliseconds have passed. Returns the results, the tools that had to be searched for, the exit status or signal of
+ * the agent and its output. Its processes and files are removed afterwards. With DOCKBRIDGE_KEEP_REQUESTS=DIR its
+ * requests to the model are stored there.
  */
 export async function converse(agent, containerName, calls, patience) {
   const home = await mkdtemp(join(tmpdir(), 'dockbridge-agent-'));

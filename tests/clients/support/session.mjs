@@ -8,7 +8,10 @@ import { StdioClientTransport as Transport2 } from '@modelcontextprotocol/client
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 
 export const program = process.env.DOCKBRIDGE_PROGRAM;
 if (!existsSync(program ?? '')) {
@@ -113,7 +116,8 @@ class Session {
       const subscription = await this.#client.listen({ resourceSubscriptions: [uri] });
       return () => subscription.close();
     }
-    const method = this.#client.listen === undefined ? ResourceUpdatedNotificationSchema : 'notifications/resources/updated';
+    const method =
+      this.#client.listen === undefined ? ResourceUpdatedNotificationSchema : 'notifications/resources/updated';
     this.#client.setNotificationHandler(method, ({ params }) => listener(params.uri));
     await this.#client.subscribeResource({ uri });
     return () => this.#client.unsubscribeResource({ uri });

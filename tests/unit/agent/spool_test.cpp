@@ -43,7 +43,7 @@ TEST_CASE("spool: a file without a header reads as an empty stream") {
 }
 
 TEST_CASE("spool: a reader during creation sees nothing, then the first bytes") {
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const TemporaryDirectory directory;
     std::jthread writing([&] { SpoolWriter(directory.fd(), "out", {100, 100}).append("here it is"); });
     std::string found;

@@ -7,7 +7,7 @@
 using dockbridge::wire::Key;
 using dockbridge::wire::parse_key;
 
-TEST_CASE("keys: names") {
+TEST_CASE("keys: every key name is parsed") {
   CHECK(parse_key("enter")->kind == Key::Kind::enter);
   CHECK(parse_key("up")->kind == Key::Kind::up);
   CHECK(parse_key("page-down")->kind == Key::Kind::page_down);

@@ -12,7 +12,7 @@ namespace dockbridge::agent {
 
 /// Result of a change to one file.
 struct ChangeAnswer {
-  std::string path;  ///< the real one
+  std::string path;  ///< path without symbolic links
   std::string revision;
   std::string before;  ///< revision; empty: the file is new
   std::string change;  ///< id, for undoing it; empty: it cannot be undone

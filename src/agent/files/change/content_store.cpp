@@ -145,7 +145,7 @@ Result<Fd> ContentStore::open_content(const std::string& revision) {
 }
 
 Result<std::string> ContentStore::get(const std::string& revision, std::size_t limit) {
-  const auto too_large = [&] { return fail(ErrorCode::too_large, fmt::format("over {} bytes", limit)); };
+  const auto too_large = [&] { return fail(ErrorCode::too_large, fmt::format("Content exceeds {} bytes", limit)); };
   if (auto packed = get_packed(revision)) {
     return packed->size() <= limit ? Result<std::string>(std::move(*packed)) : too_large();
   }

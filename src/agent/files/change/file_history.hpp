@@ -12,7 +12,7 @@ namespace dockbridge::agent {
 /// A change to a file by these tools.
 struct FileChange {
   std::string id;
-  std::string path;    ///< the real one
+  std::string path;    ///< path without symbolic links
   std::string before;  ///< revision; empty: the file did not exist
   std::string after;   ///< revision; empty: the file was removed
   mode_t mode = 0;     ///< of the file before

@@ -135,20 +135,18 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   const auto kept = content.keep_in(m_store);
   const auto after = kept ? open_verified(m_store, content.revision()) : fail(kept.error());
   if (!after) {
-    return fail(
-        ErrorCode::no_backup,
-        fmt::format("File can only be written in place ({}), and a copy of the new content could not be stored: {}: {}",
-                    why, printable_line(path, 300), after.error().message),
-        after.error().code == ErrorCode::too_large
-            ? "Write it to another file with file_write, and copy that over this one with a command"
-            : "");
+    return fail(ErrorCode::no_backup,
+                fmt::format("Cannot store the new content for a write in place: {}: {}", printable_line(path, 300),
+                            after.error().message),
+                fmt::format("The file cannot be replaced: {}. {}", why,
+                            after.error().code == ErrorCode::too_large
+                                ? "Write to another file with file_write, and copy that over this one with a command"
+                                : describe(ErrorCode::no_backup).next_step));
   }
   const auto before = open_verified(m_store, current.content.revision);
   if (!before) {
-    return fail(ErrorCode::no_backup,
-                fmt::format("File can only be written in place, and its content could not be stored: {}: {}",
-                            printable_line(path, 300), before.error().message),
-                "Free some space in the container, or write the file with a command");
+    return fail(ErrorCode::no_backup, fmt::format("Cannot back up the file before a write in place: {}: {}",
+                                                  printable_line(path, 300), before.error().message));
   }
   // A write by another process in the meantime would be lost.
   if (auto untouched = expect_untouched(current.place, *current.file); !untouched) {
@@ -162,9 +160,9 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
     (*journal_of_writes)->leave();
     m_journal.reset();
     return fail(ErrorCode::half_written,
-                fmt::format("File was written in part, and its old content could not be restored: {}: {}",
-                            printable_line(path, 300), written.error().message),
-                "That is retried at once and by the next session. Read the file to see what it contains");
+                fmt::format("File is partly written and could not be restored: {}: {}", printable_line(path, 300),
+                            written.error().message),
+                "The restoration is retried at once and by the next session. Read the file to see what it contains");
   }
   (*journal_of_writes)->done();
   if (!written) {

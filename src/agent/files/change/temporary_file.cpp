@@ -154,7 +154,7 @@ Result<void> TemporaryFile::publish(const ResolvedFile* before) {
   if (!moved) {
     const int number = errno;
     return number == EEXIST                       ? fail(touched_error(m_place->path))
-           : number == EBUSY && before != nullptr ? fail(ErrorCode::is_busy, "The file cannot be replaced")
+           : number == EBUSY && before != nullptr ? fail(ErrorCode::is_busy, "Device or resource busy")
                                                   : fail(file_error(m_place->path, number));
   }
   m_name.clear();

@@ -11,7 +11,7 @@ namespace dockbridge::agent {
 
 /// One file of several that are changed together. Both contents are in the store.
 struct SetEntry {
-  std::string path;    ///< the real one
+  std::string path;    ///< path without symbolic links
   std::string before;  ///< revision
   std::string after;   ///< revision
 };

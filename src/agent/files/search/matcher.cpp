@@ -86,7 +86,7 @@ Matcher::~Matcher() = default;
 
 Result<Matcher> Matcher::compile(const std::string& pattern, const Options& options) {
   if (!options.multi_line && pattern.find('\n') != std::string::npos) {
-    return fail(ErrorCode::bad_pattern, "The pattern has a line break, but lines are searched one by one",
+    return fail(ErrorCode::bad_pattern, "Pattern contains a line break; searches match single lines",
                 "Set multiLine: true, or search for one line at a time");
   }
   Matcher matcher;

@@ -151,10 +151,10 @@ Result<std::string> encode_latin1(std::string_view text) {
     if (point > 0xFF) {
       const std::string_view before = text.substr(0, text.size() - here.size());
       return fail(ErrorCode::not_encodable,
-                  fmt::format("{} (U+{:04X}) in line {} does not exist in latin-1, the file's encoding",
-                              here.substr(0, here.size() - rest.size()), point,
-                              1 + std::count(before.begin(), before.end(), '\n')),
-                  "Use characters up to U+00FF only, or write the whole file with encoding: utf-8");
+                  fmt::format("Line {}: {} (U+{:04X}) cannot be encoded in latin-1",
+                              1 + std::count(before.begin(), before.end(), '\n'),
+                              here.substr(0, here.size() - rest.size()), point),
+                  "The file is in latin-1. Use characters up to U+00FF, or write the whole file with encoding: utf-8");
     }
     bytes.push_back(static_cast<char>(point));
   }

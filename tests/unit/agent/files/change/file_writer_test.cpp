@@ -319,7 +319,7 @@ TEST_CASE("in place: a content too large to store is rejected with a next step")
   const auto answer = world.write_in_pieces("file", pieces);
   REQUIRE(code_of(answer) == "no_backup");
   CHECK(says(answer.error(), "2 names"));
-  CHECK(says(answer.error(), "a copy of the new content"));
+  CHECK(says(answer.error(), "Cannot store the new content"));
   CHECK(says(answer.error(), "135266304 bytes exceed"));
   CHECK(says(answer.error(), "copy that over this one with a command"));
   CHECK(world.content("other") == "old");

@@ -363,7 +363,7 @@ TEST_CASE("text page: a file that changed after its lookup is read as it is") {
 
 TEST_CASE("text page: the lines of a large file match the reported revision") {
   const World world;
-  const std::string rest(16 * k_mib, '\n');
+  const std::string rest(16 * k_mib, 'x');
   const std::string before = std::string(10, 'a') + "\n" + rest;
   const std::string after = std::string(10, 'b') + "\n" + rest;
   world.put(before);
@@ -398,7 +398,7 @@ TEST_CASE("text page: the lines of a large file match the reported revision") {
 
 TEST_CASE("text page: a large file can be read while it grows") {
   const World world;
-  const std::string content = "first\n" + std::string(17 * k_mib, '\n');
+  const std::string content = "first\n" + std::string(17 * k_mib, 'x') + "\n";
   world.put(content);
   std::atomic<bool> over = false;
   std::thread writer([&] {
