@@ -310,7 +310,7 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
         return result;
       }
       case Once::Entered::State::running:
-        if (const auto result = entered.attempt->wait(m_interruption->token())) {
+        if (const auto result = Once::wait(*entered.attempt, m_interruption->token())) {
           return *result;
         }
         break;
