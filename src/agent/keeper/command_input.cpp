@@ -63,7 +63,7 @@ std::size_t CommandInput::room() const {
   return k_max_pending_input - std::min(k_max_pending_input, waiting);
 }
 
-Accepted CommandInput::write(std::string_view bytes, std::uint32_t how) {
+Accepted CommandInput::write(std::string_view bytes, std::uint32_t how, Clock::time_point now) {
   if (!is_open()) {
     return {};
   }
@@ -85,20 +85,20 @@ Accepted CommandInput::write(std::string_view bytes, std::uint32_t how) {
   } else {
     m_ends = then_end;
   }
-  m_activity.note_activity(Clock::now());
+  m_activity.note_activity(now);
   m_activity.note_input(bytes.substr(0, count));
   write_queue();
   return {count, then_end};
 }
 
-std::size_t CommandInput::press(std::string_view names) {
+std::size_t CommandInput::press(std::string_view names, Clock::time_point now) {
   const bool is_possible = m_terminal != nullptr && m_terminal->has_screen() && m_pipe && !names.empty() &&
                            room() > k_max_keys_bytes && m_terminal->presses().count() < k_max_pending_presses;
   if (!is_possible) {
     return 0;
   }
   m_terminal->press(names);
-  m_activity.note_activity(Clock::now());
+  m_activity.note_activity(now);
   m_activity.note_input("");
   return count_keys(names);
 }
