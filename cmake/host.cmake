@@ -45,9 +45,11 @@ dockbridge_room(mcp
   src/mcp/bulletin.cpp
   src/mcp/call.cpp
   src/mcp/call_registry.cpp
+  src/mcp/catalogue.cpp
   src/mcp/client_questions.cpp
   src/mcp/conversation.cpp
   src/mcp/listeners.cpp
+  src/mcp/lists.cpp
   src/mcp/message.cpp
   src/mcp/methods.cpp
   src/mcp/metrics.cpp
@@ -56,6 +58,7 @@ dockbridge_room(mcp
   src/mcp/peer.cpp
   src/mcp/prompt_methods.cpp
   src/mcp/resource_methods.cpp
+  src/mcp/result_format.cpp
   src/mcp/server.cpp
   src/mcp/session_methods.cpp
   src/mcp/skill.cpp

@@ -117,7 +117,7 @@ Result<json> look_at_container(Bridge& bridge) {
 /// Checks that the server has the container and the tools that the tokens name. The token file's parser cannot know
 /// them.
 Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Options& options,
-                          const mcp::Server& server) {
+                          const mcp::Catalogue& catalogue) {
   for (const mcp::http::Token& token : tokens) {
     if (!token.container.empty() && token.container != options.container.name) {
       return fail(ErrorCode::bad_token_file,
@@ -126,7 +126,7 @@ Result<void> check_tokens(const std::vector<mcp::http::Token>& tokens, const Opt
                   "Start one server for each container");
     }
     for (const std::string& tool : token.tools.value_or(std::set<std::string>{})) {
-      if (server.find_tool(tool) == nullptr) {
+      if (catalogue.find_tool(tool) == nullptr) {
         return fail(ErrorCode::bad_token_file,
                     fmt::format("Token '{}' has an unknown tool: '{}'", token.name, printable_line(tool, 100)),
                     fmt::format("Accepted: {}; file_upload and file_download only with --allow-host-path",
@@ -154,7 +154,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Brid
   if (!tokens) {
     return fail(tokens.error());
   }
-  if (auto usable = check_tokens(*tokens, options, hub.server); !usable) {
+  if (auto usable = check_tokens(*tokens, options, hub.server.catalogue); !usable) {
     return fail(usable.error());
   }
   for (const mcp::http::Token& token : *tokens) {

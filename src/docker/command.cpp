@@ -53,7 +53,7 @@ Fd own_end(int fd) {
 /// also closes the standard streams of the child.
 Mutex g_start_mutex;
 
-bp::pipe private_pipe() {
+bp::pipe private_pipe() REQUIRES(g_start_mutex) {
   bp::pipe pipe;
   ::fcntl(pipe.native_source(), F_SETFD, FD_CLOEXEC);
   ::fcntl(pipe.native_sink(), F_SETFD, FD_CLOEXEC);

@@ -185,7 +185,7 @@ void Call::become_task(std::optional<milliseconds> ttl, Clock::time_point now) {
   release_id();
   if (is_stateless(m_peer.revision)) {
     m_sink = nullptr;  // its stream ends with the answer
-    m_reply.result(server().finished(m_task->description(), m_peer.revision, "task"));
+    m_reply.result(server().format.finished(m_task->description(), m_peer.revision, "task"));
   } else {
     m_client->subscriptions.follow_task(m_task->id());
     m_reply.result({{"task", m_task->handshake_description()}});
@@ -310,7 +310,7 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
         return result;
       }
       case Once::Entered::State::running:
-        if (const auto result = entered.attempt->wait(m_interruption->token())) {
+        if (const auto result = Once::wait(*entered.attempt, m_interruption->token())) {
           return *result;
         }
         break;
@@ -336,8 +336,8 @@ void ToolCall::answer(ToolResult result) {
   }
   m_tool_failed = result.is_error;
   Delivered delivered = std::move(result.on_delivered);
-  finish(server().call_result(std::move(result), m_peer.revision,
-                              requested_representation(m_request.params, server().info().representation)),
+  finish(server().format.call_result(std::move(result), m_peer.revision,
+                                     requested_representation(m_request.params, server().info.representation)),
          std::move(delivered));
 }
 

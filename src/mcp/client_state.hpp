@@ -23,8 +23,8 @@ struct ClientState {
         caller(std::move(the_caller)),
         session(std::move(the_session)),
         standing(std::move(the_standing)),
-        visibility(hub.server, caller),
-        handshake(hub.server.info().unasked_log),
+        visibility(hub.server.catalogue, caller),
+        handshake(hub.server.info.unasked_log),
         subscriptions(caller.owner, standing) {}
 
   /// Whether an unanswered call or subscription uses this request id.

@@ -45,7 +45,7 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   /// False if calls still run at the deadline.
   bool wait_for_calls(Deadline deadline) { return m_client.calls.wait_until_idle(deadline); }
   /// Ends the open subscriptions/listen requests with a reply.
-  void end_listening() { m_client.listeners.end_all(m_client.hub.server); }
+  void end_listening() { m_client.listeners.end_all(m_client.hub.server.format); }
 
  private:
   Conversation(Hub& hub, Caller caller, std::shared_ptr<ReplySink> standing);

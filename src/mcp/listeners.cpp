@@ -39,7 +39,7 @@ void Listeners::cancel(const json& id) {
   }
 }
 
-void Listeners::end_all(const Server& server) {
+void Listeners::end_all(const ResultFormat& format) {
   Open ended;
   {
     const MutexLock lock(m_mutex);
@@ -47,7 +47,7 @@ void Listeners::end_all(const Server& server) {
   }
   for (auto& [id, listener] : ended) {
     listener.ticket = nullptr;
-    json result = server.finished(json::object(), Revision::v2026_07_28);
+    json result = format.finished(json::object(), Revision::v2026_07_28);
     result["_meta"][k_meta_subscription] = id;
     listener.reply.result(std::move(result));
   }

@@ -6,7 +6,7 @@
 
 #include "mcp/bulletin.hpp"
 #include "mcp/reply.hpp"
-#include "mcp/server.hpp"
+#include "mcp/result_format.hpp"
 #include "util/mutex.hpp"
 
 namespace dockbridge::mcp {
@@ -33,7 +33,7 @@ class Listeners {
   /// Ends a request without an answer; does nothing if no open request has this id.
   void cancel(const json& id);
   /// Answers all open requests.
-  void end_all(const Server& server);
+  void end_all(const ResultFormat& format);
 
  private:
   using Open = std::map<json, Listener>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <condition_variable>
 #include <numeric>
 
 #include "util/sha256.hpp"
@@ -29,6 +30,26 @@ OnceKeys::Digest from_hex(const std::string& text) {
 
 }  // namespace
 
+struct Once::Attempt {
+  Attempt(std::string the_owner, const OnceKeys::Digest& the_key, const OnceKeys::Digest& the_call)
+      : owner(std::move(the_owner)), key(the_key), call(the_call) {}
+
+  void end(std::shared_ptr<const ToolResult> the_result) {
+    const MutexLock lock(mutex);
+    ended = true;
+    result = std::move(the_result);
+    changed.notify_all();
+  }
+
+  const std::string owner;
+  const OnceKeys::Digest key;
+  const OnceKeys::Digest call;
+  Mutex mutex;
+  std::condition_variable_any changed;
+  bool ended GUARDED_BY(mutex) = false;
+  std::shared_ptr<const ToolResult> result GUARDED_BY(mutex);
+};
+
 OnceMark once_mark(const std::string& owner, const std::string& key, const std::string& what) {
   // The length separates owner and key, whatever characters they have.
   return {digest(std::to_string(owner.size()) + ":" + owner + key), digest(what)};
@@ -55,7 +76,7 @@ Once::Entered Once::enter(const std::string& owner, const OnceMark& mark, Clock:
   const auto lifetime_s = static_cast<std::uint32_t>(m_limits.lifetime.count());
   own.keys.expire(std::max(now_s, lifetime_s) - lifetime_s);
   if (const auto running = own.running.find(key); running != own.running.end()) {
-    return {running->second->m_call == call ? State::running : State::conflict, running->second};
+    return {running->second->call == call ? State::running : State::conflict, running->second};
   }
   if (const OnceKeys::Kept* kept = own.keys.find(key)) {
     if (kept->call != call) {
@@ -80,8 +101,8 @@ void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point 
   const auto kept = std::make_shared<const ToolResult>(std::move(stored));
   {
     const MutexLock lock(m_mutex);
-    Owner& own = owner_of(attempt.m_owner);
-    own.keys.put(attempt.m_key, {attempt.m_call, seconds_at(now), OnceOutcome(*kept)}, kept);
+    Owner& own = owner_of(attempt.owner);
+    own.keys.put(attempt.key, {attempt.call, seconds_at(now), OnceOutcome(*kept)}, kept);
     const auto used = [&]() REQUIRES(m_mutex) {
       return std::accumulate(m_owners.begin(), m_owners.end(), std::size_t{0},
                              [](std::size_t sum, const auto& entry) { return sum + entry.second.keys.result_bytes(); });
@@ -92,7 +113,7 @@ void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point 
       });
       most->second.keys.drop_oldest_result();
     }
-    own.running.erase(attempt.m_key);
+    own.running.erase(attempt.key);
   }
   attempt.end(kept);
 }
@@ -100,22 +121,15 @@ void Once::finish(Attempt& attempt, const ToolResult& result, Clock::time_point 
 void Once::give_up(Attempt& attempt) {
   {
     const MutexLock lock(m_mutex);
-    owner_of(attempt.m_owner).running.erase(attempt.m_key);
+    owner_of(attempt.owner).running.erase(attempt.key);
   }
   attempt.end(nullptr);
 }
 
-void Once::Attempt::end(std::shared_ptr<const ToolResult> result) {
-  const MutexLock lock(m_mutex);
-  m_ended = true;
-  m_result = std::move(result);
-  m_changed.notify_all();
-}
-
-std::shared_ptr<const ToolResult> Once::Attempt::wait(const std::stop_token& stop) {
-  MutexLock lock(m_mutex);
-  m_changed.wait(lock, stop, [&]() REQUIRES(m_mutex) { return m_ended; });
-  return m_result;
+std::shared_ptr<const ToolResult> Once::wait(Attempt& attempt, const std::stop_token& stop) {
+  MutexLock lock(attempt.mutex);
+  attempt.changed.wait(lock, stop, [&]() REQUIRES(attempt.mutex) { return attempt.ended; });
+  return attempt.result;
 }
 
 }  // namespace dockbridge::mcp

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +31,8 @@ struct OnceLimits {
 /// thread may call.
 class Once {
  public:
-  class Attempt;
+  /// A running call. Opaque for callers.
+  struct Attempt;
 
   struct Entered {
     enum class State {
@@ -55,6 +55,8 @@ class Once {
   void finish(Attempt& attempt, const ToolResult& result, Clock::time_point now);
   /// The call was not made; the next call with this key makes it.
   void give_up(Attempt& attempt);
+  /// Waits for the end of a running call. nullptr if it was given up, or the waiting call was stopped.
+  static std::shared_ptr<const ToolResult> wait(Attempt& attempt, const std::stop_token& stop);
 
  private:
   struct Owner {
@@ -68,28 +70,6 @@ class Once {
   Mutex m_mutex;
   std::optional<Clock::time_point> m_epoch GUARDED_BY(m_mutex);  // one lifetime before the first call
   std::map<std::string, Owner> m_owners GUARDED_BY(m_mutex);
-};
-
-/// A running call.
-class Once::Attempt {
- public:
-  Attempt(std::string owner, const OnceKeys::Digest& key, const OnceKeys::Digest& call)
-      : m_owner(std::move(owner)), m_key(key), m_call(call) {}
-
-  /// nullptr if the attempt was given up, or the waiting call was stopped.
-  std::shared_ptr<const ToolResult> wait(const std::stop_token& stop);
-
- private:
-  friend class Once;
-  void end(std::shared_ptr<const ToolResult> result);
-
-  const std::string m_owner;
-  const OnceKeys::Digest m_key;
-  const OnceKeys::Digest m_call;
-  Mutex m_mutex;
-  std::condition_variable_any m_changed;
-  bool m_ended GUARDED_BY(m_mutex) = false;
-  std::shared_ptr<const ToolResult> m_result GUARDED_BY(m_mutex);
 };
 
 }  // namespace dockbridge::mcp

@@ -17,8 +17,7 @@ constexpr std::size_t k_max_completions = 100;
 }  // namespace
 
 std::shared_ptr<Call> PromptMethods::list(Request& request, const Peer& peer, Reply reply) {
-  answer_list(reply,
-              m_server.prompts_list_result(peer.revision, requested_cursor(request), m_client->visibility.prompts()));
+  answer_list(reply, m_server.lists.prompts(peer.revision, requested_cursor(request), m_client->visibility.prompts()));
   return nullptr;
 }
 
@@ -44,9 +43,9 @@ std::shared_ptr<Call> PromptMethods::get(Request& request, const Peer& peer, Rep
     }
   }
   return std::make_shared<PlainCall>(m_client, std::move(request), peer, std::move(reply),
-                                     [&server = m_server, prompt, arguments = std::move(arguments),
+                                     [&format = m_server.format, prompt, arguments = std::move(arguments),
                                       revision = peer.revision](const CallContext& context) {
-                                       return server.prompt_result(*prompt, prompt->get(arguments, context), revision);
+                                       return format.prompt_result(*prompt, prompt->get(arguments, context), revision);
                                      });
 }
 
@@ -68,9 +67,9 @@ std::shared_ptr<Call> PromptMethods::complete(Request& request, const Peer& peer
         completer = known.complete;
       }
     }
-  } else if (m_server.resources() != nullptr) {
+  } else if (m_server.catalogue.resources() != nullptr) {
     const std::string uri = text_param(*ref, "uri").value_or("");
-    for (const ResourceTemplate& known : m_server.resources()->templates()) {
+    for (const ResourceTemplate& known : m_server.catalogue.resources()->templates()) {
       const bool allowed = known.complete_tool.empty() ? m_client->visibility.may_read(uri)
                                                        : m_client->visibility.may_use(known.complete_tool);
       if (known.uri_template == uri && known.complete.contains(name) && allowed) {
@@ -80,12 +79,12 @@ std::shared_ptr<Call> PromptMethods::complete(Request& request, const Peer& peer
   }
   return std::make_shared<PlainCall>(
       m_client, std::move(request), peer, std::move(reply),
-      [&server = m_server, completer, typed = argument->at("value").get<std::string>(),
+      [&format = m_server.format, completer, typed = argument->at("value").get<std::string>(),
        revision = peer.revision](const CallContext& context) {
         std::vector<std::string> values = completer ? completer(typed, context) : std::vector<std::string>();
         const std::size_t total = values.size();
         values.resize(std::min(total, k_max_completions));
-        return server.finished(
+        return format.finished(
             {{"completion", {{"values", values}, {"total", total}, {"hasMore", total > values.size()}}}}, revision);
       });
 }

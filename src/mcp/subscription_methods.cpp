@@ -64,8 +64,9 @@ struct Filter {
 
 std::shared_ptr<Call> SubscriptionMethods::subscribe(Request& request, const Peer& /*peer*/, Reply reply) {
   const auto uri = text_param(request.params, "uri");
-  auto watch =
-      uri && m_client->visibility.may_read(*uri) ? m_server.resources()->watch(*uri, m_client->caller.owner) : nullptr;
+  auto watch = uri && m_client->visibility.may_read(*uri)
+                   ? m_server.catalogue.resources()->watch(*uri, m_client->caller.owner)
+                   : nullptr;
   if (!watch) {
     reply.error(k_invalid_params, "Cannot subscribe: resource not found, or too many subscriptions");
     return nullptr;
@@ -101,7 +102,7 @@ std::shared_ptr<Call> SubscriptionMethods::listen(Request& request, const Peer& 
   }
   Filter filter{id, m_client->caller.owner, false, false, false, {}, {}};
   json agreed = json::object();
-  if (m_server.info().announces_lists) {
+  if (m_server.info.announces_lists) {
     for (const auto& [name, flag] :
          {std::pair{"toolsListChanged", &filter.tools}, std::pair{"promptsListChanged", &filter.prompts},
           std::pair{"resourcesListChanged", &filter.resources}}) {
@@ -113,8 +114,8 @@ std::shared_ptr<Call> SubscriptionMethods::listen(Request& request, const Peer& 
   }
   std::vector<std::shared_ptr<void>> watches;
   for (const std::string& uri : texts(*asked, "resourceSubscriptions", k_max_watched)) {
-    auto watch =
-        m_client->visibility.may_read(uri) ? m_server.resources()->watch(uri, m_client->caller.owner) : nullptr;
+    auto watch = m_client->visibility.may_read(uri) ? m_server.catalogue.resources()->watch(uri, m_client->caller.owner)
+                                                    : nullptr;
     if (watch) {
       watches.push_back(std::move(watch));
       filter.uris.insert(uri);

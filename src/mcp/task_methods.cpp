@@ -29,8 +29,8 @@ tl::expected<json, ProtocolError> end_of(TaskState state) {
   return std::move(state.result);
 }
 
-json task_result(const Server& server, const TaskState& state, Revision revision) {
-  return is_stateless(revision) ? server.finished(state.to_json(), revision) : state.to_handshake_json();
+json task_result(const ResultFormat& format, const TaskState& state, Revision revision) {
+  return is_stateless(revision) ? format.finished(state.to_json(), revision) : state.to_handshake_json();
 }
 
 }  // namespace
@@ -56,16 +56,16 @@ std::shared_ptr<Call> TaskMethods::find_lost(Request& request, const Peer& peer,
                                              LostTaskAnswer answer) {
   const std::string id = text_param(request.params, "taskId").value_or("");
   const auto handle = handle_of_task(id);
-  LostTasks* lost_tasks = m_server.lost_tasks();
+  LostTasks* lost_tasks = m_server.catalogue.lost_tasks();
   if (lost_tasks == nullptr || !handle) {
     reply.error(k_invalid_params, task_not_found(id).message);
     return nullptr;
   }
-  const Representation representation = requested_representation(request.params, m_server.info().representation);
+  const Representation representation = requested_representation(request.params, m_server.info.representation);
   return std::make_shared<PlainCall>(
       m_client, std::move(request), peer, std::move(reply),
-      [&server = m_server, id, handle = *handle, lost_tasks, patience, answer = std::move(answer), representation,
-       revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
+      [&format = m_server.format, id, handle = *handle, lost_tasks, patience, answer = std::move(answer),
+       representation, revision = peer.revision](const CallContext& context) -> tl::expected<json, ProtocolError> {
         auto found = lost_tasks->find(handle, patience, context);
         if (!found) {
           return tl::unexpected<ProtocolError>({k_internal_error, found.error().sentence(), nullptr});
@@ -76,7 +76,7 @@ std::shared_ptr<Call> TaskMethods::find_lost(Request& request, const Peer& peer,
         TaskState state{id, k_default_task_ttl, (*found)->created_ms, (*found)->updated_ms, (*found)->status};
         state.tool_failed = (*found)->result.is_error;
         if (state.status == TaskStatus::completed) {
-          state.result = server.call_result(std::move((*found)->result), revision, representation);
+          state.result = format.call_result(std::move((*found)->result), revision, representation);
         } else if (state.status == TaskStatus::cancelled) {
           state.error = cancelled_task_error();
         }
@@ -89,14 +89,14 @@ std::shared_ptr<Call> TaskMethods::get(Request& request, const Peer& peer, Reply
     return nullptr;
   }
   if (const auto task = known_task(request)) {
-    reply.result(task_result(m_server, task->state(), peer.revision));
+    reply.result(task_result(m_server.format, task->state(), peer.revision));
     return nullptr;
   }
-  return find_lost(
-      request, peer, std::move(reply), milliseconds{0},
-      [&server = m_server, revision = peer.revision](const TaskState& state, const LostWork&, const CallContext&) {
-        return task_result(server, state, revision);
-      });
+  return find_lost(request, peer, std::move(reply), milliseconds{0},
+                   [&format = m_server.format, revision = peer.revision](const TaskState& state, const LostWork&,
+                                                                         const CallContext&) {
+                     return task_result(format, state, revision);
+                   });
 }
 
 std::shared_ptr<Call> TaskMethods::update(Request& request, const Peer& peer, Reply reply) {
@@ -108,13 +108,13 @@ std::shared_ptr<Call> TaskMethods::update(Request& request, const Peer& peer, Re
     if (responses != request.params.end() && responses->is_object()) {
       task->update(*responses);
     }
-    reply.result(m_server.finished(json::object(), peer.revision));
+    reply.result(m_server.format.finished(json::object(), peer.revision));
     return nullptr;
   }
   return find_lost(
       request, peer, std::move(reply), milliseconds{0},
-      [&server = m_server, revision = peer.revision](const TaskState&, const LostWork&, const CallContext&) {
-        return server.finished(json::object(), revision);
+      [&format = m_server.format, revision = peer.revision](const TaskState&, const LostWork&, const CallContext&) {
+        return format.finished(json::object(), revision);
       });
 }
 
@@ -129,7 +129,7 @@ std::shared_ptr<Call> TaskMethods::cancel(Request& request, const Peer& peer, Re
       return nullptr;
     }
     task->cancel();
-    reply.result(stateless ? m_server.finished(json::object(), peer.revision) : task->handshake_description());
+    reply.result(stateless ? m_server.format.finished(json::object(), peer.revision) : task->handshake_description());
     return nullptr;
   }
   return find_lost(
@@ -138,14 +138,14 @@ std::shared_ptr<Call> TaskMethods::cancel(Request& request, const Peer& peer, Re
           TaskState state, const LostWork& work, const CallContext& context) -> tl::expected<json, ProtocolError> {
         // The task of a silent command counts as completed while the command runs.
         if (state.ended() && !work.runs) {
-          return stateless ? tl::expected<json, ProtocolError>(server.finished(json::object(), revision))
+          return stateless ? tl::expected<json, ProtocolError>(server.format.finished(json::object(), revision))
                            : tl::unexpected<ProtocolError>(already_ended());
         }
-        if (const auto cancelled = server.lost_tasks()->cancel(work.handle, context); !cancelled) {
+        if (const auto cancelled = server.catalogue.lost_tasks()->cancel(work.handle, context); !cancelled) {
           return tl::unexpected<ProtocolError>({k_internal_error, cancelled.error().sentence(), nullptr});
         }
         state.status = TaskStatus::cancelled;
-        return stateless ? server.finished(json::object(), revision) : state.to_handshake_json();
+        return stateless ? server.format.finished(json::object(), revision) : state.to_handshake_json();
       });
 }
 

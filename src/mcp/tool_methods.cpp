@@ -12,9 +12,9 @@ namespace dockbridge::mcp {
 
 namespace {
 
-std::vector<std::string_view> names_of_tools(const Server& server, const Caller& caller) {
+std::vector<std::string_view> names_of_tools(const Catalogue& catalogue, const Caller& caller) {
   std::vector<std::string_view> names;
-  for (const Tool& tool : server.tools()) {
+  for (const Tool& tool : catalogue.tools()) {
     if (caller.may_use(tool.name)) {
       names.emplace_back(tool.name);
     }
@@ -26,12 +26,12 @@ std::vector<std::string_view> names_of_tools(const Server& server, const Caller&
 
 std::shared_ptr<Call> ToolMethods::list(Request& request, const Peer& peer, Reply reply) {
   const json cursor = requested_cursor(request);
-  const Representation representation = requested_representation(request.params, m_server.info().representation);
+  const Representation representation = requested_representation(request.params, m_server.info.representation);
   if (!m_client->visibility.is_limited() && cursor.is_null()) {
-    reply.result(m_server.tools_list_text(peer.revision, representation));
+    reply.result(m_server.lists.tools_text(peer.revision, representation));
     return nullptr;
   }
-  answer_list(reply, m_server.tools_list_result(peer.revision, representation, cursor, m_client->visibility.tools()));
+  answer_list(reply, m_server.lists.tools(peer.revision, representation, cursor, m_client->visibility.tools()));
   return nullptr;
 }
 
@@ -41,10 +41,10 @@ std::shared_ptr<Call> ToolMethods::call(Request& request, const Peer& peer, Repl
     reply.error(k_invalid_params, "tools/call needs 'name', a string");
     return nullptr;
   }
-  const Tool* tool = m_client->visibility.may_use(*name) ? m_server.find_tool(*name) : nullptr;
+  const Tool* tool = m_client->visibility.may_use(*name) ? m_server.catalogue.find_tool(*name) : nullptr;
   if (tool == nullptr) {
     reply.error(k_invalid_params, fmt::format("Tool not found: {}. Available: {}", printable_line(*name, 100),
-                                              fmt::join(names_of_tools(m_server, m_client->caller), ", ")));
+                                              fmt::join(names_of_tools(m_server.catalogue, m_client->caller), ", ")));
     return nullptr;
   }
   const auto given = request.params.find("arguments");

@@ -11,7 +11,7 @@ constexpr std::size_t k_max_uri_bytes = 16UL * 1024;
 }  // namespace
 
 bool Visibility::may_use(const std::string& tool) const {
-  return m_caller.may_use(tool) && m_server.find_tool(tool) != nullptr;
+  return m_caller.may_use(tool) && m_catalogue.find_tool(tool) != nullptr;
 }
 
 bool Visibility::may_use_all(const std::vector<std::string>& tools) const {
@@ -19,23 +19,23 @@ bool Visibility::may_use_all(const std::vector<std::string>& tools) const {
 }
 
 bool Visibility::may_read(const std::string& uri) const {
-  if (m_server.resources() == nullptr || uri.size() > k_max_uri_bytes) {
+  if (m_catalogue.resources() == nullptr || uri.size() > k_max_uri_bytes) {
     return false;
   }
-  if (m_server.find_skill(uri) != nullptr) {
+  if (m_catalogue.find_skill(uri) != nullptr) {
     return skill(uri) != nullptr;
   }
-  const std::string tool = m_server.resources()->tool_for(uri);
+  const std::string tool = m_catalogue.resources()->tool_for(uri);
   return tool.empty() || may_use(tool);
 }
 
 const Skill* Visibility::skill(const std::string& uri) const {
-  const Skill* found = m_server.find_skill(uri);
+  const Skill* found = m_catalogue.find_skill(uri);
   return found != nullptr && may_use_all(found->tools) ? found : nullptr;
 }
 
 const Prompt* Visibility::prompt(const std::string& name) const {
-  const Prompt* found = m_server.find_prompt(name);
+  const Prompt* found = m_catalogue.find_prompt(name);
   return found != nullptr && may_use_all(found->tools) ? found : nullptr;
 }
 

@@ -2,16 +2,16 @@
 
 #include <string>
 
+#include "mcp/catalogue.hpp"
 #include "mcp/peer.hpp"
-#include "mcp/server.hpp"
 
 namespace dockbridge::mcp {
 
-/// The part of a server that one caller may see and use. Has no state of its own: any thread may call. Both arguments
-/// outlive it.
+/// The part of a catalogue that one caller may see and use. Has no state of its own: any thread may call. Both
+/// arguments outlive it.
 class Visibility {
  public:
-  Visibility(const Server& server, const Caller& caller) : m_server(server), m_caller(caller) {}
+  Visibility(const Catalogue& catalogue, const Caller& caller) : m_catalogue(catalogue), m_caller(caller) {}
 
   /// Whether the caller is limited to some tools. Lists are then filtered and not cached as public.
   [[nodiscard]] bool is_limited() const { return m_caller.tools.has_value(); }
@@ -33,7 +33,7 @@ class Visibility {
  private:
   [[nodiscard]] bool may_use_all(const std::vector<std::string>& tools) const;
 
-  const Server& m_server;
+  const Catalogue& m_catalogue;
   const Caller& m_caller;
 };
 

@@ -16,13 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-/// While calls wait, the agent is pinged if it has sent nothing for this time.
-constexpr milliseconds k_busy_ping_interval{1000};
 constexpr int k_reads_per_turn = 16;
 /// A waiting caller checks the clock this often.
 constexpr milliseconds k_slice{500};
-/// If a ping is not answered within this time, the container is paused or the engine hangs.
-constexpr milliseconds k_silence_limit{2000};
 /// Largest backlog of requests to an agent that does not read.
 constexpr std::size_t k_max_queued = 64 * 1024 * 1024;
 
@@ -50,7 +46,7 @@ std::string encode(const Request& request, std::uint64_t id) {
 }  // namespace
 
 Connection::Connection(std::unique_ptr<ByteStream> stream)
-    : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_last_received(Clock::now()) {}
+    : m_stream(std::move(stream)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), m_liveness(Clock::now()) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(std::unique_ptr<ByteStream> stream, Deadline deadline,
                                                      const std::optional<SharedDirectory>& shared) {
@@ -143,9 +139,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
   }
   const std::stop_callback interrupt(stop, [this] { wake(); });
 
-  const auto silent = [&]() REQUIRES(m_mutex) {
-    return m_unanswered_ping && Clock::now() - *m_unanswered_ping > k_silence_limit;
-  };
+  const auto silent = [&]() REQUIRES(m_mutex) { return m_liveness.is_silent(Clock::now()); };
   do {
     // In slices, because silence is detected by the clock alone.
     const Deadline slice = deadline.capped(k_slice);
@@ -207,7 +201,7 @@ void Connection::idle() {
       }
     }
     pass_turn();
-    m_closed.wait_for(lock, k_busy_ping_interval, [&]() REQUIRES(m_mutex) { return m_closing; });
+    m_closed.wait_for(lock, Liveness::k_busy_ping_interval, [&]() REQUIRES(m_mutex) { return m_closing; });
   }
 }
 
@@ -230,9 +224,7 @@ void Connection::take_turn(milliseconds at_most) {
     break_off(violation ? exchanged.error() : lost(exchanged.error().message));
   }
   if (exchanged && exchanged->wrote_part) {
-    // An agent that reads a long request is alive, even if a ping after that has not reached it yet.
-    m_last_received = Clock::now();
-    m_unanswered_ping = m_unanswered_ping ? std::optional(m_last_received) : std::nullopt;
+    m_liveness.note_part_written(Clock::now());
   }
   ping_if_due();
 }
@@ -324,8 +316,7 @@ Result<void> Connection::deliver(wire::Frame frame) {
   }
   const auto number = id->get<std::uint64_t>();
   MutexLock lock(m_mutex);
-  m_last_received = Clock::now();
-  m_unanswered_ping.reset();
+  m_liveness.note_received(Clock::now());
   if (number >= m_next_id || number == 0) {
     return fail(ErrorCode::protocol_violation, "The agent answered an unknown request");
   }
@@ -341,12 +332,11 @@ Result<void> Connection::deliver(wire::Frame frame) {
 }
 
 void Connection::ping_if_due() {
-  const auto silence = Clock::now() - m_last_received;
-  const bool due = silence > (m_mailboxes.empty() ? wire::k_idle_ping_interval : k_busy_ping_interval);
-  if (due && !m_unanswered_ping && !m_broken) {
+  const auto now = Clock::now();
+  if (m_liveness.is_ping_due(now, !m_mailboxes.empty()) && !m_broken) {
     const std::uint64_t id = m_next_id++;
     m_queue.push(id, encode(wire::PingRequest{}, id));
-    m_unanswered_ping = Clock::now();
+    m_liveness.note_ping(now);
   }
 }
 

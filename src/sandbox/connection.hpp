@@ -15,6 +15,7 @@
 #include "error/error.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/greeting.hpp"
+#include "sandbox/liveness.hpp"
 #include "sandbox/outgoing_queue.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -96,8 +97,7 @@ class Connection {
   std::map<std::uint64_t, Mailbox> m_mailboxes GUARDED_BY(m_mutex);
   std::map<std::uint64_t, ReplyHandler> m_handlers GUARDED_BY(m_mutex);
   std::uint64_t m_next_id GUARDED_BY(m_mutex) = 1;
-  Clock::time_point m_last_received GUARDED_BY(m_mutex);
-  std::optional<Clock::time_point> m_unanswered_ping GUARDED_BY(m_mutex);
+  Liveness m_liveness GUARDED_BY(m_mutex);
   std::optional<Error> m_broken GUARDED_BY(m_mutex);
   bool m_closing GUARDED_BY(m_mutex) = false;
   std::condition_variable m_closed;

@@ -29,10 +29,9 @@ constexpr milliseconds k_grep_patience{45'000};
 /// A screen is drawn in milliseconds. If its process is stopped, replies go without it.
 constexpr milliseconds k_screen_patience{2'000};
 
-/// Whether the outcome can be true: it was requested, and a timeout has passed. Otherwise the agent violates the
-/// protocol.
-bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, milliseconds timeout,
-                  Clock::time_point asked) {
+/// Whether the outcome can be true: it was requested, and a timeout has passed when the wait `took` this long.
+/// Otherwise the agent violates the protocol.
+bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, milliseconds timeout, Clock::duration took) {
   constexpr milliseconds k_slack{100};
   switch (happened) {
     case wire::WaitOutcome::ended:
@@ -48,7 +47,7 @@ bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, millis
     case wire::WaitOutcome::input:
       return until.input || until.answer;
     case wire::WaitOutcome::nothing:
-      return Clock::now() - asked + k_slack >= timeout;
+      return took + k_slack >= timeout;
   }
   return false;
 }
@@ -178,8 +177,9 @@ Result<Snapshot> Processes::wait(const std::string& process, milliseconds timeou
   const auto answer = m_calls.send(wire::WaitRequest{.process = process, .wait = terms_of(timeout, until)},
                                    timeout + k_answer_patience, limit);
   auto snapshot = answer ? checked_snapshot(*answer, process) : fail(answer.error());
-  return !snapshot || is_plausible(snapshot->happened, until, timeout, asked) ? std::move(snapshot)
-                                                                              : m_calls.reject(violation());
+  return !snapshot || is_plausible(snapshot->happened, until, timeout, Clock::now() - asked)
+             ? std::move(snapshot)
+             : m_calls.reject(violation());
 }
 
 Result<Snapshot> Processes::wait_for_any(const std::vector<std::string>& processes, milliseconds timeout,
@@ -194,7 +194,7 @@ Result<Snapshot> Processes::wait_for_any(const std::vector<std::string>& process
   if (!snapshot) {
     return snapshot;
   }
-  if (!is_plausible(snapshot->happened, until, timeout, asked) ||
+  if (!is_plausible(snapshot->happened, until, timeout, Clock::now() - asked) ||
       std::find(processes.begin(), processes.end(), snapshot->state.id) == processes.end()) {
     return m_calls.reject(violation());
   }

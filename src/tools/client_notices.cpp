@@ -181,7 +181,8 @@ void ClientNotices::report_end(const ClientId& client, const wire::ProcessState&
 }
 
 std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, const std::string& call,
-                                                    sandbox::Sandbox& sandbox, std::size_t room) {
+                                                    sandbox::Sandbox& sandbox, std::size_t room,
+                                                    Clock::time_point now) {
   std::vector<std::string> sentences;
   std::uint64_t number = 0;  // of the flight; 0 if there is nothing to deliver
   std::vector<Watch> unasked;
@@ -192,10 +193,9 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
       return nullptr;
     }
     Client& it = known->second;
-    const auto now = Clock::now();
     it.last_use = ++m_uses;
     for (auto flight = it.flights.begin(); flight != it.flights.end();) {
-      const bool is_lost = now - flight->second.began >= m_patience;
+      const bool is_lost = now - flight->second.began >= k_patience;
       if (is_lost) {
         give_back(it, std::move(flight->second));
       }

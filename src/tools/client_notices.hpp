@@ -66,10 +66,9 @@ class NoticeDelivery {
 /// running costs nothing.
 class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
  public:
-  /// `patience`: the time after which an unconfirmed delivery counts as lost.
-  static std::shared_ptr<ClientNotices> make(milliseconds patience = milliseconds(200)) {
-    return std::shared_ptr<ClientNotices>(new ClientNotices(patience));
-  }
+  /// The time after which an unconfirmed delivery counts as lost.
+  static constexpr milliseconds k_patience{200};
+  static std::shared_ptr<ClientNotices> make() { return std::shared_ptr<ClientNotices>(new ClientNotices()); }
 
   void add(const ClientId& client, std::string sentence);
   /// To be called when the reply to a call shows this process. If it has ended, no notice of its end is needed any
@@ -79,7 +78,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   /// Takes the pending notices, oldest first, that fit into `room` bytes of the reply to a call. The others stay
   /// pending. Returns null if nothing depends on the delivery of that reply.
   std::shared_ptr<NoticeDelivery> take(const ClientId& client, const std::string& call, sandbox::Sandbox& sandbox,
-                                       std::size_t room);
+                                       std::size_t room, Clock::time_point now);
 
  private:
   struct Watch {
@@ -118,7 +117,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
     }
   };
 
-  explicit ClientNotices(milliseconds patience) : m_patience(patience) {}
+  ClientNotices() = default;
   Client& client_of(const ClientId& id) REQUIRES(m_mutex);
   static void bound_pending(Client& client);
   static void give_back(Client& client, Flight flight);
@@ -129,7 +128,6 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   void report_end(const ClientId& client, const wire::ProcessState& state);
   void settle(const ClientId& client, std::uint64_t flight, bool delivered);
 
-  const milliseconds m_patience;
   Mutex m_mutex;
   std::map<ClientId, Client> m_clients GUARDED_BY(m_mutex);
   std::uint64_t m_uses GUARDED_BY(m_mutex) = 0;

@@ -41,7 +41,9 @@ class ShownCursors {
   using Key = std::pair<std::string, std::string>;
   /// Replies may outlive the tools.
   struct Table {
-    Mutex mutex;  // guards the entries, too
+    /// Also held to use an entry. The analysis cannot check that: a reply refers to its entry after the list may have
+    /// dropped it, so an entry cannot name its table.
+    Mutex mutex;
     std::condition_variable changed;
     std::list<std::pair<Key, std::shared_ptr<Entry>>> latest_first GUARDED_BY(mutex);
     std::map<Key, decltype(latest_first)::iterator> places GUARDED_BY(mutex);

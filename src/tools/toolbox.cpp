@@ -88,7 +88,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
         hide_unlisted_steps(listed, result);
       }
       const auto delivery = notices->take({context.owner, context.client}, context.correlation_id, sandbox,
-                                          room_for_notices(result.text));
+                                          room_for_notices(result.text), Clock::now());
       if (!mcp::forbids_reply(context.interruption.reason())) {
         add_notices(delivery, result);
       }

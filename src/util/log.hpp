@@ -28,10 +28,10 @@ class Log {
  private:
   void write(LogLevel level, std::string_view message, const Fields& fields);
 
-  int m_fd;
+  int m_fd GUARDED_BY(m_mutex);
   LogLevel m_level;
   LogFormat m_format;
-  Mutex m_mutex;  // held while a line is written
+  Mutex m_mutex;  // held while a line is written, so that lines do not mix
 };
 
 }  // namespace dockbridge

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: thread_safety.sh [FILE...]
 # Runs clang's thread-safety analysis over the given files, by default over the sources of src/ that use a mutex. Fails
-# if one uses a guarded member without its mutex, or a mutex that the analysis does not know.
+# if one uses a guarded member without its mutex, a mutex that the analysis does not know, or one that no annotation
+# names.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 # shellcheck source-path=SCRIPTDIR source=tracked.sh
@@ -10,6 +11,15 @@ source tests/lint/tracked.sh
 if git grep --untracked -nE 'std::([a-z]+_)*mutex\b|std::(lock_guard|unique_lock|scoped_lock|shared_lock)\b' \
   -- src ':!src/util/mutex.hpp'; then
   echo 'The analysis does not know these. Use src/util/mutex.hpp.' >&2
+  exit 1
+fi
+
+unnamed=$(git grep --untracked -noE '\bMutex [a-z_]+;' -- src | while IFS=: read -r file line mutex; do
+  mutex=${mutex//Mutex /}
+  grep -qE "(GUARDED_BY|REQUIRES)\((\w+(\.|->))?${mutex%;}\)" "$file" || echo "$file:$line: ${mutex%;}"
+done)
+if [[ -n $unnamed ]]; then
+  printf 'No GUARDED_BY or REQUIRES in the same file names these:\n%s\n' "$unnamed" >&2
   exit 1
 fi
 

@@ -64,7 +64,7 @@ void CommandEnd::enter(wire::Phase phase, const std::vector<TakenInput>& taken) 
 /// The session has reserved disk space for the line, but not for the list of idempotency keys. If the line cannot be
 /// written (some file systems cannot reserve space), the keeper stays and retries. While it lives, it reports how the
 /// command ended.
-void CommandEnd::record() {
+void CommandEnd::record(Clock::time_point now) {
   auto recorded = append(m_journal.get(), m_process, m_status);
   if (!recorded && !m_status.taken.empty()) {
     Status without_keys = m_status;
@@ -72,7 +72,7 @@ void CommandEnd::record() {
     recorded = append(m_journal.get(), m_process, without_keys);
   }
   m_is_unrecorded = !recorded;
-  m_next_record = Clock::now() + k_record_interval;
+  m_next_record = now + k_record_interval;
 }
 
 /// The kernel reports how often it has killed, but not which process. A shell whose command was killed ends with 137.

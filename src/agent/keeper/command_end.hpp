@@ -35,7 +35,7 @@ class CommandEnd {
   void enter(wire::Phase phase, const std::vector<TakenInput>& taken);
 
   /// Writes the end to the journal. After a failure, the caller retries at `next_record`.
-  void record();
+  void record(Clock::time_point now);
   [[nodiscard]] bool is_unrecorded() const { return m_is_unrecorded; }
   [[nodiscard]] Clock::time_point next_record() const { return m_next_record; }
 

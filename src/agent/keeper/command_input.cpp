@@ -46,7 +46,7 @@ void CommandInput::write_queue() {
 }
 
 bool CommandInput::has_unread() const {
-  if (!m_pipe || !m_queue.empty() || (m_terminal != nullptr && m_terminal->pending_presses() > 0)) {
+  if (!m_pipe || !m_queue.empty() || (m_terminal != nullptr && m_terminal->presses().count() > 0)) {
     return true;
   }
   int count = 0;
@@ -59,18 +59,18 @@ InputSource CommandInput::source() const {
 }
 
 std::size_t CommandInput::room() const {
-  const std::size_t waiting = m_queue.size() + (m_terminal != nullptr ? m_terminal->waiting_bytes() : 0);
+  const std::size_t waiting = m_queue.size() + (m_terminal != nullptr ? m_terminal->presses().bytes() : 0);
   return k_max_pending_input - std::min(k_max_pending_input, waiting);
 }
 
-Accepted CommandInput::write(std::string_view bytes, std::uint32_t how) {
+Accepted CommandInput::write(std::string_view bytes, std::uint32_t how, Clock::time_point now) {
   if (!is_open()) {
     return {};
   }
   const std::size_t count = std::min(bytes.size(), room());
   const bool then_end = (how & k_then_end) != 0 && count == bytes.size();
   const bool as_paste = (how & k_as_paste) != 0 && count > 0 && m_terminal != nullptr && m_terminal->has_screen() &&
-                        m_terminal->pending_presses() < k_max_pending_presses;
+                        m_terminal->presses().count() < k_max_pending_presses;
   if (as_paste) {
     m_terminal->press(k_paste_begins);
   }
@@ -85,20 +85,20 @@ Accepted CommandInput::write(std::string_view bytes, std::uint32_t how) {
   } else {
     m_ends = then_end;
   }
-  m_activity.note_activity(Clock::now());
+  m_activity.note_activity(now);
   m_activity.note_input(bytes.substr(0, count));
   write_queue();
   return {count, then_end};
 }
 
-std::size_t CommandInput::press(std::string_view names) {
+std::size_t CommandInput::press(std::string_view names, Clock::time_point now) {
   const bool is_possible = m_terminal != nullptr && m_terminal->has_screen() && m_pipe && !names.empty() &&
-                           room() > k_max_keys_bytes && m_terminal->pending_presses() < k_max_pending_presses;
+                           room() > k_max_keys_bytes && m_terminal->presses().count() < k_max_pending_presses;
   if (!is_possible) {
     return 0;
   }
   m_terminal->press(names);
-  m_activity.note_activity(Clock::now());
+  m_activity.note_activity(now);
   m_activity.note_input("");
   return count_keys(names);
 }
@@ -115,7 +115,7 @@ void CommandInput::write_from_screen(std::string_view bytes) {
 }
 
 void CommandInput::type(std::string text) {
-  queue(m_terminal != nullptr ? m_terminal->type(std::move(text)) : std::move(text));
+  queue(m_terminal != nullptr ? m_terminal->presses().type(std::move(text)) : std::move(text));
 }
 
 /// A key such as ctrl-c takes effect at once and drops what was typed before it, as the kernel does. The kernel itself

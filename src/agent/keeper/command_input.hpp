@@ -7,6 +7,7 @@
 #include "agent/keeper/activity_monitor.hpp"
 #include "agent/keeper/input_wait.hpp"
 #include "agent/keeper/terminal.hpp"
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
@@ -38,9 +39,9 @@ class CommandInput {
   [[nodiscard]] std::size_t room() const;
 
   /// `how`: k_then_end, k_as_paste.
-  Accepted write(std::string_view bytes, std::uint32_t how);
+  Accepted write(std::string_view bytes, std::uint32_t how, Clock::time_point now);
   /// Presses all keys or none, because the sender has the list of them. Returns their number.
-  std::size_t press(std::string_view names);
+  std::size_t press(std::string_view names, Clock::time_point now);
   /// Input from the screen: encoded keys, text behind them, and replies of the terminal.
   void write_from_screen(std::string_view bytes);
 

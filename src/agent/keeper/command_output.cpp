@@ -36,17 +36,17 @@ int CommandOutput::out_fd() const {
 }
 
 /// One read empties a pipe, or fills the buffer. Another read would miss what was written to stderr in between.
-void CommandOutput::read_out() {
-  read(m_out_pipe, m_out, m_terminal != nullptr ? k_output_chunk_bytes : 1);
+void CommandOutput::read_out(Clock::time_point now) {
+  read(m_out_pipe, m_out, m_terminal != nullptr ? k_output_chunk_bytes : 1, now);
 }
 
-void CommandOutput::read_err() {
-  read(m_err_pipe, m_err, 1);
+void CommandOutput::read_err(Clock::time_point now) {
+  read(m_err_pipe, m_err, 1, now);
 }
 
-void CommandOutput::drain() {
-  read(m_out_pipe, m_out, k_drain_bytes);
-  read(m_err_pipe, m_err, k_drain_bytes);
+void CommandOutput::drain(Clock::time_point now) {
+  read(m_out_pipe, m_out, k_drain_bytes, now);
+  read(m_err_pipe, m_err, k_drain_bytes, now);
 }
 
 bool CommandOutput::has_unread() const {
@@ -59,7 +59,7 @@ void CommandOutput::trim(std::uint64_t bytes) {
   m_err.trim(bytes / 2);
 }
 
-void CommandOutput::read(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
+void CommandOutput::read(Fd& pipe, SpoolWriter& spool, std::size_t enough, Clock::time_point now) {
   static std::array<char, k_output_chunk_bytes> buffer;
   for (std::size_t done = 0; pipe && done < enough;) {
     const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
@@ -72,7 +72,7 @@ void CommandOutput::read(Fd& pipe, SpoolWriter& spool, std::size_t enough) {
       if (m_terminal != nullptr) {
         m_terminal->show(bytes);
       }
-      m_activity.note_output(bytes, Clock::now());
+      m_activity.note_output(bytes, now);
       done += static_cast<std::size_t>(got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
       pipe.reset();

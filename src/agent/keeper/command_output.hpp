@@ -6,6 +6,7 @@
 #include "agent/keeper/activity_monitor.hpp"
 #include "agent/keeper/terminal.hpp"
 #include "agent/spool.hpp"
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dockbridge::agent {
@@ -20,10 +21,10 @@ class CommandOutput {
   /// To poll for reading. -1 if there is nothing to read, or not while the screen is behind.
   [[nodiscard]] int out_fd() const;
   [[nodiscard]] int err_fd() const { return m_err_pipe.get(); }
-  void read_out();
-  void read_err();
+  void read_out(Clock::time_point now);
+  void read_err(Clock::time_point now);
   /// Reads what an ended command has left in its pipes.
-  void drain();
+  void drain(Clock::time_point now);
   /// Whether there is output that could be read now.
   [[nodiscard]] bool has_unread() const;
 
@@ -34,7 +35,7 @@ class CommandOutput {
 
  private:
   /// Reads until the pipe is empty, or `enough` bytes were read.
-  void read(Fd& pipe, SpoolWriter& spool, std::size_t enough);
+  void read(Fd& pipe, SpoolWriter& spool, std::size_t enough, Clock::time_point now);
 
   ActivityMonitor& m_activity;
   SpoolWriter m_out;

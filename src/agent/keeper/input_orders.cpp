@@ -32,22 +32,23 @@ std::optional<std::size_t> count_units(Order order, std::string_view payload) {
 
 }  // namespace
 
-Accepted InputOrders::execute(Order order, std::uint32_t value, std::string_view payload) {
+Accepted InputOrders::execute(Order order, std::uint32_t value, std::string_view payload, Clock::time_point now) {
   if (order == Order::input) {
-    return m_input.write(payload, value);
+    return m_input.write(payload, value, now);
   }
   if (order == Order::keys) {
-    return {m_input.press(payload), false};
+    return {m_input.press(payload, now), false};
   }
   signal_descendants(static_cast<int>(value));
   return {1, false};
 }
 
-void InputOrders::execute(int socket, const ControlPacket& packet) {
-  send_accepted(socket, execute(static_cast<Order>(packet.header.type), packet.header.value, packet.payload).count);
+void InputOrders::execute(int socket, const ControlPacket& packet, Clock::time_point now) {
+  send_accepted(socket,
+                execute(static_cast<Order>(packet.header.type), packet.header.value, packet.payload, now).count);
 }
 
-bool InputOrders::execute_once(int socket, const ControlPacket& packet, bool is_running) {
+bool InputOrders::execute_once(int socket, const ControlPacket& packet, bool is_running, Clock::time_point now) {
   OnceHeader header;
   if (packet.payload.size() < sizeof header) {
     return false;
@@ -63,7 +64,7 @@ bool InputOrders::execute_once(int socket, const ControlPacket& packet, bool is_
   const auto found = m_taken.find(header, *sent + (then_end ? 1 : 0));
   Accepted accepted{std::min<std::size_t>(found.units, *sent), false};
   if (found.before == Before::no && order != Order::none && is_running) {
-    accepted = execute(order, packet.header.value, payload);
+    accepted = execute(order, packet.header.value, payload, now);
     m_taken.add(header, accepted.count + (accepted.then_end ? 1 : 0));
   }
   const OnceAnswer answer = m_taken.answer(header, found.before);

@@ -16,13 +16,13 @@ class InputOrders {
   explicit InputOrders(CommandInput& input) : m_input(input) {}
 
   /// The order `input` or `keys`.
-  void execute(int socket, const ControlPacket& packet);
+  void execute(int socket, const ControlPacket& packet, Clock::time_point now);
   /// The order `once`. False for a peer that violates the protocol. A command that has ended receives nothing.
-  bool execute_once(int socket, const ControlPacket& packet, bool is_running);
+  bool execute_once(int socket, const ControlPacket& packet, bool is_running, Clock::time_point now);
   [[nodiscard]] const std::vector<TakenInput>& taken() const { return m_taken.all(); }
 
  private:
-  Accepted execute(Order order, std::uint32_t value, std::string_view payload);
+  Accepted execute(Order order, std::uint32_t value, std::string_view payload, Clock::time_point now);
 
   CommandInput& m_input;
   TakenInputs m_taken;

@@ -19,7 +19,6 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr milliseconds k_kill_again{50};
 constexpr milliseconds k_timeout_grace{2000};
 constexpr milliseconds k_output_grace{2000};
 constexpr milliseconds k_max_kill_time{1000};
@@ -36,7 +35,7 @@ void kill_tree(int signals) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
     pollfd ended{signals, POLLIN, 0};
-    if (errno == ECHILD || ::poll(&ended, 1, static_cast<int>(k_kill_again.count())) < 0) {
+    if (errno == ECHILD || ::poll(&ended, 1, static_cast<int>(EndTimers::k_kill_interval.count())) < 0) {
       return;
     }
   }
@@ -101,7 +100,7 @@ Result<void> Keeper::start(Streams streams) {
   m_output.open(std::move(streams.out), std::move(streams.err), m_terminal.get());
   m_input.open(std::move(streams.in), m_terminal.get());
   if (m_assignment.max_runtime.count() > 0) {
-    m_runtime_ends = Clock::now() + m_assignment.max_runtime;
+    m_timers.limit_runtime(Clock::now() + m_assignment.max_runtime);
   }
   if (auto written =
           append(m_assignment.journal.get(), m_assignment.process, Kept{*pid, m_context.socket, k_control_version});
@@ -124,10 +123,10 @@ void Keeper::loop() {
     list_descriptors(polled);
     wait_for_events(polled);
     if (polled[k_out].revents != 0) {
-      m_output.read_out();
+      m_output.read_out(Clock::now());
     }
     if (polled[k_err].revents != 0) {
-      m_output.read_err();
+      m_output.read_err(Clock::now());
     }
     check_output_limit();
     if (polled[k_in].revents != 0) {
@@ -182,20 +181,15 @@ void Keeper::wait_for_events(std::vector<pollfd>& polled) {
   const auto overslept = Clock::now() - began - milliseconds(timeout);
   if (timeout >= 0 && overslept > k_frozen) {
     m_activity.postpone(overslept);
-    if (m_runtime_ends) {
-      *m_runtime_ends += overslept;
-    }
+    m_timers.postpone(overslept);
   }
 }
 
 int Keeper::poll_timeout_ms() const {
-  std::optional<Clock::time_point> next;
+  std::optional<Clock::time_point> next = m_timers.next();
   const auto consider = [&](Clock::time_point when) { next = next ? std::min(*next, when) : when; };
-  if (m_runtime_ends) {
-    consider(std::min(*m_runtime_ends, Clock::now() + k_frozen));
-  }
-  if (m_kill_at) {
-    consider(*m_kill_at);
+  if (m_timers.limits_runtime()) {
+    consider(Clock::now() + k_frozen);
   }
   if (is_watched()) {
     consider(m_activity.next_examination());
@@ -254,10 +248,10 @@ bool Keeper::execute(Link& link, const ControlPacket& packet) {
       return true;
     case Order::input:
     case Order::keys:
-      m_orders.execute(link.socket.get(), packet);
+      m_orders.execute(link.socket.get(), packet, Clock::now());
       return true;
     case Order::once:
-      return m_orders.execute_once(link.socket.get(), packet, m_end.is_running());
+      return m_orders.execute_once(link.socket.get(), packet, m_end.is_running(), Clock::now());
     case Order::screen:
       link.awaits_screen = true;
       if (m_terminal && m_terminal->has_screen()) {
@@ -298,11 +292,11 @@ void Keeper::reap() {
     return;
   }
   // The end is recorded only when everything that the command wrote before it is in the spool.
-  m_output.drain();
+  m_output.drain(Clock::now());
   check_output_limit();
   m_end.enter(*phase, m_orders.taken());
   m_activity.note_end();
-  m_runtime_ends.reset();
+  m_timers.note_end();
   if (m_terminal) {
     m_terminal->store_at_end();
     m_links.report_screen();
@@ -310,7 +304,7 @@ void Keeper::reap() {
   if (*phase == wire::Phase::closed) {
     m_input.close();
   }
-  m_end.record();
+  m_end.record(Clock::now());
 }
 
 bool Keeper::is_watched() const {
@@ -352,15 +346,14 @@ StatePacket Keeper::state() const {
 
 void Keeper::end_tree(wire::Cause cause, milliseconds grace) {
   m_end.set_cause(cause);
-  const auto kill_at = Clock::now() + grace;
-  m_kill_at = m_kill_at ? std::min(*m_kill_at, kill_at) : kill_at;
+  m_timers.kill_at(Clock::now() + grace);
   signal_descendants(grace.count() > 0 ? SIGTERM : SIGKILL);
   signal_descendants(SIGCONT);
 }
 
 void Keeper::check_output_limit() {
   const std::uint64_t limit = m_assignment.output_limit;
-  if (limit > 0 && !m_kill_at && m_output.out_total() + m_output.err_total() > limit) {
+  if (limit > 0 && !m_timers.is_ending() && m_output.out_total() + m_output.err_total() > limit) {
     end_tree(wire::Cause::output, k_output_grace);
   }
 }
@@ -370,17 +363,14 @@ void Keeper::check_timers() {
   if (is_watched() && now >= m_activity.next_examination()) {
     examine();
   }
-  if (m_runtime_ends && now >= *m_runtime_ends) {
-    m_runtime_ends.reset();
+  if (m_timers.take_timeout(now)) {
     end_tree(wire::Cause::timeout, k_timeout_grace);
   }
-  if (m_kill_at && now >= *m_kill_at) {
-    // Repeatedly, because a killed process may have forked before. The loop ends when no process is left.
-    m_kill_at = now + k_kill_again;
+  if (m_timers.take_kill(now)) {
     signal_descendants(SIGKILL);
   }
   if (m_end.is_unrecorded() && now >= m_end.next_record()) {
-    m_end.record();
+    m_end.record(now);
   }
 }
 

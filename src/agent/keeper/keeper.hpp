@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "agent/keeper/command_end.hpp"
 #include "agent/keeper/command_input.hpp"
 #include "agent/keeper/command_output.hpp"
+#include "agent/keeper/end_timers.hpp"
 #include "agent/keeper/input_orders.hpp"
 #include "agent/keeper/links.hpp"
 #include "agent/keeper/streams.hpp"
@@ -74,11 +74,10 @@ class Keeper {
   CommandInput m_input;
   InputOrders m_orders;
   CommandEnd m_end;
+  EndTimers m_timers;
 
   bool m_has_polled = false;
   bool m_has_finished_start = false;
-  std::optional<Clock::time_point> m_runtime_ends;
-  std::optional<Clock::time_point> m_kill_at;
 };
 
 }  // namespace dockbridge::agent

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <numeric>
 #include <utility>
 
 #include "agent/launch.hpp"
@@ -109,17 +108,9 @@ void Terminal::show(std::string_view output) {
 
 void Terminal::press(std::string_view keys) {
   if (m_screen) {
-    m_behind_keys.emplace_back();
+    m_presses.add();
   }
   send(static_cast<std::uint8_t>(ScreenOrder::press), 0, keys);
-}
-
-std::string Terminal::type(std::string text) {
-  if (m_behind_keys.empty()) {
-    return text;
-  }
-  m_behind_keys.back() += text;
-  return {};
 }
 
 std::size_t Terminal::find_signal_key(std::string_view typed) const {
@@ -138,11 +129,6 @@ std::size_t Terminal::find_signal_key(std::string_view typed) const {
 
 void Terminal::drop_input() {
   ::tcflush(m_slave.get(), TCIFLUSH);
-}
-
-std::size_t Terminal::waiting_bytes() const {
-  return std::accumulate(m_behind_keys.begin(), m_behind_keys.end(), std::size_t{0},
-                         [](std::size_t sum, const std::string& text) { return sum + text.size(); });
 }
 
 void Terminal::resize(wire::TerminalSize size) {
@@ -181,11 +167,7 @@ Terminal::News Terminal::receive(std::size_t room) {
         news.typed += news.typed.size() + packet.payload.size() <= room ? packet.payload : "";
         break;
       case ScreenAnswer::pressed:
-        news.typed += packet.payload;
-        if (!m_behind_keys.empty()) {
-          news.typed += m_behind_keys.front();
-          m_behind_keys.pop_front();
-        }
+        news.typed += packet.payload + m_presses.take_first();
         break;
       case ScreenAnswer::stored:
         news.is_stored = --m_stores == 0;
@@ -195,9 +177,7 @@ Terminal::News Terminal::receive(std::size_t room) {
   if (received == Received::hangup) {
     start_screen();
     news.is_stored = true;  // ends the wait of sessions that have asked for the screen
-    for (const std::string& text : std::exchange(m_behind_keys, {})) {
-      news.typed += text;
-    }
+    news.typed += m_presses.take_all();
   }
   return news;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/control/packets.hpp"
+#include "agent/keeper/pending_presses.hpp"
 #include "error/error.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -36,16 +37,12 @@ class Terminal {
   bool has_screen();
   void show(std::string_view output);
   void press(std::string_view keys);
-  /// Returns the text if it can be sent to the command now. Otherwise it waits for the keys that were pressed before
-  /// it, and `receive` returns it.
-  std::string type(std::string text);
+  /// Text that is typed behind a pending press waits there. `receive` returns it.
+  [[nodiscard]] PendingPresses& presses() { return m_presses; }
   /// Position of the last key in `typed` that sends a signal and drops the input before it; npos if there is none.
   [[nodiscard]] std::size_t find_signal_key(std::string_view typed) const;
   /// Drops input that the command has not read.
   void drop_input();
-  [[nodiscard]] std::size_t pending_presses() const { return m_behind_keys.size(); }
-  /// Text that waits for keys.
-  [[nodiscard]] std::size_t waiting_bytes() const;
   void resize(wire::TerminalSize size);
   /// Requests that the screen is stored. `receive` reports when that is done.
   void store();
@@ -80,7 +77,7 @@ class Terminal {
   std::uint64_t m_shown = 0;  // bytes of output
   int m_stores = 0;           // pending
   std::deque<Packet> m_backlog;
-  std::deque<std::string> m_behind_keys;  // for each pending press, the text that was typed after it
+  PendingPresses m_presses;
 };
 
 }  // namespace dockbridge::agent

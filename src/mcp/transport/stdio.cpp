@@ -102,11 +102,11 @@ class StdioClient {
   }
 
   const int m_input_fd;
-  const int m_output_fd;
+  const int m_output_fd GUARDED_BY(m_output_mutex);
   Log& m_log;
   WorkerPool& m_pool;
   const std::size_t m_max_message;
-  Mutex m_output_mutex;  // held while a line is written
+  Mutex m_output_mutex;  // held while a line is written, so that lines do not mix
   const std::shared_ptr<DirectSink> m_sink;
   const std::shared_ptr<Conversation> m_conversation;
   LineSplitter m_lines;

@@ -434,7 +434,7 @@ TEST_CASE("lists: pages of a long list have each entry once and in order") {
   json cursor;
   std::size_t seen = 0;
   do {
-    const auto page = server.tools_list_result(Revision::v2025_11_25, Representation::text, cursor);
+    const auto page = server.lists.tools(Revision::v2025_11_25, Representation::text, cursor);
     REQUIRE(page);
     for (const json& tool : page->at("tools")) {
       CHECK(tool["name"] == "tool" + std::to_string(seen++));

@@ -34,7 +34,7 @@ TEST_CASE("server: a known handshake revision is accepted, otherwise the newest 
 TEST_CASE("server: a tool has only the fields that the revision defines") {
   const Server server = example();
   const auto entry = [&](Revision revision) {
-    return json::parse(dump(*server.tools_list_result(revision, Representation::structured)))["tools"][0];
+    return json::parse(dump(*server.lists.tools(revision, Representation::structured)))["tools"][0];
   };
   const json oldest = entry(Revision::v2024_11_05);
   CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
@@ -53,7 +53,7 @@ TEST_CASE("server: tools/list keeps the order in which a schema names its argume
   tool.input_schema = {{"type", "object"},
                        {"properties", {{"where", {{"type", "string"}}}, {"again", {{"type", "boolean"}}}}}};
   const Server server({"box", "The Box", "1.2", ""}, {{tool}});
-  const std::string list = dump(server.tools_list_text(Revision::v2025_11_25, Representation::text));
+  const std::string list = dump(server.lists.tools_text(Revision::v2025_11_25, Representation::text));
   CHECK(list.find("\"where\"") < list.find("\"again\""));
   CHECK(list.find("\"again\"") != std::string::npos);
 }
@@ -61,7 +61,9 @@ TEST_CASE("server: tools/list keeps the order in which a schema names its argume
 TEST_CASE("server: a result has only the fields that the revision defines") {
   const Server server = example();
   const ToolResult result{"hello", {{"n", 1}}};
-  const auto seen = [&](Revision revision) { return server.call_result(result, revision, Representation::structured); };
+  const auto seen = [&](Revision revision) {
+    return server.format.call_result(result, revision, Representation::structured);
+  };
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_03_26}) {
     CHECK(seen(revision) == json::parse(R"({"content":[{"type":"text","text":"hello"}],"isError":false})"));
   }
@@ -97,18 +99,18 @@ TEST_CASE("server: the cached text of the list of tools equals the list") {
   const Server server = example();
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_11_25, Revision::v2026_07_28}) {
     for (const Representation representation : {Representation::text, Representation::structured}) {
-      CHECK(dump(server.tools_list_text(revision, representation)) ==
-            dump(*server.tools_list_result(revision, representation)));
+      CHECK(dump(server.lists.tools_text(revision, representation)) ==
+            dump(*server.lists.tools(revision, representation)));
     }
   }
 }
 
 TEST_CASE("server: a tool is found by its exact name") {
   const Server server = example();
-  REQUIRE(server.find_tool("look") != nullptr);
-  CHECK(server.find_tool("look")->title == "Look around");
-  CHECK(server.find_tool("Look") == nullptr);
-  CHECK(server.find_tool("") == nullptr);
+  REQUIRE(server.catalogue.find_tool("look") != nullptr);
+  CHECK(server.catalogue.find_tool("look")->title == "Look around");
+  CHECK(server.catalogue.find_tool("Look") == nullptr);
+  CHECK(server.catalogue.find_tool("") == nullptr);
 }
 
 TEST_CASE("server: the text representation has no output schemas and structuredContent") {
@@ -116,9 +118,9 @@ TEST_CASE("server: the text representation has no output schemas and structuredC
   ToolResult result{"hello", {{"n", 1}}};
   result.facts = {{"exitCode", 0}};
   for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
-    const json entry = (*server.tools_list_result(revision, Representation::text))["tools"][0];
+    const json entry = (*server.lists.tools(revision, Representation::text))["tools"][0];
     CHECK_FALSE(entry.contains("outputSchema"));
-    const json seen = server.call_result(result, revision, Representation::text);
+    const json seen = server.format.call_result(result, revision, Representation::text);
     CHECK_FALSE(seen.contains("structuredContent"));
     CHECK(seen["content"][0]["text"] == "hello");
     CHECK(seen["_meta"][k_meta_result] == json{{"exitCode", 0}});
@@ -131,7 +133,7 @@ TEST_CASE("server: annotations that equal the defaults of the specification are 
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = true};
   tool.meta = {{"vendor/key", 1}};
   const Server server({"box", "The Box", "1.2", ""}, {{tool}});
-  const json entry = (*server.tools_list_result(Revision::v2025_11_25, Representation::text))["tools"][0];
+  const json entry = (*server.lists.tools(Revision::v2025_11_25, Representation::text))["tools"][0];
   CHECK(entry["annotations"] == json{{"idempotentHint", true}});
   CHECK(entry["_meta"] == json{{"vendor/key", 1}});
 }

@@ -78,6 +78,7 @@ struct Bench {
   Processes processes;
   World world{[this](FakeAgent& agent, const wire::Frame& request) { processes.react(agent, request); }};
   std::shared_ptr<ClientNotices> notices = ClientNotices::make();
+  Clock::time_point now{};
 
   [[nodiscard]] wire::ProcessState state(const std::string& process) {
     const auto snapshot = world.sandbox.processes().wait(process, milliseconds(0), {}, {});
@@ -91,7 +92,7 @@ struct Bench {
   static ClientId id(const std::string& client) { return {"owner", client}; }
   std::shared_ptr<NoticeDelivery> take(const std::string& client, const std::string& call = "r1",
                                        std::size_t room = k_ample_room) {
-    return notices->take(id(client), call, world.sandbox, room);
+    return notices->take(id(client), call, world.sandbox, room, now);
   }
   /// A call of the client about no process. Returns the notices in its reply, and confirms each.
   std::vector<std::string> next_reply(const std::string& client) {
@@ -200,12 +201,12 @@ TEST_CASE("notices: watches of a lost connection move to the next one") {
   drop = true;
   CHECK_FALSE(round_trip(world.sandbox));
   REQUIRE(world.sandbox.hello());
-  CHECK_FALSE(notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room));
+  CHECK_FALSE(notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room, {}));
   processes.end("proc_1_a");
   std::shared_ptr<NoticeDelivery> delivery;
   for (const auto deadline = Deadline::after(k_patience); !delivery && !deadline.passed();) {
     (void)round_trip(world.sandbox);
-    delivery = notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room);
+    delivery = notices->take(Bench::id("alice"), "r1", world.sandbox, k_ample_room, {});
   }
   REQUIRE(delivery);
   CHECK(delivery->sentences().at(0) == "p3 `make` ended, exit code 1");
@@ -214,11 +215,11 @@ TEST_CASE("notices: watches of a lost connection move to the next one") {
 
 TEST_CASE("notices: an unconfirmed notice is shown again after the patience, and once only") {
   Bench bench;
-  bench.notices = ClientNotices::make(milliseconds(0));
   bench.notices->add(Bench::id("alice"), "one");
   const auto stuck = bench.take("alice");
   REQUIRE(stuck);
   bench.notices->add(Bench::id("alice"), "two");
+  bench.now += ClientNotices::k_patience;
   CHECK(bench.next_reply("alice") == Sentences{"one", "two"});
   SUBCASE("the client never comes back") {}
   SUBCASE("the client resumes the stream later") {
@@ -229,10 +230,10 @@ TEST_CASE("notices: an unconfirmed notice is shown again after the patience, and
 
 TEST_CASE("notices: within the patience a notice is not shown again") {
   Bench bench;
-  bench.notices = ClientNotices::make(k_patience);
   bench.notices->add(Bench::id("alice"), "one");
   const auto slow = bench.take("alice");
   REQUIRE(slow);
+  bench.now += ClientNotices::k_patience - milliseconds(1);
   CHECK_FALSE(bench.take("alice"));
 }
 
@@ -322,7 +323,7 @@ TEST_CASE("notices: clients are bounded for each owner") {
   }
   CHECK(bench.next_reply("client 0").empty());
   CHECK(bench.next_reply("client 999") == Sentences{"hello"});
-  const auto other = bench.notices->take({"another", "client 0"}, "r1", bench.world.sandbox, k_ample_room);
+  const auto other = bench.notices->take({"another", "client 0"}, "r1", bench.world.sandbox, k_ample_room, bench.now);
   REQUIRE(other);
   CHECK(other->sentences() == Sentences{"hello"});
 }

@@ -21,7 +21,7 @@ mcp::Server server_with(const tools::Settings& settings) {
 }
 
 json tools_of(const mcp::Server& server, Representation representation = Representation::text) {
-  return json::parse(mcp::dump(*server.tools_list_result(Revision::v2025_11_25, representation)))["tools"];
+  return json::parse(mcp::dump(*server.lists.tools(Revision::v2025_11_25, representation)))["tools"];
 }
 
 /// Everything that a client reads before it calls a tool names only the selected ones.
@@ -58,7 +58,7 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
 
 TEST_CASE("tool list: the default list has at most 12,000 bytes") {
   const mcp::Server server = server_with({});
-  const std::string list = mcp::dump(server.tools_list_text(Revision::v2025_11_25, Representation::text));
+  const std::string list = mcp::dump(server.lists.tools_text(Revision::v2025_11_25, Representation::text));
   MESSAGE("tools/list has ", list.size(), " bytes");
   CHECK(list.size() <= 12'000);
   CHECK(tools_of(server).size() == 11);

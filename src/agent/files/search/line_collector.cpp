@@ -30,7 +30,7 @@ bool LineCollector::is_full() const {
 }
 
 std::size_t LineCollector::take_lines(std::string_view text, std::size_t cut) {
-  LineCursor cursor(m_matcher, text);
+  Matcher::LineCursor cursor(m_matcher, text);
   std::size_t at = 0;  // start of the first line that was neither shown nor passed
   std::size_t done = cut;
   while (!is_full()) {

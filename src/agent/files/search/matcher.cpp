@@ -167,13 +167,13 @@ std::optional<Span> Matcher::find_in_lines(std::string_view text, Span within) c
   return found ? std::optional(Span{found->begin + within.begin, found->end + within.begin}) : std::nullopt;
 }
 
-LineCursor::LineCursor(const Matcher& matcher, std::string_view text) : m_matcher(matcher), m_text(text) {
+Matcher::LineCursor::LineCursor(const Matcher& matcher, std::string_view text) : m_matcher(matcher), m_text(text) {
   for (std::size_t i = 0; i < m_matcher.m_literals.size(); ++i) {
     m_literal.at(i) = m_matcher.m_literals[i].find(m_text, 0);
   }
 }
 
-std::optional<Span> LineCursor::next() {
+std::optional<Span> Matcher::LineCursor::next() {
   if (m_matcher.m_line_by_line && m_matcher.m_literals.empty()) {
     return next_in_each_line();
   }
@@ -208,7 +208,7 @@ std::optional<Span> LineCursor::next() {
   return std::nullopt;
 }
 
-std::size_t LineCursor::next_candidate() {
+std::size_t Matcher::LineCursor::next_candidate() {
   std::size_t nearest = LiteralScan::k_none;
   for (std::size_t i = 0; i < m_matcher.m_literals.size(); ++i) {
     if (m_literal.at(i) < m_at) {
@@ -219,7 +219,7 @@ std::size_t LineCursor::next_candidate() {
   return nearest;
 }
 
-std::optional<Span> LineCursor::next_in_each_line() {
+std::optional<Span> Matcher::LineCursor::next_in_each_line() {
   while (m_at < m_text.size()) {
     const Span line{m_at, line_end(m_text, m_at)};
     m_at = line.end + 1;
@@ -231,7 +231,7 @@ std::optional<Span> LineCursor::next_in_each_line() {
 }
 
 /// A match that ends with a line end does not extend into the next line.
-Span LineCursor::lines_of(Span match) const {
+Span Matcher::LineCursor::lines_of(Span match) const {
   const bool ends_line = match.end > match.begin && m_text[match.end - 1] == '\n';
   return {line_begin(m_text, match.begin, m_at), line_end(m_text, ends_line ? match.end - 1 : match.end)};
 }

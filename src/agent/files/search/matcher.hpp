@@ -46,8 +46,9 @@ class Matcher {
   /// Finds the first match in `within`, which is a line of `text`; with multi-line, one or more lines.
   [[nodiscard]] std::optional<Span> find_in_lines(std::string_view text, Span within) const;
 
+  class LineCursor;
+
  private:
-  friend class LineCursor;
   Matcher();
   [[nodiscard]] bool holds(std::string_view text, Span line) const;
   [[nodiscard]] std::optional<Span> find(std::string_view text, Span within) const;
@@ -62,7 +63,7 @@ class Matcher {
 
 /// Iterates over the matching lines of a text; with multi-line, over the blocks of lines that a match spans. `text`
 /// must outlive it.
-class LineCursor {
+class Matcher::LineCursor {
  public:
   LineCursor(const Matcher& matcher, std::string_view text);
 

@@ -35,7 +35,7 @@ class MatchCounter : public TextSink {
   MatchCounter(const Matcher& matcher, bool one_is_enough) : m_matcher(matcher), m_one_is_enough(one_is_enough) {}
 
   std::size_t take_lines(std::string_view text, std::size_t cut) override {
-    LineCursor cursor(m_matcher, text);
+    Matcher::LineCursor cursor(m_matcher, text);
     std::size_t done = cut;
     while (const auto lines = cursor.next()) {
       if (lines->begin >= cut) {

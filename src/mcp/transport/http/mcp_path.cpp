@@ -168,7 +168,7 @@ Response McpPath::post_stateless(Turn& turn, json message) {
                           id_of(message));
   }
   if (message.contains("id") && version == name_of(Revision::v2026_07_28)) {
-    if (const auto wrong = header_mismatch(turn.request, message, m_hub.server)) {
+    if (const auto wrong = header_mismatch(turn.request, message, m_hub.server.catalogue)) {
       return error_response(400, k_header_mismatch, *wrong, id_of(message));
     }
   }

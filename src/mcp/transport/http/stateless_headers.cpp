@@ -62,7 +62,7 @@ const json* at_path(const json& arguments, const std::vector<std::string>& path)
 
 }  // namespace
 
-std::optional<std::string> header_mismatch(const Request& request, const json& message, const Server& server) {
+std::optional<std::string> header_mismatch(const Request& request, const json& message, const Catalogue& catalogue) {
   const std::string method = field(message, "method");
   const auto given = message.find("params");
   const json params = given != message.end() && given->is_object() ? *given : json::object();
@@ -76,7 +76,7 @@ std::optional<std::string> header_mismatch(const Request& request, const json& m
   }
   if (method == "tools/call") {
     const auto arguments = params.find("arguments");
-    for (const HeaderParameter& parameter : server.header_parameters(field(params, "name"))) {
+    for (const HeaderParameter& parameter : catalogue.header_parameters(field(params, "name"))) {
       const json* value = arguments == params.end() ? nullptr : at_path(*arguments, parameter.path);
       if (value == nullptr && request.count(parameter.header) > 0) {
         return fmt::format("Header {} repeats an argument that the body does not have", parameter.header);
