@@ -1,6 +1,7 @@
 #include "docker/api_engine.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "util/text.hpp"
 
