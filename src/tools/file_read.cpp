@@ -95,7 +95,7 @@ std::string numbered(const ReadFile& file) {
 
 std::vector<std::string> remarks(const ReadFile& file) {
   std::vector<std::string> remarks;
-  if (file.encoding != "utf-8") {
+  if (file.encoding != wire::name_of(wire::Encoding::utf8)) {
     remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
   }
   if (file.line_ends == LineEnds::crlf || file.line_ends == LineEnds::mixed) {

@@ -147,7 +147,7 @@ std::vector<std::string> notes_of(const sandbox::ChangedFile& file) {
     notes.push_back("others had changed the file since you read it; your edit was applied to what it is now" +
                     (file.stale_changes.empty() ? "" : ". They changed:\n" + to_valid_utf8(file.stale_changes).text));
   }
-  if (!file.encoding.empty() && file.encoding != "utf-8") {
+  if (!file.encoding.empty() && file.encoding != wire::name_of(wire::Encoding::utf8)) {
     notes.push_back("stored as " + file.encoding);
   }
   return notes;
@@ -335,7 +335,7 @@ void add_totals_schema(ordered_json& properties) {
 json entry_fields(const sandbox::FileEntry& entry, const std::string& path, bool details) {
   json fields;
   fields["path"] = path;
-  fields["type"] = entry.type;
+  fields["type"] = wire::name_of(entry.type);
   if (!entry.target.empty()) {
     fields["target"] = entry.target;
   }
