@@ -23,7 +23,6 @@ using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 constexpr milliseconds k_default_timeout{60'000};
-constexpr std::int64_t k_max_context = 50;
 constexpr std::int64_t k_max_grep_lines = 10'000;
 /// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
@@ -72,7 +71,7 @@ std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
   auto wanted = arguments.object("grep");
   request.pattern = wanted->required_text("pattern");
   request.ignore_case = wanted->flag("ignoreCase", false);
-  request.context = static_cast<std::size_t>(wanted->integer("context", 0, k_max_context).value_or(0));
+  request.context = static_cast<std::size_t>(wanted->integer("context", 0, wire::k_max_context).value_or(0));
   request.most = static_cast<std::size_t>(
       wanted->integer("maxLines", 1, k_max_grep_lines).value_or(static_cast<std::int64_t>(request.most)));
   arguments.adopt(*wanted);

@@ -24,7 +24,6 @@ using sandbox::Snapshot;
 
 constexpr double k_max_grace_seconds = 60;
 constexpr milliseconds k_default_grace{5000};
-constexpr std::int64_t k_max_side = 500;
 /// Longest wait for the effect of an order.
 constexpr milliseconds k_moment{200};
 constexpr milliseconds k_glance{10};
@@ -91,8 +90,8 @@ Order read_order(const ToolCall& call) {
   }
   const auto signal = arguments.text_or_number("signal");
   const auto grace = arguments.duration("grace", 0, k_max_grace_seconds);
-  const auto columns = arguments.integer("cols", 1, k_max_side);
-  const auto rows = arguments.integer("rows", 1, k_max_side);
+  const auto columns = arguments.integer("cols", 1, wire::k_max_terminal_side);
+  const auto rows = arguments.integer("rows", 1, wire::k_max_terminal_side);
   order.grace = grace.value_or(k_default_grace);
   if (order.action == Action::signal) {
     const auto number = signal ? signal_number(*signal) : std::nullopt;

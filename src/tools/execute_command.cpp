@@ -24,10 +24,7 @@ using sandbox::Snapshot;
 using wire::WaitOutcome;
 
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
-constexpr std::int64_t k_max_nice = 19;
-constexpr std::int64_t k_max_columns = 500;
 constexpr std::int64_t k_max_rows = 200;
-constexpr wire::TerminalSize k_default_terminal{120, 40};
 constexpr milliseconds k_cancel_grace{2000};
 /// A command in the background is watched for this long, because one that cannot run usually ends at once.
 constexpr milliseconds k_background_watch{500};
@@ -88,11 +85,11 @@ std::string absolute(const std::string& path, const std::string& workdir) {
 
 std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   if (!arguments.is_object("tty")) {
-    return arguments.flag("tty", false) ? std::optional(k_default_terminal) : std::nullopt;
+    return arguments.flag("tty", false) ? std::optional(wire::k_default_terminal) : std::nullopt;
   }
   auto size = arguments.object("tty");
-  const auto columns = size->integer("cols", 1, k_max_columns).value_or(k_default_terminal.columns);
-  const auto rows = size->integer("rows", 1, k_max_rows).value_or(k_default_terminal.rows);
+  const auto columns = size->integer("cols", 1, wire::k_max_terminal_side).value_or(wire::k_default_terminal.columns);
+  const auto rows = size->integer("rows", 1, k_max_rows).value_or(wire::k_default_terminal.rows);
   arguments.adopt(*size);
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
@@ -112,7 +109,7 @@ Order read_order(const ToolCall& call) {
       arguments.duration("maxRuntime", 0, k_max_runtime_seconds).value_or(call.settings.max_runtime);
   order.start.output_limit = static_cast<std::uint64_t>(
       arguments.integer("outputLimit", 1, std::numeric_limits<std::int32_t>::max()).value_or(0));
-  order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_max_nice).value_or(0));
+  order.start.nice = static_cast<int>(arguments.integer("nice", 0, wire::k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
   order.timeout = read_command_timeout(arguments);
