@@ -19,7 +19,6 @@ namespace check_process {
 using mcp::ordered_json;
 using mcp::StopReason;
 using mcp::ToolResult;
-using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 constexpr milliseconds k_default_timeout{60'000};
@@ -78,7 +77,7 @@ std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
   return request;
 }
 
-Question read_question(const ToolCall& call) {
+Question read_question(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   Question question;
   read_rationale(arguments, call.settings);
@@ -108,7 +107,7 @@ Question read_question(const ToolCall& call) {
 }
 
 /// Hint for a process that waits for input, or may do so, after a blank; empty if it does not.
-std::string input_hint(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+std::string input_hint(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
   const bool waits = state.running() && state.waits_for_input == wire::WaitsForInput::yes;
   const std::string hint = waits                             ? call.hint("send_input answers it.")
                            : may_wait_for_input(state, view) ? call.hint(k_may_wait_hint)
@@ -116,7 +115,7 @@ std::string input_hint(const ToolCall& call, const wire::ProcessState& state, co
   return hint.empty() ? "" : " " + hint;
 }
 
-ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
+ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View& view, const Question& question) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
   const bool waited = question.timeout.count() > 0;
@@ -146,7 +145,7 @@ ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& vi
 }
 
 /// Waits for several processes. Reports the first for which the wait is over, and each of the others in a line.
-ToolResult check_any(const ToolCall& call, Question question) {
+ToolResult check_any(const ToolRequest& call, Question question) {
   const auto limit = call.limit(question.timeout);
   std::vector<std::string> ids;
   for (const std::string& process : question.processes) {
@@ -193,7 +192,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   return result;
 }
 
-ToolResult check(const ToolCall& call) {
+ToolResult check(const ToolRequest& call) {
   Question question = read_question(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());

@@ -94,7 +94,7 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
-Order read_order(const ToolCall& call) {
+Order read_order(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   const std::string& workdir = call.sandbox.workdir();
   Order order;
@@ -133,7 +133,7 @@ Order read_order(const ToolCall& call) {
 }
 
 /// Longest wait before the call leaves the command running.
-milliseconds time_to_wait(const ToolCall& call, const Order& order) {
+milliseconds time_to_wait(const ToolRequest& call, const Order& order) {
   const milliseconds usual = order.event        ? k_default_event_timeout
                              : order.background ? k_background_watch
                                                 : milliseconds::max();
@@ -142,7 +142,7 @@ milliseconds time_to_wait(const ToolCall& call, const Order& order) {
 }
 
 /// Waits until the process ends, waits for input, falls silent, or the time is up.
-Result<Snapshot> run(const ToolCall& call, const Order& order) {
+Result<Snapshot> run(const ToolRequest& call, const Order& order) {
   if (order.background && !order.event) {
     return call.sandbox.processes().start(order.start, time_to_wait(call, order), {}, call.limit());
   }
@@ -184,7 +184,7 @@ std::string_view find_filter(std::string_view command) {
   return {};
 }
 
-std::string waits_text(const ToolCall& call, const wire::ProcessState& state) {
+std::string waits_text(const ToolRequest& call, const wire::ProcessState& state) {
   const std::string_view filter = state.out.total + state.err.total == 0 ? find_filter(state.command) : "";
   const std::string hint = filter.empty()
                                ? ""
@@ -196,7 +196,7 @@ std::string waits_text(const ToolCall& call, const wire::ProcessState& state) {
 }
 
 /// State of a process that is still running, and what to do next.
-std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order, const View& view) {
+std::string running_text(const ToolRequest& call, const Snapshot& snapshot, const Order& order, const View& view) {
   const wire::ProcessState& state = snapshot.state;
   const std::string name = process_name(state);
   if (state.waits_for_input == wire::WaitsForInput::yes) {
@@ -223,7 +223,7 @@ bool misses_terminal(const wire::ProcessState& state, const View& view) {
   return state.running() && !state.terminal && (has("is not to a terminal") || has("is not from a terminal"));
 }
 
-ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
+ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View& view, const Order& order) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state, true);
   std::vector<std::string> notes = view_notes(view);
@@ -269,7 +269,7 @@ ToolResult report_lost_process(const Error& error, const std::string& process, s
 
 /// The server stops while the call waits. The process keeps running, and the reply says where to find it. A start whose
 /// reply did not arrive is looked up first, because a stuck container may not have received it.
-ToolResult report_detached(const ToolCall& call, const std::string& process) {
+ToolResult report_detached(const ToolRequest& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
   if (!found && found.error().code == ErrorCode::no_such_process) {
@@ -297,7 +297,7 @@ std::optional<std::string> process_token(const mcp::CallContext& context, const 
 }
 
 /// The client has stopped waiting, so the reply is not read. A later reply to this client names the process.
-void note_timeout(const ToolCall& call, const std::string& process) {
+void note_timeout(const ToolRequest& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
   if (!found) {
@@ -313,7 +313,7 @@ void note_timeout(const ToolCall& call, const std::string& process) {
   call.show(state, true);
 }
 
-ToolResult run_and_report(const ToolCall& call, const Order& order) {
+ToolResult run_and_report(const ToolRequest& call, const Order& order) {
   const mcp::Interruption& interruption = call.context.interruption;
   const std::string& id = order.start.id;
   const auto snapshot = run(call, order);
@@ -339,7 +339,7 @@ ToolResult run_and_report(const ToolCall& call, const Order& order) {
               : report_lost_process(view.error(), id, "the command was started");
 }
 
-ToolResult execute_order(const ToolCall& call) {
+ToolResult execute_order(const ToolRequest& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -357,7 +357,7 @@ ToolResult execute_order(const ToolCall& call) {
   return result;
 }
 
-ToolResult execute(const ToolCall& call) {
+ToolResult execute(const ToolRequest& call) {
   ToolResult result = execute_order(call);
   result.may_be_repeated = result.is_error;
   return result;

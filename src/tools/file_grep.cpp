@@ -122,7 +122,7 @@ std::vector<std::string> read_include(Arguments& arguments) {
   return include;
 }
 
-FileGrepRequest read_request(const ToolCall& call) {
+FileGrepRequest read_request(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
   request.pattern = arguments.required_text("pattern");
@@ -278,7 +278,7 @@ ToolResult report(const FileGrepResult& found, const FileGrepRequest& request, c
   return result;
 }
 
-ToolResult grep(const ToolCall& call) {
+ToolResult grep(const ToolRequest& call) {
   read_rationale(call.arguments, call.settings);
   FileGrepRequest request = read_request(call);
   const SearchStart start = search_start(call, call.arguments.text("path"), "include", request.include);

@@ -67,7 +67,7 @@ std::string line_of(const FileEntry& entry, std::string name, const mcp::json& f
              : fmt::format("{} {} {} {}\n", mode_text(entry), entry.size, time->get_ref<const std::string&>(), name);
 }
 
-ToolResult list(const ToolCall& call) {
+ToolResult list(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ListRequest request;

@@ -65,7 +65,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return from_base64(joined);
 }
 
-ToolResult write(const ToolCall& call) {
+ToolResult write(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const sandbox::ChangeRequest request = read_change_request(call);

@@ -48,7 +48,7 @@ std::string list_line(const wire::ProcessState& state) {
                      printable_line(state.command, k_max_command_bytes));
 }
 
-mcp::ToolResult list_processes(const ToolCall& call) {
+mcp::ToolResult list_processes(const ToolRequest& call) {
   const auto found = call.sandbox.processes().list(call.context.owner, k_finished_in_list, call.limit());
   if (!found) {
     return mcp::error_result(found.error());

@@ -298,7 +298,8 @@ std::string shown_before_text(const View& view) {
   return bytes.empty() ? "" : fmt::format("[{} shown before; since: \"0:0\" returns it]", bytes);
 }
 
-void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const View& view, mcp::ToolResult& result) {
+void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, const View& view,
+                    mcp::ToolResult& result) {
   if (!view.from) {
     return;
   }
@@ -311,7 +312,7 @@ void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const
   };
 }
 
-std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
   const ShownOutput& output = view.output;
   const auto rest = output.rest();
   if (!rest) {
