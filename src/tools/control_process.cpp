@@ -176,8 +176,8 @@ Result<wire::ProcessState> act(const ToolRequest& call, const Order& order, cons
   const bool nothing_left = state.phase == wire::Phase::lost && state.children == 0;
   if (state.phase == wire::Phase::closed || nothing_left) {
     call.show(state);
-    return fail(ErrorCode::process_ended, fmt::format("{} has already ended. {}", process_name(state), end_text(state)),
-                "check_process shows what it printed");
+    return fail(ErrorCode::process_ended,
+                fmt::format("{} has already ended. {}", process_name(state), end_text(state)));
   }
   if (const auto done = carry_out(call.sandbox, order, state, limit); !done) {
     return fail(done.error().outcome_unknown

@@ -273,8 +273,7 @@ ToolResult report_detached(const ToolRequest& call, const std::string& process) 
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
   if (!found && found.error().code == ErrorCode::no_such_process) {
-    return mcp::error_result(
-        {ErrorCode::cancelled, "The server is stopping; the command was not started", "Call again"});
+    return mcp::error_result({ErrorCode::cancelled, "The server is stopping; the command was not started"});
   }
   if (!found) {
     return report_lost_process(found.error(), process, "the server is stopping; the command may have been started");

@@ -74,7 +74,7 @@ class Progress {
 };
 
 Error interrupted() {
-  return {ErrorCode::cancelled, "The copy was cancelled; nothing was changed", "Call again"};
+  return {ErrorCode::cancelled, "The copy was cancelled; nothing was changed"};
 }
 
 Result<sandbox::ChangedFile> upload_file(const ToolRequest& call, const std::string& host_path,

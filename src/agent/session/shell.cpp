@@ -107,8 +107,7 @@ Result<std::vector<std::string>> command_arguments(const std::string& shell, con
   }
   auto words = split_words(command);
   if (!words || words->empty()) {
-    return fail(ErrorCode::no_shell, "The container has no shell; it can run only a program with arguments",
-                "Use one program without pipes, redirections, variables or wildcards, or an image with /bin/sh");
+    return fail(ErrorCode::no_shell, "The container has no shell; it can run only a program with arguments");
   }
   std::string program = find_program(words->front());
   if (program.empty()) {

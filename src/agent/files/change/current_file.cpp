@@ -39,8 +39,7 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
     }
     if (deadline.passed()) {
       return fail(ErrorCode::directory_locked,
-                  fmt::format("Another process has locked the directory of {}", displayed_path(place.path)),
-                  "Try again when it has finished");
+                  fmt::format("Another process has locked the directory of {}", displayed_path(place.path)));
     }
     std::this_thread::sleep_for(k_lock_interval);
   }

@@ -147,8 +147,7 @@ Result<FileWriter::Notes> FileWriter::write_in_place(const CurrentFile& current,
   if (!before) {
     return fail(ErrorCode::no_backup,
                 fmt::format("File can only be written in place, and its content could not be stored: {}: {}",
-                            printable_line(path, 300), before.error().message),
-                "Free some space in the container, or write the file with a command");
+                            printable_line(path, 300), before.error().message));
   }
   // A write by another process in the meantime would be lost.
   if (auto untouched = expect_untouched(current.place, *current.file); !untouched) {
