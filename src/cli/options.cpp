@@ -464,7 +464,7 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
     invocation.help = app.help();
     return invocation;
   } catch (const CLI::ParseError& error) {
-    return fail(ErrorCode::bad_option, error.what(), "See dockbridge --help");
+    return fail(ErrorCode::bad_option, error.what());
   }
   if (version) {
     invocation.command = Command::version;

@@ -1,6 +1,7 @@
 #include "docker/api_engine.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "util/text.hpp"
 
@@ -9,16 +10,6 @@ namespace dockbridge::docker {
 namespace {
 
 using nlohmann::json;
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~' || c == '/';
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 /// The error message of the engine.
 std::string message_of(const HttpResponse& response) {

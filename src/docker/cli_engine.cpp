@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "docker/command.hpp"
 #include "util/text.hpp"

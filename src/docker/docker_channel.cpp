@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "docker/file_trust.hpp"

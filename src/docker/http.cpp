@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 namespace dockbridge::docker {
 
@@ -212,6 +213,12 @@ Result<std::string> receive_headers(CURL* handle, curl_socket_t socket, Deadline
 }
 
 }  // namespace
+
+std::string percent_encoded(const std::string& text) {
+  const std::unique_ptr<char, decltype(&curl_free)> encoded(
+      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())), curl_free);
+  return encoded ? std::string(encoded.get()) : throw std::bad_alloc();
+}
 
 Result<HttpResponse> Http::request(const std::string& method, const std::string& path, const std::string& body,
                                    const std::string& content_type, Deadline deadline) const {

@@ -17,6 +17,9 @@ struct HttpResponse {
   std::string body;
 };
 
+/// The text as a part of a path or query.
+std::string percent_encoded(const std::string& text);
+
 /// HTTP to an engine, over its Unix socket or TCP. The one place that knows libcurl. Any thread may call.
 class Http {
  public:

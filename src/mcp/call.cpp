@@ -229,8 +229,7 @@ ToolCall::ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, co
 
 void ToolCall::refuse(Refusal reason) {
   if (reason == Refusal::stopping) {
-    answer(error_result({ErrorCode::server_stopping, "The server is stopping; the call was not made",
-                         "Call again after the server has restarted"}));
+    answer(error_result({ErrorCode::server_stopping, "The server is stopping; the call was not made"}));
     return;
   }
   answer(error_result({ErrorCode::too_many_calls, "Too many concurrent calls, or their combined size exceeds the limit",
@@ -319,14 +318,13 @@ ToolResult ToolCall::run_once(CallContext& context, const std::string& key) {
       case Once::Entered::State::forgotten:
         return already_done(m_tool, entered.outcome);
       case Once::Entered::State::conflict:
-        return error_result({ErrorCode::idempotency_conflict, "Idempotency key was used for a different call",
-                             "Use a new key for each call that is not a repetition"});
+        return error_result({ErrorCode::idempotency_conflict, "Idempotency key was used for a different call"});
       case Once::Entered::State::full:
         return error_result({ErrorCode::too_many_keys, "Too many idempotency keys within an hour",
                              "Retry later, or call without a key. The call was not made"});
     }
   }
-  return error_result({ErrorCode::cancelled, "The call was cancelled", ""});
+  return error_result({ErrorCode::cancelled, "The call was cancelled"});
 }
 
 void ToolCall::answer(ToolResult result) {

@@ -8,7 +8,7 @@
 
 #include "sandbox/direct_line.hpp"
 #include "util/text.hpp"
-#include "wire/error_message.hpp"
+#include "wire/route.hpp"
 
 namespace dockbridge::sandbox {
 
@@ -28,18 +28,14 @@ Error lost(const std::string& why) {
 }
 
 Result<wire::Frame> answer_of(wire::Frame frame) {
-  if (!frame.head.contains("error")) {
-    return frame;
-  }
-  const auto error = wire::read_fields(frame.head, ErrorCode::protocol_violation,
-                                       [](const wire::Field& head) { return wire::error_from(head.at("error")); });
-  return error ? fail(*error) : fail_unknown(error.error());
+  const auto outcome = wire::outcome_in(frame.head);
+  return outcome ? Result<wire::Frame>(std::move(frame)) : fail(outcome.error());
 }
 
 template <typename Request>
 std::string encode(const Request& request, std::uint64_t id) {
   json head = wire::to_json(request);
-  head["id"] = id;
+  wire::set_id(head, id);
   return wire::encode(head);
 }
 
@@ -126,7 +122,7 @@ Result<wire::Frame> Connection::call(json head, std::string_view body, Deadline 
     return fail(ErrorCode::agent_busy, "Too many requests wait for the agent");
   }
   const std::uint64_t id = m_next_id++;
-  head["id"] = id;
+  wire::set_id(head, id);
   std::string frame = wire::encode(head, body);
   if (frame.size() - body.size() > wire::k_max_head_bytes) {
     return fail(ErrorCode::too_long, "An argument exceeds 60 KB",
@@ -177,7 +173,7 @@ void Connection::post(json head, ReplyHandler on_reply) {
     return;
   }
   const std::uint64_t id = m_next_id++;
-  head["id"] = id;
+  wire::set_id(head, id);
   if (on_reply) {
     m_handlers[id] = std::move(on_reply);
   }
@@ -310,21 +306,20 @@ Result<Connection::Exchanged> Connection::write_some() {
 }
 
 Result<void> Connection::deliver(wire::Frame frame) {
-  const auto id = frame.head.find("id");
-  if (id == frame.head.end() || !id->is_number_unsigned()) {
+  const auto id = wire::id_in(frame.head);
+  if (!id) {
     return fail(ErrorCode::protocol_violation, "The agent sent a frame without a request id");
   }
-  const auto number = id->get<std::uint64_t>();
   MutexLock lock(m_mutex);
   m_liveness.note_received(Clock::now());
-  if (number >= m_next_id || number == 0) {
+  if (*id >= m_next_id || *id == 0) {
     return fail(ErrorCode::protocol_violation, "The agent answered an unknown request");
   }
   // Pongs, and answers to calls that gave up, are dropped.
-  if (const auto mailbox = m_mailboxes.find(number); mailbox != m_mailboxes.end()) {
+  if (const auto mailbox = m_mailboxes.find(*id); mailbox != m_mailboxes.end()) {
     mailbox->second.answer = answer_of(std::move(frame));
     mailbox->second.changed.notify_all();
-  } else if (auto handler = m_handlers.extract(number)) {
+  } else if (auto handler = m_handlers.extract(*id)) {
     lock.unlock();
     handler.mapped()(answer_of(std::move(frame)));
   }

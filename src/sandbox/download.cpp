@@ -8,7 +8,6 @@ namespace dockbridge::sandbox {
 
 namespace {
 
-constexpr std::size_t k_download_token_length = 16;
 constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 
 }  // namespace
@@ -16,7 +15,7 @@ constexpr std::size_t k_piece_bytes = wire::k_max_body_to_host;
 Result<Download> Download::open(FileCalls& calls, const std::string& path, const std::optional<std::string>& owner,
                                 const CallLimit& limit) {
   Download download(calls);
-  download.m_token = random_token(k_download_token_length);
+  download.m_token = random_token(k_transfer_token_length);
   auto answer = calls.exchange(wire::FileOpenRequest{path, download.m_token, owner}, limit);
   if (!answer) {
     return fail(answer.error());

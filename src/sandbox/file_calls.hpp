@@ -1,6 +1,7 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class AgentLink;
 
 /// Time that the agent may take for an answer, with a disk that has to wake up and a busy machine.
 inline constexpr milliseconds k_file_patience{60'000};
+
+/// Length of the token of an upload or a copy.
+inline constexpr std::size_t k_transfer_token_length = 16;
 
 /// Sends requests about files and reads the answers. Any thread may call.
 class FileCalls {

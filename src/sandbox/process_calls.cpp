@@ -38,11 +38,9 @@ Error ProcessCalls::unknown_process(const std::string& process, const CallLimit&
   const auto current = m_link.session(limit.stop());
   if (current && current->run.generation() != generation_of(process)) {
     return {ErrorCode::process_gone,
-            fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process),
-            "Start it again with execute_command"};
+            fmt::format("Process not found: {}. The container was restarted; its processes are gone.", process)};
   }
-  return {ErrorCode::no_such_process, "Process not found: " + process,
-          "check_process without a processId lists the processes"};
+  return {ErrorCode::no_such_process, "Process not found: " + process};
 }
 
 }  // namespace dockbridge::sandbox

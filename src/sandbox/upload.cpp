@@ -6,14 +6,8 @@
 
 namespace dockbridge::sandbox {
 
-namespace {
-
-constexpr std::size_t k_upload_token_length = 16;
-
-}  // namespace
-
 Upload::Upload(FileCalls& calls, std::string path)
-    : m_calls(&calls), m_path(std::move(path)), m_token(random_token(k_upload_token_length)) {}
+    : m_calls(&calls), m_path(std::move(path)), m_token(random_token(k_transfer_token_length)) {}
 
 Upload::Upload(Upload&& other) noexcept
     : m_calls(other.m_calls),

@@ -19,11 +19,9 @@ namespace check_process {
 using mcp::ordered_json;
 using mcp::StopReason;
 using mcp::ToolResult;
-using sandbox::Sandbox;
 using sandbox::Snapshot;
 
 constexpr milliseconds k_default_timeout{60'000};
-constexpr std::int64_t k_max_context = 50;
 constexpr std::int64_t k_max_grep_lines = 10'000;
 /// Time to collect the output when the server stops.
 constexpr milliseconds k_parting_patience{1000};
@@ -72,14 +70,14 @@ std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
   auto wanted = arguments.object("grep");
   request.pattern = wanted->required_text("pattern");
   request.ignore_case = wanted->flag("ignoreCase", false);
-  request.context = static_cast<std::size_t>(wanted->integer("context", 0, k_max_context).value_or(0));
+  request.context = static_cast<std::size_t>(wanted->integer("context", 0, wire::k_max_context).value_or(0));
   request.most = static_cast<std::size_t>(
       wanted->integer("maxLines", 1, k_max_grep_lines).value_or(static_cast<std::int64_t>(request.most)));
   arguments.adopt(*wanted);
   return request;
 }
 
-Question read_question(const ToolCall& call) {
+Question read_question(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   Question question;
   read_rationale(arguments, call.settings);
@@ -109,7 +107,7 @@ Question read_question(const ToolCall& call) {
 }
 
 /// Hint for a process that waits for input, or may do so, after a blank; empty if it does not.
-std::string input_hint(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+std::string input_hint(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
   const bool waits = state.running() && state.waits_for_input == wire::WaitsForInput::yes;
   const std::string hint = waits                             ? call.hint("send_input answers it.")
                            : may_wait_for_input(state, view) ? call.hint(k_may_wait_hint)
@@ -117,7 +115,7 @@ std::string input_hint(const ToolCall& call, const wire::ProcessState& state, co
   return hint.empty() ? "" : " " + hint;
 }
 
-ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Question& question) {
+ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View& view, const Question& question) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
   const bool waited = question.timeout.count() > 0;
@@ -147,7 +145,7 @@ ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& vi
 }
 
 /// Waits for several processes. Reports the first for which the wait is over, and each of the others in a line.
-ToolResult check_any(const ToolCall& call, Question question) {
+ToolResult check_any(const ToolRequest& call, Question question) {
   const auto limit = call.limit(question.timeout);
   std::vector<std::string> ids;
   for (const std::string& process : question.processes) {
@@ -194,7 +192,7 @@ ToolResult check_any(const ToolCall& call, Question question) {
   return result;
 }
 
-ToolResult check(const ToolCall& call) {
+ToolResult check(const ToolRequest& call) {
   Question question = read_question(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());

@@ -233,17 +233,17 @@ std::shared_ptr<NoticeDelivery> ClientNotices::take(const ClientId& client, cons
   }
   return std::make_shared<NoticeDelivery>(
       std::move(sentences),
-      [self = shared_from_this(), client, number](bool delivered) { self->settle(client, number, delivered); });
+      [self = shared_from_this(), client, number](bool delivered) { self->end_flight(client, number, delivered); });
 }
 
-void ClientNotices::settle(const ClientId& client, std::uint64_t flight, bool delivered) {
+void ClientNotices::end_flight(const ClientId& client, std::uint64_t flight, bool delivered) {
   const MutexLock lock(m_mutex);
   const auto known = m_clients.find(client);
   if (known == m_clients.end()) {
     return;
   }
-  if (auto settled = known->second.flights.extract(flight); settled && !delivered) {
-    give_back(known->second, std::move(settled.mapped()));
+  if (auto ended = known->second.flights.extract(flight); ended && !delivered) {
+    give_back(known->second, std::move(ended.mapped()));
   }
   if (known->second.has_nothing()) {
     m_clients.erase(known);

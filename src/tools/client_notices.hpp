@@ -32,27 +32,27 @@ struct ClientId {
 class NoticeDelivery {
  public:
   /// Called once. The argument says whether the reply was delivered.
-  using Settle = std::function<void(bool delivered)>;
+  using OnEnd = std::function<void(bool delivered)>;
 
-  NoticeDelivery(std::vector<std::string> sentences, Settle settle)
-      : m_sentences(std::move(sentences)), m_settle(std::move(settle)) {}
-  ~NoticeDelivery() { settle(false); }
+  NoticeDelivery(std::vector<std::string> sentences, OnEnd on_end)
+      : m_sentences(std::move(sentences)), m_on_end(std::move(on_end)) {}
+  ~NoticeDelivery() { end(false); }
   NoticeDelivery(const NoticeDelivery&) = delete;
   NoticeDelivery& operator=(const NoticeDelivery&) = delete;
 
   /// The sentences that the reply must include.
   [[nodiscard]] const std::vector<std::string>& sentences() const { return m_sentences; }
-  void confirm() { settle(true); }
+  void confirm() { end(true); }
 
  private:
-  void settle(bool delivered) {
-    if (const Settle once = std::exchange(m_settle, nullptr)) {
+  void end(bool delivered) {
+    if (const OnEnd once = std::exchange(m_on_end, nullptr)) {
       once(delivered);
     }
   }
 
   std::vector<std::string> m_sentences;
-  Settle m_settle;
+  OnEnd m_on_end;
 };
 
 /// Sentences that a client receives with the next reply to any of its calls, such as the end of a process that it left
@@ -126,7 +126,7 @@ class ClientNotices : public std::enable_shared_from_this<ClientNotices> {
   // To be called without the lock, because the agent's report may arrive at once, on the same thread.
   void ask_agent(const ClientId& client, sandbox::Sandbox& sandbox, const std::string& process, bool closed);
   void report_end(const ClientId& client, const wire::ProcessState& state);
-  void settle(const ClientId& client, std::uint64_t flight, bool delivered);
+  void end_flight(const ClientId& client, std::uint64_t flight, bool delivered);
 
   Mutex m_mutex;
   std::map<ClientId, Client> m_clients GUARDED_BY(m_mutex);

@@ -24,7 +24,6 @@ using sandbox::Snapshot;
 
 constexpr double k_max_grace_seconds = 60;
 constexpr milliseconds k_default_grace{5000};
-constexpr std::int64_t k_max_side = 500;
 /// Longest wait for the effect of an order.
 constexpr milliseconds k_moment{200};
 constexpr milliseconds k_glance{10};
@@ -73,7 +72,7 @@ std::optional<int> signal_number(std::string name) {
   return std::nullopt;
 }
 
-Order read_order(const ToolCall& call) {
+Order read_order(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   Order order;
   read_rationale(arguments, call.settings);
@@ -91,8 +90,8 @@ Order read_order(const ToolCall& call) {
   }
   const auto signal = arguments.text_or_number("signal");
   const auto grace = arguments.duration("grace", 0, k_max_grace_seconds);
-  const auto columns = arguments.integer("cols", 1, k_max_side);
-  const auto rows = arguments.integer("rows", 1, k_max_side);
+  const auto columns = arguments.integer("cols", 1, wire::k_max_terminal_side);
+  const auto rows = arguments.integer("rows", 1, wire::k_max_terminal_side);
   order.grace = grace.value_or(k_default_grace);
   if (order.action == Action::signal) {
     const auto number = signal ? signal_number(*signal) : std::nullopt;
@@ -151,7 +150,7 @@ milliseconds time_to_show(const Order& order) {
   return milliseconds{0};
 }
 
-Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const std::string& process,
+Result<Snapshot> await_effect(const ToolRequest& call, const Order& order, const std::string& process,
                               const sandbox::CallLimit& limit) {
   const bool ends = order.action == Action::terminate || order.action == Action::kill;
   const wire::WaitCondition until{.closed = ends};
@@ -167,7 +166,7 @@ Result<Snapshot> await_effect(const ToolCall& call, const Order& order, const st
 }
 
 /// Finds the process and takes the action. Returns the process as it was before.
-Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const std::string& process,
+Result<wire::ProcessState> act(const ToolRequest& call, const Order& order, const std::string& process,
                                const sandbox::CallLimit& limit) {
   const auto before = call.sandbox.processes().find(process, call.context.owner, limit);
   if (!before) {
@@ -177,8 +176,8 @@ Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const s
   const bool nothing_left = state.phase == wire::Phase::lost && state.children == 0;
   if (state.phase == wire::Phase::closed || nothing_left) {
     call.show(state);
-    return fail(ErrorCode::process_ended, fmt::format("{} has already ended. {}", process_name(state), end_text(state)),
-                "check_process shows what it printed");
+    return fail(ErrorCode::process_ended,
+                fmt::format("{} has already ended. {}", process_name(state), end_text(state)));
   }
   if (const auto done = carry_out(call.sandbox, order, state, limit); !done) {
     return fail(done.error().outcome_unknown
@@ -189,7 +188,7 @@ Result<wire::ProcessState> act(const ToolCall& call, const Order& order, const s
   return state;
 }
 
-Result<Snapshot> see_effect(const ToolCall& call, const Order& order, const wire::ProcessState& before,
+Result<Snapshot> see_effect(const ToolRequest& call, const Order& order, const wire::ProcessState& before,
                             const sandbox::CallLimit& limit) {
   auto after = await_effect(call, order, before.id, limit);
   if (!after) {
@@ -200,7 +199,7 @@ Result<Snapshot> see_effect(const ToolCall& call, const Order& order, const wire
   return after;
 }
 
-ToolResult control_one(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
+ToolResult control_one(const ToolRequest& call, const Order& order, const sandbox::CallLimit& limit) {
   const auto before = act(call, order, order.processes.front(), limit);
   const auto after = before ? see_effect(call, order, *before, limit) : fail(before.error());
   if (!after) {
@@ -215,14 +214,14 @@ ToolResult control_one(const ToolCall& call, const Order& order, const sandbox::
 }
 
 /// The error of one process among several, with its name and the next step.
-std::string error_line(const ToolCall& call, const std::string& process, const Error& error) {
+std::string error_line(const ToolRequest& call, const std::string& process, const Error& error) {
   const bool names_it = error.message.find(process) != std::string::npos;
   const std::string step = call.hint(error.step());
   return (names_it ? "" : process + ": ") + error.message + (step.empty() ? "" : ". " + step);
 }
 
 /// Takes the action on all before it waits for the effect on any. One line each.
-ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::CallLimit& limit) {
+ToolResult control_all(const ToolRequest& call, const Order& order, const sandbox::CallLimit& limit) {
   std::vector<Result<wire::ProcessState>> acted;
   for (const std::string& process : order.processes) {
     acted.push_back(act(call, order, process, limit));
@@ -246,7 +245,7 @@ ToolResult control_all(const ToolCall& call, const Order& order, const sandbox::
   return result;
 }
 
-ToolResult control(const ToolCall& call) {
+ToolResult control(const ToolRequest& call) {
   const Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());

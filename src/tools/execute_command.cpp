@@ -24,10 +24,7 @@ using sandbox::Snapshot;
 using wire::WaitOutcome;
 
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
-constexpr std::int64_t k_max_nice = 19;
-constexpr std::int64_t k_max_columns = 500;
 constexpr std::int64_t k_max_rows = 200;
-constexpr wire::TerminalSize k_default_terminal{120, 40};
 constexpr milliseconds k_cancel_grace{2000};
 /// A command in the background is watched for this long, because one that cannot run usually ends at once.
 constexpr milliseconds k_background_watch{500};
@@ -88,16 +85,16 @@ std::string absolute(const std::string& path, const std::string& workdir) {
 
 std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   if (!arguments.is_object("tty")) {
-    return arguments.flag("tty", false) ? std::optional(k_default_terminal) : std::nullopt;
+    return arguments.flag("tty", false) ? std::optional(wire::k_default_terminal) : std::nullopt;
   }
   auto size = arguments.object("tty");
-  const auto columns = size->integer("cols", 1, k_max_columns).value_or(k_default_terminal.columns);
-  const auto rows = size->integer("rows", 1, k_max_rows).value_or(k_default_terminal.rows);
+  const auto columns = size->integer("cols", 1, wire::k_max_terminal_side).value_or(wire::k_default_terminal.columns);
+  const auto rows = size->integer("rows", 1, k_max_rows).value_or(wire::k_default_terminal.rows);
   arguments.adopt(*size);
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
-Order read_order(const ToolCall& call) {
+Order read_order(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   const std::string& workdir = call.sandbox.workdir();
   Order order;
@@ -112,7 +109,7 @@ Order read_order(const ToolCall& call) {
       arguments.duration("maxRuntime", 0, k_max_runtime_seconds).value_or(call.settings.max_runtime);
   order.start.output_limit = static_cast<std::uint64_t>(
       arguments.integer("outputLimit", 1, std::numeric_limits<std::int32_t>::max()).value_or(0));
-  order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_max_nice).value_or(0));
+  order.start.nice = static_cast<int>(arguments.integer("nice", 0, wire::k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
   order.timeout = read_command_timeout(arguments);
@@ -136,7 +133,7 @@ Order read_order(const ToolCall& call) {
 }
 
 /// Longest wait before the call leaves the command running.
-milliseconds time_to_wait(const ToolCall& call, const Order& order) {
+milliseconds time_to_wait(const ToolRequest& call, const Order& order) {
   const milliseconds usual = order.event        ? k_default_event_timeout
                              : order.background ? k_background_watch
                                                 : milliseconds::max();
@@ -145,7 +142,7 @@ milliseconds time_to_wait(const ToolCall& call, const Order& order) {
 }
 
 /// Waits until the process ends, waits for input, falls silent, or the time is up.
-Result<Snapshot> run(const ToolCall& call, const Order& order) {
+Result<Snapshot> run(const ToolRequest& call, const Order& order) {
   if (order.background && !order.event) {
     return call.sandbox.processes().start(order.start, time_to_wait(call, order), {}, call.limit());
   }
@@ -187,7 +184,7 @@ std::string_view find_filter(std::string_view command) {
   return {};
 }
 
-std::string waits_text(const ToolCall& call, const wire::ProcessState& state) {
+std::string waits_text(const ToolRequest& call, const wire::ProcessState& state) {
   const std::string_view filter = state.out.total + state.err.total == 0 ? find_filter(state.command) : "";
   const std::string hint = filter.empty()
                                ? ""
@@ -199,7 +196,7 @@ std::string waits_text(const ToolCall& call, const wire::ProcessState& state) {
 }
 
 /// State of a process that is still running, and what to do next.
-std::string running_text(const ToolCall& call, const Snapshot& snapshot, const Order& order, const View& view) {
+std::string running_text(const ToolRequest& call, const Snapshot& snapshot, const Order& order, const View& view) {
   const wire::ProcessState& state = snapshot.state;
   const std::string name = process_name(state);
   if (state.waits_for_input == wire::WaitsForInput::yes) {
@@ -226,7 +223,7 @@ bool misses_terminal(const wire::ProcessState& state, const View& view) {
   return state.running() && !state.terminal && (has("is not to a terminal") || has("is not from a terminal"));
 }
 
-ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order) {
+ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View& view, const Order& order) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state, true);
   std::vector<std::string> notes = view_notes(view);
@@ -272,12 +269,11 @@ ToolResult report_lost_process(const Error& error, const std::string& process, s
 
 /// The server stops while the call waits. The process keeps running, and the reply says where to find it. A start whose
 /// reply did not arrive is looked up first, because a stuck container may not have received it.
-ToolResult report_detached(const ToolCall& call, const std::string& process) {
+ToolResult report_detached(const ToolRequest& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_detach_patience)});
   if (!found && found.error().code == ErrorCode::no_such_process) {
-    return mcp::error_result(
-        {ErrorCode::cancelled, "The server is stopping; the command was not started", "Call again"});
+    return mcp::error_result({ErrorCode::cancelled, "The server is stopping; the command was not started"});
   }
   if (!found) {
     return report_lost_process(found.error(), process, "the server is stopping; the command may have been started");
@@ -300,7 +296,7 @@ std::optional<std::string> process_token(const mcp::CallContext& context, const 
 }
 
 /// The client has stopped waiting, so the reply is not read. A later reply to this client names the process.
-void note_timeout(const ToolCall& call, const std::string& process) {
+void note_timeout(const ToolRequest& call, const std::string& process) {
   const auto found =
       call.sandbox.processes().wait(process, milliseconds{0}, {}, {{}, Deadline::after(k_note_patience)});
   if (!found) {
@@ -316,7 +312,7 @@ void note_timeout(const ToolCall& call, const std::string& process) {
   call.show(state, true);
 }
 
-ToolResult run_and_report(const ToolCall& call, const Order& order) {
+ToolResult run_and_report(const ToolRequest& call, const Order& order) {
   const mcp::Interruption& interruption = call.context.interruption;
   const std::string& id = order.start.id;
   const auto snapshot = run(call, order);
@@ -342,7 +338,7 @@ ToolResult run_and_report(const ToolCall& call, const Order& order) {
               : report_lost_process(view.error(), id, "the command was started");
 }
 
-ToolResult execute_order(const ToolCall& call) {
+ToolResult execute_order(const ToolRequest& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -360,7 +356,7 @@ ToolResult execute_order(const ToolCall& call) {
   return result;
 }
 
-ToolResult execute(const ToolCall& call) {
+ToolResult execute(const ToolRequest& call) {
   ToolResult result = execute_order(call);
   result.may_be_repeated = result.is_error;
   return result;

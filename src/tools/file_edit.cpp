@@ -66,7 +66,7 @@ void add_edit(std::vector<FileEdits>& files, std::string path, TextEdit edit) {
   file->edits.push_back(std::move(edit));
 }
 
-std::vector<FileEdits> read_edits(const ToolCall& call) {
+std::vector<FileEdits> read_edits(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   std::vector<FileEdits> files;
   if (!arguments.has("edits")) {
@@ -112,7 +112,7 @@ struct FoundFiles {
 
 /// Files that match the glob and have the longest line of the text. A name that is not UTF-8 cannot be used in a
 /// request, because the agent has replaced bytes by U+FFFD.
-Result<FoundFiles> find_files(const ToolCall& call, const SearchStart& start, std::vector<std::string> globs,
+Result<FoundFiles> find_files(const ToolRequest& call, const SearchStart& start, std::vector<std::string> globs,
                               const TextEdit& edit) {
   sandbox::FileGrepRequest request;
   request.path = start.path;
@@ -158,7 +158,7 @@ Error no_file_matches(const std::string& glob, const std::vector<std::string>& r
           "Files that .gitignore ignores, hidden and binary files are not searched"};
 }
 
-ToolResult replace(const ToolCall& call, EditSet set) {
+ToolResult replace(const ToolRequest& call, EditSet set) {
   const std::string glob = call.arguments.required_text("glob");
   std::vector<std::string> globs = {glob};
   const SearchStart start = search_start(call, std::nullopt, "glob", globs);
@@ -192,7 +192,7 @@ ToolResult replace(const ToolCall& call, EditSet set) {
   return report_changes(call, *edited, set.preview, files->remarks);
 }
 
-ToolResult edit(const ToolCall& call) {
+ToolResult edit(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   EditSet set;

@@ -36,7 +36,7 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-ToolResult find(const ToolCall& call) {
+ToolResult find(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::GlobRequest request;

@@ -28,7 +28,6 @@ using wire::GrepOutput;
 
 constexpr std::size_t k_default_results = 100;
 constexpr std::size_t k_max_results = 2000;
-constexpr std::int64_t k_max_context = 50;
 constexpr std::int64_t k_max_offset = 1'000'000'000;
 /// Bytes of a shown line in addition to its text: the number, a colon and a newline.
 constexpr std::size_t k_line_overhead = 12;
@@ -123,7 +122,7 @@ std::vector<std::string> read_include(Arguments& arguments) {
   return include;
 }
 
-FileGrepRequest read_request(const ToolCall& call) {
+FileGrepRequest read_request(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   FileGrepRequest request;
   request.pattern = arguments.required_text("pattern");
@@ -135,7 +134,7 @@ FileGrepRequest read_request(const ToolCall& call) {
   request.exclude = arguments.texts("exclude");
   request.honour_ignore_files = arguments.flag("gitignore", true);
   request.hidden = arguments.flag("hidden", false);
-  request.context = static_cast<std::size_t>(arguments.integer("context", 0, k_max_context).value_or(0));
+  request.context = static_cast<std::size_t>(arguments.integer("context", 0, wire::k_max_context).value_or(0));
   request.output = read_output_mode(arguments);
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
   request.max = read_max_results(arguments, k_max_results).value_or(k_default_results);
@@ -279,7 +278,7 @@ ToolResult report(const FileGrepResult& found, const FileGrepRequest& request, c
   return result;
 }
 
-ToolResult grep(const ToolCall& call) {
+ToolResult grep(const ToolRequest& call) {
   read_rationale(call.arguments, call.settings);
   FileGrepRequest request = read_request(call);
   const SearchStart start = search_start(call, call.arguments.text("path"), "include", request.include);

@@ -13,6 +13,7 @@ namespace file_ls {
 using mcp::ordered_json;
 using mcp::ToolResult;
 using sandbox::FileEntry;
+using wire::FileType;
 
 constexpr std::int64_t k_default_results = 200;
 constexpr std::int64_t k_max_results = 5000;
@@ -40,7 +41,10 @@ ordered_json output_schema() {
 }
 
 std::string mode_text(const FileEntry& entry) {
-  std::string text = entry.type == "directory" ? "d" : entry.type == "link" ? "l" : entry.type == "file" ? "-" : "?";
+  std::string text = entry.type == FileType::directory ? "d"
+                     : entry.type == FileType::symlink ? "l"
+                     : entry.type == FileType::regular ? "-"
+                                                       : "?";
   unsigned bit = 0400;
   for (const char right : std::string_view("rwxrwxrwx")) {
     text.push_back((entry.mode.value_or(0) & bit) != 0 ? right : '-');
@@ -50,12 +54,12 @@ std::string mode_text(const FileEntry& entry) {
 }
 
 std::string line_of(const FileEntry& entry, std::string name, const mcp::json& fields) {
-  if (entry.type == "directory") {
+  if (entry.type == FileType::directory) {
     name += "/";
-  } else if (entry.type == "link") {
+  } else if (entry.type == FileType::symlink) {
     name += " -> " + printable_line(entry.target, 4096);
-  } else if (entry.type != "file") {
-    name += " (" + entry.type + ")";
+  } else if (entry.type != FileType::regular) {
+    name += fmt::format(" ({})", wire::name_of(entry.type));
   }
   const auto time = fields.find("modifiedAt");
   return time == fields.end()
@@ -63,7 +67,7 @@ std::string line_of(const FileEntry& entry, std::string name, const mcp::json& f
              : fmt::format("{} {} {} {}\n", mode_text(entry), entry.size, time->get_ref<const std::string&>(), name);
 }
 
-ToolResult list(const ToolCall& call) {
+ToolResult list(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ListRequest request;

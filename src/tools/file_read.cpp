@@ -95,7 +95,7 @@ std::string numbered(const ReadFile& file) {
 
 std::vector<std::string> remarks(const ReadFile& file) {
   std::vector<std::string> remarks;
-  if (file.encoding != "utf-8") {
+  if (file.encoding != wire::name_of(wire::Encoding::utf8)) {
     remarks.push_back("the file is stored as " + file.encoding + ", which changes keep");
   }
   if (file.line_ends == LineEnds::crlf || file.line_ends == LineEnds::mixed) {
@@ -202,7 +202,7 @@ ToolResult binary_result(const ReadFile& file, const std::string& shown_path) {
 
 /// Adds the image to a result, scaled down if it is larger than models see. `path` is the requested one: the real path
 /// may not be UTF-8 and could then not be sent.
-Result<void> add_image(const ToolCall& call, const std::string& path, const ReadFile& file, bool scale,
+Result<void> add_image(const ToolRequest& call, const std::string& path, const ReadFile& file, bool scale,
                        ToolResult& result) {
   const auto add = [&](const std::string& bytes, const std::string& type) {
     result.more_content.push_back({{"type", "image"}, {"data", to_base64(bytes)}, {"mimeType", type}});
@@ -245,7 +245,7 @@ Result<void> add_image(const ToolCall& call, const std::string& path, const Read
   return {};
 }
 
-ToolResult read(const ToolCall& call) {
+ToolResult read(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ReadRequest request;

@@ -25,7 +25,7 @@ constexpr std::size_t k_shown_path_bytes = 4096;
 
 }  // namespace
 
-std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path) {
+std::string absolute_path(const ToolRequest& call, const std::string& name, const std::string& path) {
   if (path.find('\0') != std::string::npos) {
     call.arguments.reject(name, "contains a NUL byte");
   }
@@ -37,7 +37,7 @@ std::string absolute_path(const ToolCall& call, const std::string& name, const s
   return path.starts_with('/') ? path : call.sandbox.files().base() + "/" + path;
 }
 
-std::string read_path(const ToolCall& call, const std::string& name) {
+std::string read_path(const ToolRequest& call, const std::string& name) {
   const std::string path = call.arguments.required_text(name);
   if (path.empty()) {
     call.arguments.reject(name, "must not be empty");
@@ -45,12 +45,12 @@ std::string read_path(const ToolCall& call, const std::string& name) {
   return absolute_path(call, name, path);
 }
 
-std::string read_optional_path(const ToolCall& call, const std::string& name) {
+std::string read_optional_path(const ToolRequest& call, const std::string& name) {
   const auto path = call.arguments.text(name);
   return path ? absolute_path(call, name, *path) : call.sandbox.files().base();
 }
 
-sandbox::ChangeRequest read_change_request(const ToolCall& call) {
+sandbox::ChangeRequest read_change_request(const ToolRequest& call) {
   sandbox::ChangeRequest request;
   request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
@@ -147,7 +147,7 @@ std::vector<std::string> notes_of(const sandbox::ChangedFile& file) {
     notes.push_back("others had changed the file since you read it; your edit was applied to what it is now" +
                     (file.stale_changes.empty() ? "" : ". They changed:\n" + to_valid_utf8(file.stale_changes).text));
   }
-  if (!file.encoding.empty() && file.encoding != "utf-8") {
+  if (!file.encoding.empty() && file.encoding != wire::name_of(wire::Encoding::utf8)) {
     notes.push_back("stored as " + file.encoding);
   }
   return notes;
@@ -175,7 +175,7 @@ std::uint64_t replacements_in(const sandbox::ChangedFile& file) {
 
 }  // namespace
 
-ToolResult report_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done) {
+ToolResult report_change(const ToolRequest& call, const sandbox::ChangedFile& file, const std::string& done) {
   ToolResult result;
   const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
   result.text = fmt::format("{} {} ({})", done, paths.of(""), human_bytes(file.size));
@@ -227,7 +227,7 @@ std::string list_changes(std::span<const ListedChange> changes, std::size_t max_
          names + diffs;
 }
 
-ToolResult report_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+ToolResult report_changes(const ToolRequest& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
                           const std::vector<std::string>& remarks) {
   ToolResult result;
   result.structured = {{"files", json::array()}};
@@ -335,7 +335,7 @@ void add_totals_schema(ordered_json& properties) {
 json entry_fields(const sandbox::FileEntry& entry, const std::string& path, bool details) {
   json fields;
   fields["path"] = path;
-  fields["type"] = entry.type;
+  fields["type"] = wire::name_of(entry.type);
   if (!entry.target.empty()) {
     fields["target"] = entry.target;
   }

@@ -20,13 +20,13 @@ namespace dockbridge::tools {
 
 /// A path that a client gave in the argument `name`, made absolute. "~" is the home directory of the user that the
 /// agent runs as.
-std::string absolute_path(const ToolCall& call, const std::string& name, const std::string& path);
+std::string absolute_path(const ToolRequest& call, const std::string& name, const std::string& path);
 /// The path in an argument, made absolute.
-std::string read_path(const ToolCall& call, const std::string& name);
+std::string read_path(const ToolRequest& call, const std::string& name);
 /// The same for an optional argument. The default is the start of relative paths.
-std::string read_optional_path(const ToolCall& call, const std::string& name);
+std::string read_optional_path(const ToolRequest& call, const std::string& name);
 /// The path and owner of a change, and `expectedRevision`.
-sandbox::ChangeRequest read_change_request(const ToolCall& call);
+sandbox::ChangeRequest read_change_request(const ToolRequest& call);
 std::optional<std::string> read_revision(Arguments& arguments);
 /// `maxResults`, up to `largest`; 0 means as many as possible. nullopt if it is absent.
 std::optional<std::size_t> read_max_results(Arguments& arguments, std::size_t largest);
@@ -61,7 +61,7 @@ std::string short_revision(const std::string& revision);
 std::string short_change(const std::string& change);
 
 /// Reports a change. `done` ("Wrote", "Edited") begins the first line.
-mcp::ToolResult report_change(const ToolCall& call, const sandbox::ChangedFile& file, const std::string& done);
+mcp::ToolResult report_change(const ToolRequest& call, const sandbox::ChangedFile& file, const std::string& done);
 /// A changed file in a reply about several.
 struct ListedChange {
   std::string path;
@@ -72,7 +72,7 @@ struct ListedChange {
 std::string list_changes(std::span<const ListedChange> changes, std::size_t max_bytes);
 /// The same as `report_change` for several files, or for a preview of changes to them.
 /// `remarks` are lines for its end.
-mcp::ToolResult report_changes(const ToolCall& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
+mcp::ToolResult report_changes(const ToolRequest& call, const std::vector<sandbox::ChangedFile>& files, bool preview,
                                const std::vector<std::string>& remarks = {});
 mcp::ordered_json change_schema();
 

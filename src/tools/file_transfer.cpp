@@ -51,7 +51,7 @@ ordered_json copied_schema() {
 }
 
 /// Finds the directory for a host path. Gets the container's mounts only if they are needed.
-Result<HostPlace> host_place(const ToolCall& call, const std::string& path) {
+Result<HostPlace> host_place(const ToolRequest& call, const std::string& path) {
   return call.settings.host_directories->place(
       path, [&] { return call.sandbox.writable_mounts(call.context.interruption.token()); });
 }
@@ -74,10 +74,10 @@ class Progress {
 };
 
 Error interrupted() {
-  return {ErrorCode::cancelled, "The copy was cancelled; nothing was changed", "Call again"};
+  return {ErrorCode::cancelled, "The copy was cancelled; nothing was changed"};
 }
 
-Result<sandbox::ChangedFile> upload_file(const ToolCall& call, const std::string& host_path,
+Result<sandbox::ChangedFile> upload_file(const ToolRequest& call, const std::string& host_path,
                                          const sandbox::ChangeRequest& request) {
   const auto place = host_place(call, host_path);
   const auto file = place ? open_host_file(*place, host_path) : fail(place.error());
@@ -116,7 +116,7 @@ struct Downloaded {
   std::string revision;
 };
 
-Result<Downloaded> download_file(const ToolCall& call, const std::string& path, const std::string& host_path,
+Result<Downloaded> download_file(const ToolRequest& call, const std::string& path, const std::string& host_path,
                                  bool overwrite) {
   const auto limit = call.limit(call.settings.max_wait);
   const auto place = host_place(call, host_path);
@@ -143,7 +143,7 @@ Result<Downloaded> download_file(const ToolCall& call, const std::string& path, 
   return finished ? Result<Downloaded>(Downloaded{source->size(), source->revision()}) : fail(finished.error());
 }
 
-ToolResult upload(const ToolCall& call) {
+ToolResult upload(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const std::string host_path = arguments.required_text("hostPath");
@@ -155,7 +155,7 @@ ToolResult upload(const ToolCall& call) {
   return uploaded ? report_change(call, *uploaded, "Copied to") : mcp::error_result(uploaded.error());
 }
 
-ToolResult download(const ToolCall& call) {
+ToolResult download(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const std::string host_path = arguments.required_text("hostPath");

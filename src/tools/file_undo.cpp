@@ -18,7 +18,7 @@ ordered_json output_schema() {
   return result_schema(change_schema());
 }
 
-mcp::ToolResult undo(const ToolCall& call) {
+mcp::ToolResult undo(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   sandbox::ChangeRequest request;

@@ -1,14 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <string_view>
+#include <vector>
 
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/tool_table.hpp"
 #include "util/encoding.hpp"
 #include "util/text.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::tools {
 
@@ -17,14 +19,18 @@ namespace file_write {
 using mcp::ordered_json;
 using mcp::ToolResult;
 
-constexpr std::array<const char*, 6> k_encodings = {"utf-8", "utf-8-bom", "utf-16le", "utf-16be", "latin-1", "base64"};
-constexpr unsigned k_max_mode = 07777;
+/// Those of text, and base64.
+std::vector<std::string_view> encodings() {
+  std::vector<std::string_view> names(wire::k_names<wire::Encoding>.begin(), wire::k_names<wire::Encoding>.end());
+  names.emplace_back("base64");
+  return names;
+}
 
 ordered_json input_schema(const Settings& settings) {
   return arguments_schema(
       {{"filePath", path_schema()},
        {"content", {{"type", "string"}}},
-       {"encoding", {{"type", "string"}, {"enum", k_encodings}, {"description", "base64: content is decoded"}}},
+       {"encoding", {{"type", "string"}, {"enum", encodings()}, {"description", "base64: content is decoded"}}},
        {"mode", {{"type", "string"}, {"description", "Octal permissions"}}},
        {"expectedRevision", revision_schema()}},
       {"filePath", "content"}, settings);
@@ -42,7 +48,7 @@ std::optional<unsigned> read_mode(Arguments& arguments) {
   unsigned mode = 0;
   const char* end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, mode, 8);
-  if (parsed.ec != std::errc() || parsed.ptr != end || mode > k_max_mode) {
+  if (parsed.ec != std::errc() || parsed.ptr != end || mode > wire::k_permissions) {
     arguments.reject("mode",
                      fmt::format("must be octal permissions such as \"0644\", got {}", printable_line(*text, 40)));
     return std::nullopt;
@@ -59,7 +65,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return from_base64(joined);
 }
 
-ToolResult write(const ToolCall& call) {
+ToolResult write(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   read_rationale(arguments, call.settings);
   const sandbox::ChangeRequest request = read_change_request(call);
@@ -70,7 +76,7 @@ ToolResult write(const ToolCall& call) {
   const bool is_base64 = encoding == "base64";
   content.encoding = wire::value_named<wire::Encoding>(encoding);
   if (!encoding.empty() && !is_base64 && !content.encoding) {
-    arguments.reject("encoding", fmt::format("must be one of {}, got {}", fmt::join(k_encodings, ", "),
+    arguments.reject("encoding", fmt::format("must be one of {}, got {}", fmt::join(encodings(), ", "),
                                              printable_line(encoding, 40)));
   }
   std::optional<std::string> decoded;

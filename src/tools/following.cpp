@@ -32,7 +32,7 @@ bool needs_checks(const mcp::CallContext& context) {
 
 }  // namespace
 
-milliseconds longest_wait(const ToolCall& call) {
+milliseconds longest_wait(const ToolRequest& call) {
   const Settings& settings = call.settings;
   const std::string& client = call.context.client_name;
   if (const auto chosen = find_client_wait(settings.client_waits, client)) {
@@ -42,7 +42,7 @@ milliseconds longest_wait(const ToolCall& call) {
   return std::min({settings.max_wait, known, call.context.outlasts_client_timeout() ? known : settings.client_timeout});
 }
 
-Following::Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience, Pace pace)
+Following::Following(const ToolRequest& call, wire::WaitCondition until, milliseconds patience, Pace pace)
     : m_call(call),
       m_limit(call.limit(patience)),
       m_until(std::move(until)),
@@ -139,7 +139,7 @@ std::string Following::news(const Snapshot& snapshot) {
   return view_text(view);
 }
 
-Result<Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
+Result<Snapshot> follow_any(const ToolRequest& call, const std::vector<std::string>& processes,
                             const wire::WaitCondition& until, milliseconds patience) {
   const auto limit = call.limit(patience);
   const auto deadline = Deadline::after(patience);

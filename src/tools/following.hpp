@@ -9,7 +9,7 @@
 namespace dockbridge::tools {
 
 /// Longest wait of a call: --max-wait, or less for clients without progress and clients with a limit of their own.
-milliseconds longest_wait(const ToolCall& call);
+milliseconds longest_wait(const ToolRequest& call);
 
 /// Follows a process until a condition of `until` is met or the time is up. Meanwhile reports progress: the end of new
 /// output, at bounded intervals, or a heartbeat while there is none.
@@ -21,8 +21,8 @@ class Following {
     milliseconds heartbeat{2000};
   };
 
-  Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience, Pace pace);
-  Following(const ToolCall& call, wire::WaitCondition until, milliseconds patience)
+  Following(const ToolRequest& call, wire::WaitCondition until, milliseconds patience, Pace pace);
+  Following(const ToolRequest& call, wire::WaitCondition until, milliseconds patience)
       : Following(call, std::move(until), patience, Pace{}) {}
 
   /// Starts the process and follows it.
@@ -45,7 +45,7 @@ class Following {
   [[nodiscard]] std::string news(const sandbox::Snapshot& snapshot);
   [[nodiscard]] milliseconds slice() const;
 
-  const ToolCall& m_call;
+  const ToolRequest& m_call;
   sandbox::CallLimit m_limit;
   wire::WaitCondition m_until;
   Phase m_phase = Phase::pause;
@@ -57,7 +57,7 @@ class Following {
 };
 
 /// Waits for any of several processes, by their ids, and reports only heartbeats.
-Result<sandbox::Snapshot> follow_any(const ToolCall& call, const std::vector<std::string>& processes,
+Result<sandbox::Snapshot> follow_any(const ToolRequest& call, const std::vector<std::string>& processes,
                                      const wire::WaitCondition& until, milliseconds patience);
 
 }  // namespace dockbridge::tools

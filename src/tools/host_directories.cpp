@@ -25,8 +25,7 @@ Error unsafe_link(const std::string& link) {
 
 Error host_error(const std::string& path, int number) {
   if (number == EXDEV) {
-    return {ErrorCode::outside_host_path, fmt::format("Not in a directory of --allow-host-path: {}", shown(path)),
-            "Use a path in one of them, or add a directory with --allow-host-path"};
+    return {ErrorCode::outside_host_path, fmt::format("Not in a directory of --allow-host-path: {}", shown(path))};
   }
   if (number == ELOOP) {
     return {ErrorCode::unsafe_host_path, fmt::format("Symbolic link on the host is not followed: {}", shown(path)),
@@ -67,8 +66,7 @@ Result<HostPlace> HostDirectories::place(const std::string& path, const Writable
     // The check only reports the replacement. The descriptor always refers to the directory that was allowed.
     if (const auto now = PathWalk::to(m_paths[i]); !now || now->identity() != walk.identity()) {
       return fail(ErrorCode::host_path_changed,
-                  fmt::format("Directory was replaced after dockbridge started: {}", shown(base)),
-                  "Check the directory, then restart dockbridge to allow it");
+                  fmt::format("Directory was replaced after dockbridge started: {}", shown(base)));
     }
     const auto mounts = walk.has_links() ? writable_mounts() : Result<std::vector<std::string>>();
     if (!mounts) {

@@ -20,8 +20,7 @@ namespace {
 constexpr mode_t k_permissions = 0777;
 
 Error exists(const std::string& path) {
-  return {ErrorCode::host_file_exists, fmt::format("File exists on the host: {}", printable_line(path, 300)),
-          "Use another name, or replace it with overwrite: true"};
+  return {ErrorCode::host_file_exists, fmt::format("File exists on the host: {}", printable_line(path, 300))};
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ using wire::Phase;
 
 constexpr std::size_t k_finished_in_list = 5;
 constexpr std::size_t k_max_command_bytes = 80;
-constexpr std::size_t k_max_process_ids = 32;
 
 /// "0.4 s" or "12 s"
 std::string seconds_text(std::uint64_t ms) {
@@ -49,7 +48,7 @@ std::string list_line(const wire::ProcessState& state) {
                      printable_line(state.command, k_max_command_bytes));
 }
 
-mcp::ToolResult list_processes(const ToolCall& call) {
+mcp::ToolResult list_processes(const ToolRequest& call) {
   const auto found = call.sandbox.processes().list(call.context.owner, k_finished_in_list, call.limit());
   if (!found) {
     return mcp::error_result(found.error());
@@ -72,8 +71,8 @@ std::vector<std::string> read_process_ids(Arguments& arguments) {
   if (const auto one = arguments.text("processId")) {
     processes.insert(processes.begin(), *one);
   }
-  if (processes.size() > k_max_process_ids) {
-    arguments.reject("processIds", fmt::format("must have at most {} entries", k_max_process_ids));
+  if (processes.size() > wire::k_max_wait_processes) {
+    arguments.reject("processIds", fmt::format("must have at most {} entries", wire::k_max_wait_processes));
   }
   std::vector<std::string> distinct;
   for (std::string& process : processes) {

@@ -12,7 +12,7 @@ namespace dockbridge::tools {
 std::string list_line(const wire::ProcessState& state);
 
 /// All running processes of the caller, and the latest finished ones.
-mcp::ToolResult list_processes(const ToolCall& call);
+mcp::ToolResult list_processes(const ToolRequest& call);
 
 /// The processes that `processId` and `processIds` of a call name, each once. Rejects more than the agent can wait for.
 std::vector<std::string> read_process_ids(Arguments& arguments);

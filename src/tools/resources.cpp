@@ -131,7 +131,7 @@ mcp::Completer complete_path(Sandbox& sandbox) {
       for (const sandbox::FileEntry& entry : listing->entries) {
         const std::string path = folder + entry.path;
         if (path.starts_with(typed) && paths.size() < k_listed) {
-          paths.push_back(path + (entry.type == "directory" ? "/" : ""));
+          paths.push_back(path + (entry.type == wire::FileType::directory ? "/" : ""));
         }
       }
     }

@@ -46,7 +46,7 @@ std::string take_common_directory(std::span<std::string> globs) {
   return directory.empty() ? "/" : directory;
 }
 
-SearchStart search_start(const ToolCall& call, const std::optional<std::string>& path, const std::string& name,
+SearchStart search_start(const ToolRequest& call, const std::optional<std::string>& path, const std::string& name,
                          std::vector<std::string>& globs) {
   const SearchStart start{path.value_or(""), path ? absolute_path(call, "path", *path) : call.sandbox.files().base()};
   for (std::string& glob : globs) {

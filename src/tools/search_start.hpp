@@ -19,7 +19,7 @@ struct SearchStart {
 /// Makes `globs`, which the argument `name` gave, relative to the start of the search: `path`, or the workdir. A glob
 /// may be absolute, or begin with "~/" or "../": then the search starts at the directory that it names before the first
 /// wildcard. With `path`, a leading slash that does not lead below it stands for `path`.
-SearchStart search_start(const ToolCall& call, const std::optional<std::string>& path, const std::string& name,
+SearchStart search_start(const ToolRequest& call, const std::optional<std::string>& path, const std::string& name,
                          std::vector<std::string>& globs);
 
 /// Splits absolute globs at the deepest directory that contains all of them, and returns that. They keep a leading

@@ -66,7 +66,7 @@ struct Order {
   ViewRequest view;
 };
 
-Order read_order(const ToolCall& call) {
+Order read_order(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   Order order;
   read_rationale(arguments, call.settings);
@@ -233,7 +233,7 @@ Result<Taken> deliver_once(Sandbox& sandbox, const Order& order, const wire::Pro
   return *before ? Taken{std::min((*before)->count, order.input.size()), (*before)->earlier} : std::move(given);
 }
 
-ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& view, const Order& order,
+ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View& view, const Order& order,
                   std::size_t accepted) {
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
@@ -261,7 +261,7 @@ ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& vi
   return result;
 }
 
-ToolResult send_and_report(const ToolCall& call) {
+ToolResult send_and_report(const ToolRequest& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
@@ -309,7 +309,7 @@ ToolResult send_and_report(const ToolCall& call) {
               : mcp::error_result(view.error().with_effect("the input was delivered", check));
 }
 
-ToolResult send(const ToolCall& call) {
+ToolResult send(const ToolRequest& call) {
   ToolResult result = send_and_report(call);
   result.may_be_repeated = result.is_error;
   return result;

@@ -13,7 +13,7 @@ namespace dockbridge::tools {
 struct ToolCode {
   mcp::ordered_json (*input_schema)(const Settings& settings);
   mcp::ordered_json (*output_schema)();
-  mcp::ToolResult (*call)(const ToolCall& call);
+  mcp::ToolResult (*call)(const ToolRequest& call);
 };
 
 extern const ToolCode k_execute_command;

@@ -37,7 +37,7 @@ inline constexpr milliseconds k_call_patience{60'000};
 using SandboxResolver = std::function<sandbox::Sandbox&(const mcp::CallContext& context)>;
 
 /// Input of a tool for one call. The tool reads all arguments before it acts.
-struct ToolCall {
+struct ToolRequest {
   sandbox::Sandbox& sandbox;
   const Settings& settings;
   Arguments& arguments;

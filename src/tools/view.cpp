@@ -20,8 +20,6 @@ using mcp::ordered_json;
 constexpr std::uint64_t k_max_context_bytes = 4096;
 /// Attempts to render output so that its text fits into a reply.
 constexpr int k_max_view_attempts = 6;
-/// Used if the size of the terminal is unknown.
-constexpr wire::TerminalSize k_default_terminal{120, 40};
 
 std::string without_final_newline(std::string text) {
   if (text.ends_with('\n')) {
@@ -226,7 +224,8 @@ Result<View> look_at_terminal(sandbox::Sandbox& sandbox, const sandbox::Snapshot
       break;
     }
     const Context context = context_before(sandbox, snapshot, begin.out, limit);
-    const bool is_all = render_lines(view.output, context, request.typed, screen ? screen->size : k_default_terminal);
+    const bool is_all =
+        render_lines(view.output, context, request.typed, screen ? screen->size : wire::k_default_terminal);
     // If the output was cut, the missing part may show that the program still uses the screen.
     const bool may_draw = screen && screen->addressed > begin.out && view.output.rest();
     if (may_show && (!is_all || may_draw)) {
@@ -299,7 +298,8 @@ std::string shown_before_text(const View& view) {
   return bytes.empty() ? "" : fmt::format("[{} shown before; since: \"0:0\" returns it]", bytes);
 }
 
-void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const View& view, mcp::ToolResult& result) {
+void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, const View& view,
+                    mcp::ToolResult& result) {
   if (!view.from) {
     return;
   }
@@ -312,7 +312,7 @@ void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const
   };
 }
 
-std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view) {
+std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
   const ShownOutput& output = view.output;
   const auto rest = output.rest();
   if (!rest) {

@@ -42,14 +42,15 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
 std::string view_text(const View& view);
 /// The text. If bytes were left out, a line before it says how the process ended and how to read them: clients may cut
 /// the end of a long reply.
-std::string view_text_with_rest(const ToolCall& call, const wire::ProcessState& state, const View& view);
+std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view);
 inline constexpr std::string_view k_may_wait_hint = "It may wait for input; send_input answers it.";
 /// Whether the process may wait for input although that is not observable: its output ends in an unfinished line.
 bool may_wait_for_input(const wire::ProcessState& state, const View& view);
 /// States the bytes that were shown earlier, and how to read them again; empty if there are none.
 std::string shown_before_text(const View& view);
 /// Counts the output as shown to the client once the reply is delivered.
-void count_as_shown(const ToolCall& call, const wire::ProcessState& state, const View& view, mcp::ToolResult& result);
+void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, const View& view,
+                    mcp::ToolResult& result);
 /// Remarks that follow the output.
 std::vector<std::string> view_notes(const View& view);
 /// Facts about a process and how to read on, for `ToolResult::facts`.

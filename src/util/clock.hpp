@@ -40,13 +40,13 @@ inline std::int64_t unix_milliseconds_now() {
 
 /// Unix time, between about the years -6000 and 9999.
 inline std::int64_t file_milliseconds(const timespec& time) {
-  constexpr std::int64_t k_most_seconds = 253'402'300'799;
-  return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1000 + time.tv_nsec / 1'000'000;
+  constexpr std::int64_t k_max_seconds = 253'402'300'799;
+  return std::clamp<std::int64_t>(time.tv_sec, -k_max_seconds, k_max_seconds) * 1000 + time.tv_nsec / 1'000'000;
 }
 /// Unix time, between the years 1678 and 2262.
 inline std::int64_t file_nanoseconds(const timespec& time) {
-  constexpr std::int64_t k_most_seconds = 9'223'372'035;
-  return std::clamp<std::int64_t>(time.tv_sec, -k_most_seconds, k_most_seconds) * 1'000'000'000 + time.tv_nsec;
+  constexpr std::int64_t k_max_seconds = 9'223'372'035;
+  return std::clamp<std::int64_t>(time.tv_sec, -k_max_seconds, k_max_seconds) * 1'000'000'000 + time.tv_nsec;
 }
 
 /// Time since the start of the machine, suspension included.

@@ -1,6 +1,7 @@
 #include "util/json_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "util/json_plain.hpp"
 #include "util/text.hpp"

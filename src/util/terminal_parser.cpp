@@ -10,9 +10,9 @@ constexpr char k_escape = '\x1b';
 constexpr char k_cancel = '\x18';
 constexpr char k_substitute = '\x1a';
 constexpr char k_bell = '\a';
-constexpr int k_largest_number = 9999;
+constexpr int k_max_number = 9999;
 /// Longer sequences have no known meaning.
-constexpr std::size_t k_most_parameters = 64;
+constexpr std::size_t k_max_parameters = 64;
 
 bool is_control(char byte) {
   return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
@@ -36,8 +36,8 @@ int TerminalParser::Sequence::number(std::size_t at, int otherwise) const {
   rest.remove_prefix(rest.starts_with('?') ? 1 : 0);
   int value = 0;
   const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (read.ec == std::errc::result_out_of_range || value > k_largest_number) {
-    return k_largest_number;
+  if (read.ec == std::errc::result_out_of_range || value > k_max_number) {
+    return k_max_number;
   }
   return read.ec == std::errc() && value > 0 ? value : otherwise;
 }
@@ -99,7 +99,7 @@ TerminalParser::Step TerminalParser::advance(char byte) {
     m_state = State::text;
     return Step::sequence;
   }
-  if (m_parameters.size() < k_most_parameters) {
+  if (m_parameters.size() < k_max_parameters) {
     m_parameters.push_back(byte);
   }
   return Step::none;

@@ -13,9 +13,9 @@ namespace dockbridge {
 namespace {
 
 /// Limit on the cells of all gaps between texts.
-constexpr std::size_t k_most_gap_cells = 1'000'000;
+constexpr std::size_t k_max_gap_cells = 1'000'000;
 /// In a longer line, inserting and deleting characters is ignored, because it would take too long.
-constexpr std::size_t k_most_shifted = 8192;
+constexpr std::size_t k_max_shifted = 8192;
 constexpr int k_least_columns = 2;
 
 /// Removes the first code point of valid UTF-8.
@@ -186,7 +186,7 @@ class Drawing {
     if (target.cells.size() <= m_cursor.column) {
       const std::size_t gap = m_cursor.column - target.cells.size();
       m_gap_cells += gap;
-      if (m_gap_cells > k_most_gap_cells) {
+      if (m_gap_cells > k_max_gap_cells) {
         m_cursor.column = target.cells.size();
       }
       target.cells.resize(m_cursor.column + 1, ' ');
@@ -291,7 +291,7 @@ class Drawing {
 
   void shift(int by) {
     Line& target = line();
-    if (target.cells.size() > k_most_shifted) {
+    if (target.cells.size() > k_max_shifted) {
       return;
     }
     const std::size_t at = std::min(m_cursor.column, target.cells.size());
@@ -302,7 +302,7 @@ class Drawing {
       target.cells.erase(begin, begin + static_cast<std::ptrdiff_t>(erased));
       target.written = std::min(target.written, target.cells.size());
       note_erased(target);
-    } else if (m_gap_cells + count <= k_most_gap_cells) {
+    } else if (m_gap_cells + count <= k_max_gap_cells) {
       m_gap_cells += count;
       target.cells.insert(begin, count, U' ');
       target.written = std::max(target.written, target.cells.size());

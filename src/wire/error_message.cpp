@@ -1,5 +1,7 @@
 #include "wire/error_message.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "util/text.hpp"
 
 namespace dockbridge::wire {
@@ -19,10 +21,6 @@ nlohmann::json to_json(const Error& error) {
 Error error_from(const Field& field) {
   return {field.at("code").word(error_code_named), printable_text(field.at("message").text(), k_max_message_bytes),
           printable_line(field.at("nextStep").text(), k_max_step_bytes)};
-}
-
-Error error_from_json(const nlohmann::json& value) {
-  return error_from(Field(value));
 }
 
 }  // namespace dockbridge::wire

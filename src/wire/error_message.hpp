@@ -1,6 +1,6 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "error/error.hpp"
 #include "wire/fields.hpp"
@@ -11,6 +11,5 @@ namespace dockbridge::wire {
 nlohmann::json to_json(const Error& error);
 /// Throws BadField if a field is missing or malformed. Control characters in the texts become visible escapes.
 Error error_from(const Field& field);
-Error error_from_json(const nlohmann::json& value);
 
 }  // namespace dockbridge::wire

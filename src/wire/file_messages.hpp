@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +16,8 @@ namespace dockbridge::wire {
 // printable.
 
 inline constexpr std::uint64_t k_max_file_bytes = INT64_MAX;
-inline constexpr std::uint64_t k_max_image_side = std::uint64_t{1} << 24U;
 /// Largest `st_mode`: the type of a file and its permissions.
 inline constexpr std::uint64_t k_max_mode = 0777777;
-inline constexpr unsigned k_permissions = 07777;
 
 enum class FileKind : std::uint8_t { text, image, binary };
 template <>

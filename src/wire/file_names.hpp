@@ -3,18 +3,39 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+
+#include "wire/names.hpp"
 
 namespace dockbridge::wire {
 
 // Formats of revisions and change ids in file requests, which the host checks in replies and the agent in its state
-// directory. Also the number of files in a set and the types of images.
+// directory. Also limits, and the types of files and images.
 
 inline constexpr std::size_t k_revision_length = 32;
 inline constexpr std::string_view k_change_prefix = "change_";
 inline constexpr std::size_t k_change_digits = 16;
 /// Files that one request may change together.
 inline constexpr std::size_t k_max_set_files = 500;
+inline constexpr unsigned k_permissions = 07777;
+inline constexpr std::uint64_t k_max_image_side = std::uint64_t{1} << 24U;
+
+/// Type of a directory entry, without following a link.
+enum class FileType : std::uint8_t {
+  regular,
+  directory,
+  symlink,
+  fifo,
+  socket,
+  block_device,
+  character_device,
+  unknown,
+};
+template <>
+inline constexpr std::array<std::string_view, 8> k_names<FileType> = {"file",   "directory", "link", "fifo",
+                                                                      "socket", "block",     "char", "unknown"};
+
 /// Image types that clients can show.
 inline constexpr std::array<std::string_view, 4> k_image_types = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 

@@ -1,5 +1,7 @@
 #include "wire/file_read_messages.hpp"
 
+#include "wire/file_names.hpp"
+
 namespace dockbridge::wire {
 
 namespace {

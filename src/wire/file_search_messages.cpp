@@ -13,9 +13,6 @@ namespace dockbridge::wire {
 namespace {
 
 constexpr char k_none = '-';
-constexpr unsigned k_all_permissions = 07777;
-constexpr std::array<std::string_view, 8> k_types = {"file",   "directory", "link", "fifo",
-                                                     "socket", "block",     "char", "unknown"};
 
 /// Removes the text up to the next `end` from `rest`; nullopt if there is no `end`.
 std::optional<std::string_view> take_until(char end, std::string_view& rest) {
@@ -39,16 +36,15 @@ bool read_number(const std::optional<std::string_view>& text, Number& number, in
 
 std::optional<FileEntry> take_entry(std::string_view& body) {
   FileEntry entry;
-  const auto type = take_until(' ', body);
+  const auto type = value_named<FileType>(take_until(' ', body).value_or(""));
   const bool is_sized = read_number(take_until(' ', body), entry.size);
   const bool is_dated = read_number(take_until(' ', body), entry.modified_at_ms);
   const auto mode = take_until('\0', body);
   const auto path = take_until('\0', body);
   const auto target = take_until('\0', body);
   const bool has_mode = mode != std::string_view(&k_none, 1);
-  if (!type || std::find(k_types.begin(), k_types.end(), *type) == k_types.end() || !is_sized || !is_dated || !path ||
-      !target || entry.size > INT64_MAX ||
-      (has_mode && (!read_number(mode, entry.mode.emplace(), 8) || *entry.mode > k_all_permissions))) {
+  if (!type || !is_sized || !is_dated || !path || !target || entry.size > INT64_MAX ||
+      (has_mode && (!read_number(mode, entry.mode.emplace(), 8) || *entry.mode > k_permissions))) {
     return std::nullopt;
   }
   entry.type = *type;
@@ -60,7 +56,7 @@ std::optional<FileEntry> take_entry(std::string_view& body) {
 }  // namespace
 
 std::string encode(const FileEntry& entry) {
-  std::string text = fmt::format("{} {} {} ", entry.type, entry.size, entry.modified_at_ms);
+  std::string text = fmt::format("{} {} {} ", name_of(entry.type), entry.size, entry.modified_at_ms);
   text += entry.mode ? fmt::format("{:o}", *entry.mode) : std::string(1, k_none);
   text.append(1, '\0').append(entry.path).append(1, '\0').append(entry.target).append(1, '\0');
   return text;

@@ -11,6 +11,7 @@
 
 #include "wire/codec.hpp"
 #include "wire/file_messages.hpp"
+#include "wire/file_names.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
 
@@ -22,7 +23,7 @@ namespace dockbridge::wire {
 /// An entry of a directory, in the body of an answer to `file.list` or `file.glob`.
 struct FileEntry {
   std::string path;  ///< relative to the start of the search; any bytes but NUL
-  std::string type;  ///< file, directory, link, fifo, socket, block, char, unknown
+  FileType type = FileType::unknown;
   // A listing has these only if its request asks for details.
   std::uint64_t size = 0;
   std::int64_t modified_at_ms = 0;

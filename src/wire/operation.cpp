@@ -13,7 +13,7 @@ constexpr bool k_completes = false;  // not cancellable
 constexpr bool k_cancellable = true;
 
 using enum Operation;
-using enum Server;
+using enum ServedBy;
 
 constexpr std::array k_operations = {
     // The host looks up the process by its id before it repeats a start.

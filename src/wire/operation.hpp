@@ -42,7 +42,7 @@ enum class Operation : std::uint8_t {
 };
 
 /// The part of the agent that serves an operation.
-enum class Server : std::uint8_t {
+enum class ServedBy : std::uint8_t {
   session,  ///< the session
   worker,   ///< a file worker
   search,   ///< a file worker that uses all cores; few run at the same time
@@ -54,7 +54,7 @@ struct OperationProperties {
   std::string_view name;     ///< `op` in the head of a frame
   bool repeatable = false;   ///< has the same effect twice as once, so it is sent again after a lost connection
   bool cancellable = false;  ///< changes nothing that a cancellation could leave half done
-  Server server = Server::session;
+  ServedBy served_by = ServedBy::session;
 };
 
 /// All operations, in the order of the enumeration.

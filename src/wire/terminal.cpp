@@ -45,7 +45,7 @@ std::optional<std::uint32_t> function_number(std::string_view text) {
 }
 
 std::uint16_t positive_side_from(const Field& field) {
-  const auto side = static_cast<std::uint16_t>(field.number(k_largest_terminal_side));
+  const auto side = static_cast<std::uint16_t>(field.number(k_max_terminal_side));
   if (side == 0) {
     field.fail_here();
   }
@@ -67,7 +67,7 @@ TerminalSize TerminalSize::from_json(const Field& field) {
 }
 
 void ScreenFacts::visit(Codec& codec) {
-  const AtMost side{k_largest_terminal_side};
+  const AtMost side{k_max_terminal_side};
   codec("columns", size.columns, side);
   codec("rows", size.rows, side);
   Offsets cursor{cursor_row, cursor_column};

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string_view>
 
@@ -9,7 +9,7 @@
 
 namespace dockbridge::wire {
 
-inline constexpr std::uint16_t k_largest_terminal_side = 500;
+inline constexpr std::uint16_t k_max_terminal_side = 500;
 
 /// In JSON, an array: `[columns, rows]`, each at least 1.
 struct TerminalSize {
@@ -19,6 +19,9 @@ struct TerminalSize {
   static TerminalSize from_json(const Field& field);
 };
 nlohmann::json to_json(const TerminalSize& size);
+
+/// Used if no size is requested or known.
+inline constexpr TerminalSize k_default_terminal{120, 40};
 
 /// Properties of a terminal's screen other than its text. Rows and columns count from 0.
 struct ScreenFacts {

@@ -1,5 +1,7 @@
 #include "wire/write_order.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "wire/process_state.hpp"
 
 namespace dockbridge::wire {

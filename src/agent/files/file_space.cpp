@@ -129,8 +129,7 @@ Result<void> expect_writable(const ResolvedFile& file) {
 
 Error touched_error(const std::string& path) {
   return {ErrorCode::file_changed,
-          fmt::format("File was changed by another process during the call: {}", printable_line(path, 300)),
-          "Read it again, then repeat the change"};
+          fmt::format("File was changed by another process during the call: {}", printable_line(path, 300))};
 }
 
 Result<void> expect_untouched(const FilePlace& place, const ResolvedFile& before) {
@@ -282,8 +281,7 @@ Result<FilePlace> FileSpace::place_of(const ResolvedFile& file) const {
   }
   if (info.st_dev != file.info.st_dev || info.st_ino != file.info.st_ino) {
     return fail(ErrorCode::file_changed,
-                fmt::format("File was replaced during the call: {}", displayed_path(file.path)),
-                "Read it again, then repeat the change");
+                fmt::format("File was replaced during the call: {}", displayed_path(file.path)));
   }
   return place;
 }

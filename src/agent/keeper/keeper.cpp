@@ -106,7 +106,7 @@ Result<void> Keeper::start(Streams streams) {
           append(m_assignment.journal.get(), m_assignment.process, Kept{*pid, m_context.socket, k_control_version});
       !written) {
     kill_tree(m_context.signals);
-    return fail(ErrorCode::state_not_writable, written.error().message, "Free some disk space in the container");
+    return fail(ErrorCode::state_not_writable, written.error().message);
   }
   return {};
 }

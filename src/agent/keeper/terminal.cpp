@@ -161,15 +161,15 @@ Terminal::News Terminal::receive(std::size_t room) {
   ControlPacket packet;
   Received received = Received::nothing;
   while (m_screen && (received = receive_control(m_screen.get(), packet)) == Received::packet) {
-    switch (static_cast<ScreenAnswer>(packet.header.type)) {
-      case ScreenAnswer::typed:
+    switch (static_cast<ScreenReport>(packet.header.type)) {
+      case ScreenReport::typed:
         // A program may send queries and never read the replies.
         news.typed += news.typed.size() + packet.payload.size() <= room ? packet.payload : "";
         break;
-      case ScreenAnswer::pressed:
+      case ScreenReport::pressed:
         news.typed += packet.payload + m_presses.take_first();
         break;
-      case ScreenAnswer::stored:
+      case ScreenReport::stored:
         news.is_stored = --m_stores == 0;
         break;
     }

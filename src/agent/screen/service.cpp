@@ -46,14 +46,14 @@ void execute(Emulator& emulator, const ControlPacket& packet, const char* name) 
     case ScreenOrder::store:
       // If the disk is full, readers get an older screen, or an error if there is none.
       (void)replace_file_at(STDOUT_FILENO, name, emulator.screen());
-      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::stored), 0);
+      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenReport::stored), 0);
       return;
   }
 }
 
 /// Blocks until it is sent, because the keeper delays all text behind the keys until it receives this.
 void send_pressed(std::string_view typed) {
-  while (!send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::pressed), 0, typed) && errno == EAGAIN) {
+  while (!send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenReport::pressed), 0, typed) && errno == EAGAIN) {
     pollfd polled{STDIN_FILENO, POLLOUT, 0};
     ::poll(&polled, 1, -1);
   }
@@ -89,7 +89,7 @@ int serve_as_screen(const char* name, wire::TerminalSize size, std::uint64_t sho
       send_pressed(typed);
     } else if (!typed.empty()) {
       // Dropped if the keeper does not read them: its program sends queries and never reads the replies.
-      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenAnswer::typed), 0, typed);
+      send_control(STDIN_FILENO, static_cast<std::uint8_t>(ScreenReport::typed), 0, typed);
     }
     ::alarm(0);
   }

@@ -22,7 +22,7 @@ inline constexpr std::string_view k_paste_begins = "<paste>";
 inline constexpr std::string_view k_paste_ends = "</paste>";
 
 /// Screen to keeper.
-enum class ScreenAnswer : std::uint8_t {
+enum class ScreenReport : std::uint8_t {
   typed = 1,  ///< payload: replies of the terminal, input for the program
   stored = 2,
   pressed = 3,  ///< payload: encoded keys, input for the program

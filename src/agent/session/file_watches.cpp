@@ -32,7 +32,7 @@ std::int64_t modified_ms(const FilePlace& place) {
 Result<void> FileWatches::add(std::uint64_t request, const wire::WatchRequest& message, Clock::time_point now) {
   const std::string& path = message.path;
   if (m_watches.size() >= k_max_watches) {
-    return fail(ErrorCode::agent_busy, "Too many files are watched", "Try again later");
+    return fail(ErrorCode::agent_busy, "Too many files are watched");
   }
   const auto space = FileSpace::open(message.root);
   const auto file = space ? space->find(path) : fail(space.error());

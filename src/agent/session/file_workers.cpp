@@ -96,12 +96,12 @@ bool FileWorkers::may_start(const FileRequest& request) const {
   const auto count = [&](auto&& what) {
     return static_cast<std::size_t>(std::count_if(m_workers.begin(), m_workers.end(), what));
   };
-  const wire::Server kind = request.properties().server;
+  const wire::ServedBy kind = request.properties().served_by;
   const std::size_t of_kind = count([&](const Worker& worker) { return worker.request && worker.kind == kind; });
-  if (kind == wire::Server::search) {
+  if (kind == wire::ServedBy::search) {
     return of_kind < k_max_searches;
   }
-  if (kind == wire::Server::decoder && of_kind >= k_max_decoders) {
+  if (kind == wire::ServedBy::decoder && of_kind >= k_max_decoders) {
     return false;
   }
   const std::string& staging = request.staging;
@@ -161,7 +161,7 @@ void FileWorkers::start(FileRequest request) {
     return;
   }
   worker->request = request.id;
-  worker->kind = request.properties().server;
+  worker->kind = request.properties().served_by;
   worker->is_killable = request.properties().cancellable;
   worker->staging = std::move(request.staging);
   worker->outgoing = std::move(request.frame).take_bytes();
@@ -265,7 +265,7 @@ void FileWorkers::finish(Position worker, const wire::RawFrame& frame, const wir
   if (worker->is_abandoned || (worker->staging.empty() && static_cast<std::size_t>(idle) > k_max_idle_workers)) {
     drop(worker);  // the worker ends when its socket is closed
   }
-  if (m_state_fd >= 0 && route.error_code == name_of(ErrorCode::half_written)) {
+  if (m_state_fd >= 0 && route.error_code == ErrorCode::half_written) {
     recover_leftovers();
   }
   start_waiting();

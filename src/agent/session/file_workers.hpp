@@ -53,8 +53,8 @@ class FileWorkers {
     wire::FrameReader reader{wire::k_max_body_to_host};
     std::string outgoing{};
     std::optional<std::uint64_t> request{};
-    wire::Server kind = wire::Server::worker;  ///< of the request
-    bool is_killable = false;                  ///< the request changes nothing, so its worker can be killed at any time
+    wire::ServedBy kind = wire::ServedBy::worker;  ///< of the request
+    bool is_killable = false;   ///< the request changes nothing, so its worker can be killed at any time
     std::string staging{};      ///< token of the upload or copy that this worker is reserved for; empty if none
     bool is_abandoned = false;  ///< its upload or copy was abandoned during a request
   };

@@ -68,7 +68,7 @@ Result<void> HostStream::queue_requests() {
     if (!route) {
       return fail(route.error());
     }
-    if (wire::operation_named(route->op.value_or("")) == wire::Operation::cancel) {
+    if (route->operation == wire::Operation::cancel) {
       // A malformed cancellation is rejected when it is handled.
       const auto cancelled =
           wire::parse_bounded((*frame)->head(), wire::k_max_head_depth).and_then([](const nlohmann::json& head) {

@@ -3,7 +3,7 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "agent/session/event_loop.hpp"
 #include "agent/session/replies.hpp"

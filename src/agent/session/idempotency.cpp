@@ -5,8 +5,7 @@
 namespace dockbridge::agent {
 
 Error key_conflict() {
-  return {ErrorCode::idempotency_conflict, "Idempotency key was used for a different call",
-          "Use a new key for each call that is not a repetition"};
+  return {ErrorCode::idempotency_conflict, "Idempotency key was used for a different call"};
 }
 
 OnceHeader once_header(const wire::Once& once, Order order) {

@@ -76,8 +76,7 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
     account = Account{{*uid, *uid, {}}, "", "/"};
   }
   if (!account) {
-    return fail(ErrorCode::no_such_user, fmt::format("User not found in the container: {}", wanted),
-                "Use a name from /etc/passwd of the container, or a number");
+    return fail(ErrorCode::no_such_user, fmt::format("User not found in the container: {}", wanted));
   }
   Identity& identity = account->identity;
   std::optional<gid_t> chosen = number_in(wanted_group);
@@ -91,8 +90,7 @@ Result<Account> find_account(const std::string& user, std::string_view passwd, s
     }
   });
   if (!wanted_group.empty() && !chosen) {
-    return fail(ErrorCode::no_such_user, fmt::format("Group not found in the container: {}", wanted_group),
-                "Use a name from /etc/group of the container, or a number");
+    return fail(ErrorCode::no_such_user, fmt::format("Group not found in the container: {}", wanted_group));
   }
   identity.gid = chosen.value_or(identity.gid);
   return *account;

@@ -24,8 +24,7 @@ Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
       return fail(ErrorCode::keeper_gone, "The process has no keeper");
     }
     // The keeper may be alive: it is stopped or overloaded (EAGAIN), or this session is out of descriptors.
-    return fail(ErrorCode::keeper_busy, errno_error("Cannot reach the keeper of the process").message,
-                "Try again in a moment");
+    return fail(ErrorCode::keeper_busy, errno_error("Cannot reach the keeper of the process").message);
   }
   return socket;
 }
@@ -36,9 +35,8 @@ Result<std::optional<KeeperLink>> KeeperLink::find(int directory_fd, const std::
                                                    const Moment& now) {
   if (!record.kept) {
     const milliseconds recorded = age(record.meta.started, now);
-    return recorded.count() >= 0 && recorded < k_start_span
-               ? fail(ErrorCode::keeper_busy, "The process is starting", "Try again in a moment")
-               : Result<std::optional<KeeperLink>>(std::nullopt);
+    return recorded.count() >= 0 && recorded < k_start_span ? fail(ErrorCode::keeper_busy, "The process is starting")
+                                                            : Result<std::optional<KeeperLink>>(std::nullopt);
   }
   if (record.status && record.status->closed) {
     return std::nullopt;
@@ -73,7 +71,7 @@ Result<void> KeeperLink::send(Order order, std::uint32_t value, std::string_view
   if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
     return fail(ErrorCode::process_ended, "The process has ended");
   }
-  return fail(ErrorCode::keeper_busy, "Too many requests wait for the process", "Try again in a moment");
+  return fail(ErrorCode::keeper_busy, "Too many requests wait for the process");
 }
 
 Result<void> KeeperLink::assign(const Assignment& assignment) {
@@ -95,8 +93,7 @@ Result<void> KeeperLink::input(std::string_view bytes, std::uint32_t how) {
 Result<void> KeeperLink::send_new(std::uint8_t since, Order order, std::uint32_t value, std::string_view payload) {
   return m_version >= since
              ? send(order, value, payload)
-             : fail(ErrorCode::keeper_too_old, "An older dockbridge started the process and does not support this",
-                    "Start the command again");
+             : fail(ErrorCode::keeper_too_old, "An older dockbridge started the process and does not support this");
 }
 
 Result<void> KeeperLink::watch_input(std::uint32_t wanted) {

@@ -7,7 +7,7 @@
 
 #include "error/error.hpp"
 #include "wire/codec.hpp"
-#include "wire/error_message.hpp"
+#include "wire/route.hpp"
 
 namespace dockbridge::agent {
 
@@ -20,7 +20,7 @@ class Replies {
   virtual ~Replies() = default;
 
   void send(std::uint64_t request, nlohmann::json head, std::string_view body = {}) {
-    head["id"] = request;
+    wire::set_id(head, request);
     send_frame(head, body);
   }
   template <wire::Message T>
@@ -28,7 +28,7 @@ class Replies {
     auto message = wire::outgoing(answer);
     send(request, std::move(message.head), message.body());
   }
-  void send_error(std::uint64_t request, const Error& error) { send(request, {{"error", wire::to_json(error)}}); }
+  void send_error(std::uint64_t request, const Error& error) { send(request, wire::error_head(error)); }
   /// Sends a reply that is already a frame.
   virtual void forward(std::string_view frame) = 0;
 

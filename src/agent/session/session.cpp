@@ -74,23 +74,23 @@ json Session::greeting() const {
 
 void Session::handle(HostRequest received) {
   const wire::Route& route = received.route;
-  if (!route.id || !route.op) {
+  if (!route.id || (!route.operation && !route.unknown_operation)) {
     m_stream.close();
     return;
   }
   const std::uint64_t request = *route.id;
-  const auto operation = wire::operation_named(*route.op);
-  if (!operation) {
-    m_stream.send_error(request, {ErrorCode::unknown_operation, "Unknown operation '" + *route.op + "'"});
+  if (!route.operation) {
+    m_stream.send_error(request,
+                        {ErrorCode::unknown_operation, "Unknown operation '" + *route.unknown_operation + "'"});
     return;
   }
-  if (wire::properties_of(*operation).server != wire::Server::session) {
-    m_files.submit({request, *operation, route.staging, std::move(received.frame)});
+  if (wire::properties_of(*route.operation).served_by != wire::ServedBy::session) {
+    m_files.submit({request, *route.operation, route.staging, std::move(received.frame)});
     return;
   }
   const auto head = wire::parse_bounded(received.frame.head(), wire::k_max_head_depth);
   const auto read = [&](const wire::Field& fields) {
-    return serve(request, *operation, fields, received.frame.body());
+    return serve(request, *route.operation, fields, received.frame.body());
   };
   auto served = head ? wire::read_fields(*head, ErrorCode::bad_request, read) : fail(head.error());
   if (const auto done = served ? std::move(*served) : fail(served.error()); !done) {

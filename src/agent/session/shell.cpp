@@ -107,8 +107,7 @@ Result<std::vector<std::string>> command_arguments(const std::string& shell, con
   }
   auto words = split_words(command);
   if (!words || words->empty()) {
-    return fail(ErrorCode::no_shell, "The container has no shell; only a plain program can run",
-                "Use one program without pipes, redirections, variables or wildcards, or an image with /bin/sh");
+    return fail(ErrorCode::no_shell, "The container has no shell; only a plain program can run");
   }
   std::string program = find_program(words->front());
   if (program.empty()) {

@@ -96,8 +96,7 @@ Result<StateDirectory> StateDirectory::open() {
     }
     failures += (failures.empty() ? "" : "; ") + directory.error().message;
   }
-  return fail(ErrorCode::no_state_directory, "No writable directory in the container: " + failures,
-              "Give the container a writable /tmp, for example with --tmpfs /tmp");
+  return fail(ErrorCode::no_state_directory, "No writable directory in the container: " + failures);
 }
 
 Result<StateDirectory> StateDirectory::open(const std::string& path) {
@@ -204,14 +203,12 @@ std::optional<std::string> StateDirectory::namesake(const std::string& process) 
 }
 
 Error no_such_process(const std::string& process) {
-  return {ErrorCode::no_such_process, "Process not found: " + process,
-          "check_process without a processId lists the processes"};
+  return {ErrorCode::no_such_process, "Process not found: " + process};
 }
 
 Result<Record> StateDirectory::read(const std::string& process) const {
   if (::faccessat(m_fd.get(), process.c_str(), F_OK, 0) != 0 && errno == ENOENT) {
-    return is_expired(process) ? fail(ErrorCode::process_expired, "Process expired: " + process,
-                                      "Run the command again. The option --retention-age keeps processes longer")
+    return is_expired(process) ? fail(ErrorCode::process_expired, "Process expired: " + process)
                                : fail(no_such_process(process));
   }
   return read_regular_at(m_fd.get(), process, k_max_journal_bytes).and_then([&](const std::string& journal) {

@@ -53,8 +53,7 @@ Result<std::string> WaitRequests::numbered_process(const std::string& owner, std
     }
   }
   if (number > 0 && number <= m_numbers.highest(owner)) {
-    return fail(ErrorCode::process_expired, fmt::format("Process expired: p{}", number),
-                "Run the command again. The option --retention-age keeps processes longer");
+    return fail(ErrorCode::process_expired, fmt::format("Process expired: p{}", number));
   }
   return fail(no_such_process(fmt::format("p{}", number)));
 }

@@ -35,8 +35,7 @@ Result<void> check_names(const HttpSettings& settings) {
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub, WorkerPool& pool) {
   const bool is_local = settings.endpoint.host == "localhost" || http::is_loopback(settings.endpoint.host);
   if (settings.tokens.empty() && !is_local) {
-    return fail(ErrorCode::no_token, fmt::format("Cannot listen on {} without a token", settings.endpoint.host),
-                "Listen on 127.0.0.1, or leave out --no-token");
+    return fail(ErrorCode::no_token, fmt::format("Cannot listen on {} without a token", settings.endpoint.host));
   }
   std::optional<http::TlsContext> tls;
   if (!settings.tls_certificate.empty()) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -110,7 +111,7 @@ TEST_CASE("errors: an error without a next step uses the one of the table") {
 
 TEST_CASE("errors: the wire form keeps code, message and next step") {
   const Error sent{ErrorCode::file_changed, "File has changed: /app/x", "Read it again"};
-  const Error received = wire::error_from_json(wire::to_json(sent));
+  const Error received = wire::error_from(wire::Field(wire::to_json(sent)));
   CHECK(received.code == sent.code);
   CHECK(received.message == sent.message);
   CHECK(received.next_step == sent.next_step);
@@ -122,6 +123,6 @@ TEST_CASE("errors: a malformed error of the agent is rejected") {
         R"({"code": "made_up", "message": "m", "nextStep": ""})",
         R"({"code": "io_error", "message": 5, "nextStep": ""})", R"({"code": "io_error", "message": "m"})"}) {
     CAPTURE(bad);
-    CHECK_THROWS(wire::error_from_json(nlohmann::json::parse(bad)));
+    CHECK_THROWS(wire::error_from(wire::Field(nlohmann::json::parse(bad))));
   }
 }

@@ -339,7 +339,7 @@ TEST_CASE("files: notes are limited in number and length, and printable") {
 TEST_CASE("files: a search reply with more entries than requested is a violation") {
   const json totals = {{"path", "/a"}, {"total", 2},   {"shown", 2},      {"more", false},
                        {"hidden", 0},  {"ignored", 0}, {"unreadable", 0}, {"unreadablePaths", json::array()}};
-  const std::string entry = wire::encode(wire::FileEntry{"name", "file", 1, 2, 0644U, ""});
+  const std::string entry = wire::encode(wire::FileEntry{"name", wire::FileType::regular, 1, 2, 0644U, ""});
   const auto list = [&](const json& head, const std::string& body, std::size_t max) {
     return code_of(answered(head, body, [&](sandbox::Files& files) {
       return files.list({.path = "/a", .ignore = {}, .max = max}, seconds(5), {});
@@ -349,9 +349,10 @@ TEST_CASE("files: a search reply with more entries than requested is a violation
   CHECK(list(totals, entry + entry, 1) == "protocol_violation");
   CHECK(list(with(totals, "shown", ~std::uint64_t{0}), entry, 2) == "protocol_violation");
   CHECK(list(with(totals, "total", -1), entry, 2) == "protocol_violation");
-  CHECK(list(totals, wire::encode(wire::FileEntry{"name", "file", ~std::uint64_t{0}, 2, 0644U, ""}), 2) ==
+  CHECK(list(totals, wire::encode(wire::FileEntry{"name", wire::FileType::regular, ~std::uint64_t{0}, 2, 0644U, ""}),
+             2) == "protocol_violation");
+  CHECK(list(totals, wire::encode(wire::FileEntry{"name", wire::FileType::regular, 1, 2, 0100644U, ""}), 2) ==
         "protocol_violation");
-  CHECK(list(totals, wire::encode(wire::FileEntry{"name", "file", 1, 2, 0100644U, ""}), 2) == "protocol_violation");
   const json opened = {{"size", 9}, {"mode", 0644}, {"kind", "image"}, {"type", "image/png"}};
   const auto open = [&](const char* key, const json& value) {
     return code_of(

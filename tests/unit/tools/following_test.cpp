@@ -54,7 +54,7 @@ struct Follower {
     context.progress_detail = detail;
     context.task_mode = task_mode;
     const tools::Settings settings;
-    const tools::ToolCall call{world.sandbox, settings, arguments, context, settings.selection};
+    const tools::ToolRequest call{world.sandbox, settings, arguments, context, settings.selection};
     return tools::Following(call, {}, seconds(20), {milliseconds(0), milliseconds(0)}).start(start_request());
   }
 

@@ -1,6 +1,7 @@
 #include "wire/fields.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace dockbridge;
 using nlohmann::json;

@@ -5,13 +5,14 @@
 using namespace dockbridge;
 using wire::decode_entries;
 using wire::FileEntry;
+using wire::FileType;
 
 TEST_CASE("file entry: any name survives the round trip") {
-  const std::vector<FileEntry> entries = {{"plain", "file", 5, 1'700'000'000'123, 0644, ""},
-                                          {"two\nlines and a space", "directory", 0, -5, 01777, ""},
-                                          {"\xFF\xFE", "link", 7, 0, 0777, "somewhere\xFF else"},
-                                          {"found", "file", 9'223'372'036'854'775'807U, 1, std::nullopt, ""},
-                                          {"", "unknown"}};
+  const std::vector<FileEntry> entries = {{"plain", FileType::regular, 5, 1'700'000'000'123, 0644, ""},
+                                          {"two\nlines and a space", FileType::directory, 0, -5, 01777, ""},
+                                          {"\xFF\xFE", FileType::symlink, 7, 0, 0777, "somewhere\xFF else"},
+                                          {"found", FileType::regular, 9'223'372'036'854'775'807U, 1, std::nullopt, ""},
+                                          {"", FileType::unknown}};
   std::string body;
   for (const FileEntry& entry : entries) {
     body += wire::encode(entry);
@@ -31,8 +32,18 @@ TEST_CASE("file entry: any name survives the round trip") {
   CHECK(decode_entries("")->empty());
 }
 
+TEST_CASE("file entry: the type is written by its name") {
+  const std::string nul(1, '\0');
+  for (std::size_t i = 0; i < wire::k_names<FileType>.size(); ++i) {
+    CHECK(wire::encode(FileEntry{"x", static_cast<FileType>(i)}) ==
+          std::string(wire::k_names<FileType>[i]) + " 0 0 -" + nul + "x" + nul + nul);
+  }
+  CHECK(wire::name_of(FileType::character_device) == "char");
+  CHECK(wire::name_of(FileType::unknown) == "unknown");
+}
+
 TEST_CASE("file entry: a truncated entry is rejected") {
-  const std::string body = wire::encode(FileEntry{"path", "link", 12, 34, 0644, "target"});
+  const std::string body = wire::encode(FileEntry{"path", FileType::symlink, 12, 34, 0644, "target"});
   REQUIRE(decode_entries(body));
   for (std::size_t length = 1; length < body.size(); ++length) {
     CAPTURE(length);

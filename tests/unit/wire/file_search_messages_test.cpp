@@ -33,7 +33,7 @@ TEST_CASE("file.list: request and answer survive the round trip, bad fields are 
   check_fields<wire::FileListRequest>(request, "");
   request["ignore"].push_back(1);
   CHECK(bad_path<wire::FileListRequest>(request) == "ignore[1]");
-  const wire::FileEntry entry{"name", "file", 1, 2, 0644U, ""};
+  const wire::FileEntry entry{"name", wire::FileType::regular, 1, 2, 0644U, ""};
   const auto listing = message<wire::FileListing>(totals(), wire::encode(entry));
   REQUIRE(listing.entries.size() == 1);
   CHECK(listing.entries[0].path == "name");

@@ -23,7 +23,7 @@ TEST_CASE("operations: of all file operations, the session serves only file.watc
   for (const OperationProperties& entry : operations()) {
     CAPTURE(entry.name);
     const bool is_session_file_operation = entry.operation == Operation::file_watch;
-    CHECK((entry.server != Server::session || is_session_file_operation) == entry.name.starts_with("file."));
+    CHECK((entry.served_by != ServedBy::session || is_session_file_operation) == entry.name.starts_with("file."));
   }
 }
 

@@ -28,7 +28,8 @@ TEST_CASE("route: a request has id, op and staging") {
   const Route found =
       route(R"({"edits":[[1,2,true]],"id":7,"op":"file.stage","path":"/id","staging":"t","x":{"id":9}})");
   CHECK(found.id == 7);
-  CHECK(found.op == "file.stage");
+  CHECK(found.operation == wire::Operation::file_stage);
+  CHECK_FALSE(found.unknown_operation);
   CHECK(found.staging == "t");
   CHECK_FALSE(found.is_staging);
   CHECK_FALSE(found.is_error);
@@ -40,29 +41,37 @@ TEST_CASE("route: an answer has id, staging and the code of an error") {
   CHECK(staged.staging.empty());
   const Route failed = route(R"({"error":{"code":"half_written","detail":{"code":"x"},"message":""},"id":7})");
   CHECK(failed.is_error);
-  CHECK(failed.error_code == "half_written");
+  CHECK(failed.error_code == ErrorCode::half_written);
   CHECK(failed.id == 7);
 }
 
 TEST_CASE("route: a field of another type, or in another object, counts as absent") {
   const Route found =
-      route(R"({"id":"7","op":5,"staging":{"staging":true},"error":null,"list":[{"code":"x","id":1}]})");
+      route(R"({"id":"7","op":5,"staging":{"staging":true},"error":null,"list":[{"code":"io_error","id":1}]})");
   CHECK_FALSE(found.id);
-  CHECK_FALSE(found.op);
+  CHECK_FALSE(found.operation);
+  CHECK_FALSE(found.unknown_operation);
   CHECK(found.staging.empty());
   CHECK_FALSE(found.is_staging);
   CHECK(found.is_error);
-  CHECK(found.error_code.empty());
+  CHECK_FALSE(found.error_code);
   CHECK_FALSE(route(R"({"id":-7})").id);
   CHECK_FALSE(route(R"({"id":[7]})").id);
-  CHECK(route(R"({"error":["code"],"x":{"code":"y"}})").error_code.empty());
+  CHECK_FALSE(route(R"({"error":["io_error"],"x":{"code":"io_error"}})").error_code);
+}
+
+TEST_CASE("route: the name of an operation that does not exist is kept") {
+  const Route found = route(R"({"op":"file.shred"})");
+  CHECK_FALSE(found.operation);
+  CHECK(found.unknown_operation == "file.shred");
+  CHECK(route(R"({"op":""})").unknown_operation == "");
 }
 
 TEST_CASE("route: the last of several fields with the same name counts") {
   CHECK(route(R"({"id":1,"id":2})").id == 2);
   CHECK_FALSE(route(R"({"id":1,"id":"2"})").id);
   CHECK_FALSE(route(R"({"staging":true,"staging":false})").is_staging);
-  CHECK(route(R"({"error":{"code":"a"},"error":{}})").error_code.empty());
+  CHECK_FALSE(route(R"({"error":{"code":"io_error"},"error":{}})").error_code);
 }
 
 TEST_CASE("route: accepts the same heads as a frame reader") {

@@ -1,6 +1,7 @@
 #include "wire/write_order.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "wire/process_state.hpp"
 

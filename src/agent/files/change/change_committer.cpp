@@ -47,11 +47,11 @@ Result<ChangeAnswer> ChangeCommitter::commit(const std::string& owner, const Cur
     m_deferred.store(content.revision(), std::string(*bytes));
   }
   m_deferred.add_change(current);
-  if (content.size() > k_most_revised_bytes) {
+  if (content.size() > k_max_revised_bytes) {
     change.id.clear();
     answer.notes.push_back(
         fmt::format("over {} a file is too large to be changed by these tools, so this cannot be undone",
-                    human_bytes(k_most_revised_bytes)));
+                    human_bytes(k_max_revised_bytes)));
   }
   answer.size = content.size();
   record(owner, std::move(change), answer);

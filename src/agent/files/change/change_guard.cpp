@@ -43,9 +43,7 @@ Result<std::string> ChangeGuard::expected_revision(const wire::ChangeRequest& re
                 "Call with preview: true again");
   }
   return fail(ErrorCode::not_read, "File has not been read: " + displayed_path(current.place.path),
-              mode != nullptr && mode->is_replacement
-                  ? "Call with preview: true first"
-                  : "Read it with file_read first, or give its revision as expectedRevision");
+              mode != nullptr && mode->is_replacement ? "Call with preview: true first" : "");
 }
 
 Result<void> ChangeGuard::expect_unchanged(const wire::ChangeRequest& request, const CurrentFile& current) const {
@@ -67,8 +65,7 @@ Error ChangeGuard::changed_since_read(const std::string& revision, const Current
   return {ErrorCode::file_changed,
           fmt::format("File has changed since it was read: {}, revision {} now{}", displayed_path(current.place.path),
                       current.content.revision.substr(0, wire::k_short_digits),
-                      since ? ". What others have changed:\n" + since->text : std::string()),
-          "Read it again, then repeat the change"};
+                      since ? ". What others have changed:\n" + since->text : std::string())};
 }
 
 std::optional<Diff> ChangeGuard::changes_since(const std::string& revision, const CurrentFile& current) const {

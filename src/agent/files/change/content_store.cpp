@@ -162,9 +162,8 @@ Result<std::string> ContentStore::get(const std::string& revision, std::size_t l
     return fail(read.error());
   }
   // The name of a file must be the revision of its content.
-  return revision_of(content) == revision
-             ? Result<std::string>(std::move(content))
-             : fail(ErrorCode::content_damaged, "The stored earlier content is damaged", "");
+  return revision_of(content) == revision ? Result<std::string>(std::move(content))
+                                          : fail(ErrorCode::content_damaged, "The stored earlier content is damaged");
 }
 
 void ContentStore::prune() {

@@ -39,8 +39,7 @@ Result<void> lock(const FilePlace& place, LockedDirectories* locked) {
     }
     if (deadline.passed()) {
       return fail(ErrorCode::directory_locked,
-                  fmt::format("Another process has locked the directory of {}", displayed_path(place.path)),
-                  "Try again when it has finished");
+                  fmt::format("Another process has locked the directory of {}", displayed_path(place.path)));
     }
     std::this_thread::sleep_for(k_lock_interval);
   }
@@ -85,11 +84,11 @@ Result<CurrentFile> find_current(const FileSpace& space, const std::string& path
   if (auto writable = expect_writable(*current.file); !writable) {
     return fail(writable.error());
   }
-  if (static_cast<std::uint64_t>(current.file->info.st_size) > k_most_revised_bytes) {
+  if (static_cast<std::uint64_t>(current.file->info.st_size) > k_max_revised_bytes) {
     return fail(ErrorCode::too_large,
                 fmt::format("File is too large: {}, {}. The limit is {}", displayed_path(path),
                             human_bytes(static_cast<std::uint64_t>(current.file->info.st_size)),
-                            human_bytes(k_most_revised_bytes)),
+                            human_bytes(k_max_revised_bytes)),
                 "Change or replace it with a command");
   }
   auto content = read_content(*current.file, {.limit = 0});

@@ -71,8 +71,8 @@ Result<std::vector<PreparedEdit>> EditSet::prepare(const FileSpace& space, Locke
       continue;  // it is replaced under its other name
     }
     if (!is_first) {
-      return fail(ErrorCode::same_file, "Two paths name the same file: " + displayed_path(prepared->current.place.path),
-                  "Use one path for all edits of a file");
+      return fail(ErrorCode::same_file,
+                  "Two paths name the same file: " + displayed_path(prepared->current.place.path));
     }
     bytes += prepared->bytes.size() + prepared->current.content.size;
     if (bytes > k_max_set_bytes) {

@@ -115,8 +115,7 @@ Result<ChangeAnswer> FileChanger::undo(const FileSpace& space, const ChangeReque
   }
   const auto found = m_committer.history().find_change(current->place.path, change);
   if (!found) {
-    return fail(ErrorCode::no_such_change, "No change to undo: " + displayed_path(request.path),
-                "Only changes by these tools can be undone, and only the newer ones");
+    return fail(ErrorCode::no_such_change, "No change to undo: " + displayed_path(request.path));
   }
   if (current->content.revision != found->after) {
     const auto since = current->file ? m_committer.guard().changes_since(found->after, *current) : std::nullopt;

@@ -31,8 +31,6 @@ constexpr std::size_t k_window_growth = 16;
 constexpr std::size_t k_max_window = k_first_window * k_window_growth * k_window_growth;
 static_assert(k_max_window >= FileHistory::k_max_log_bytes * 2);
 
-constexpr mode_t k_all_permissions = 07777;
-
 /// Escapes line ends and separators.
 std::string escaped(std::string_view text) {
   std::string safe;
@@ -106,8 +104,8 @@ std::optional<FileChange> FileHistory::find_change(const std::string& path,
   FileChange change{std::string(fields[0]), path, std::string(fields[1]), std::string(fields[2]), 0};
   const char* end = fields[3].data() + fields[3].size();
   const auto mode = std::from_chars(fields[3].data(), end, change.mode, 8);
-  return mode.ec == std::errc() && mode.ptr == end && change.mode <= k_all_permissions ? std::optional(change)
-                                                                                       : std::nullopt;
+  return mode.ec == std::errc() && mode.ptr == end && change.mode <= wire::k_permissions ? std::optional(change)
+                                                                                         : std::nullopt;
 }
 
 std::string FileHistory::new_change_id() {

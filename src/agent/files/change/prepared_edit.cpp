@@ -21,8 +21,7 @@ Result<std::string> text_of(const CurrentFile& current) {
         "Change it with a command, for example sed -i");
   }
   if (!content.page) {
-    return fail(ErrorCode::is_binary, "Not a text file: " + displayed_path(current.place.path),
-                "Write it as a whole with file_write and encoding: base64, or use a command");
+    return fail(ErrorCode::is_binary, "Not a text file: " + displayed_path(current.place.path));
   }
   return decode(*content.whole, content.page->encoding);
 }

@@ -13,13 +13,13 @@
 
 #include "util/temporary_name.hpp"
 #include "util/text.hpp"
+#include "wire/file_names.hpp"
 
 namespace dockbridge::agent {
 
 namespace {
 
 constexpr mode_t k_new_file_mode = 0666;  // less the umask
-constexpr mode_t k_permission_bits = 07777;
 constexpr std::size_t k_max_attribute_bytes = 64 * 1024;
 constexpr std::size_t k_max_names_bytes = 1000;
 
@@ -129,8 +129,8 @@ std::vector<std::string> TemporaryFile::copy_metadata(const ResolvedFile* before
     lost.emplace_back("the set-user-id or set-group-id bit, as it is another's file now");
     wanted &= ~lost_bits;
   }
-  if (::fchmod(m_file.get(), wanted & k_permission_bits) != 0) {
-    lost.push_back(fmt::format("the mode ({:o})", wanted & k_permission_bits));
+  if (::fchmod(m_file.get(), wanted & wire::k_permissions) != 0) {
+    lost.push_back(fmt::format("the mode ({:o})", wanted & wire::k_permissions));
   }
   return lost;
 }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "wire/file_names.hpp"
+
 namespace dockbridge::agent {
 
 namespace {
@@ -9,7 +11,6 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr std::string_view k_png_start = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR"sv;
-constexpr std::uint32_t k_max_side = 1U << 24U;
 
 /// Reads numbers at offsets, in either byte order. Returns 0 beyond the end.
 class Numbers {
@@ -96,8 +97,8 @@ std::optional<ImageHeader> image_header_of(std::string_view bytes) {
     const Numbers numbers(bytes, true);
     header = {numbers.at(6, 2), numbers.at(8, 2), 1};
   }
-  const bool is_possible =
-      header && header->width > 0 && header->height > 0 && header->width <= k_max_side && header->height <= k_max_side;
+  const bool is_possible = header && header->width > 0 && header->height > 0 &&
+                           header->width <= wire::k_max_image_side && header->height <= wire::k_max_image_side;
   return is_possible ? header : std::nullopt;
 }
 

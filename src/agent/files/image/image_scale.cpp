@@ -315,7 +315,7 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
   const std::size_t shared_bytes = sizeof(SharedOutput) + max_bytes;
   void* const memory = ::mmap(nullptr, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image", "Pass scale: false");
+    return fail(ErrorCode::out_of_memory, "Not enough memory to scale the image");
   }
   const std::unique_ptr<SharedOutput, Unmap> shared(static_cast<SharedOutput*>(memory), Unmap{shared_bytes});
   SharedOutput& result = *shared;
@@ -341,8 +341,7 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
   }
   const std::size_t size = result.size;
   if (result.is_complete != 1 || size == 0 || size > max_bytes) {
-    return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind",
-                "Pass scale: false");
+    return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind");
   }
   return ScaledImage{std::string(result.bytes, size), result.is_png == 1 ? "image/png" : "image/jpeg",
                      header.is_turned() ? height : width, header.is_turned() ? width : height};

@@ -3,21 +3,11 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include <cstdint>
+#include "wire/file_names.hpp"
 
 namespace dockbridge::agent {
 
-/// Type of a directory entry, without following a link.
-enum class FileType : std::uint8_t {
-  regular,
-  directory,
-  symlink,
-  fifo,
-  socket,
-  character_device,
-  block_device,
-  unknown
-};
+using wire::FileType;
 
 inline FileType file_type_of_mode(mode_t mode) {
   switch (mode & S_IFMT) {

@@ -20,28 +20,6 @@ constexpr std::size_t k_max_kept = 100'000;
 constexpr std::size_t k_max_kept_bytes = 16 * 1024 * 1024;
 constexpr std::int64_t k_ns_per_ms = 1'000'000;
 
-const char* name_of(FileType type) {
-  switch (type) {
-    case FileType::regular:
-      return "file";
-    case FileType::directory:
-      return "directory";
-    case FileType::symlink:
-      return "link";
-    case FileType::fifo:
-      return "fifo";
-    case FileType::socket:
-      return "socket";
-    case FileType::character_device:
-      return "char";
-    case FileType::block_device:
-      return "block";
-    case FileType::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 /// An entry in the order of the pages.
 struct FoundPath {
   std::int64_t rank = 0;  // compared before the path
@@ -115,13 +93,12 @@ std::optional<wire::FileEntry> entry_of(int start_fd, FoundPath found, mode_t& m
     return std::nullopt;
   }
   mode = info.st_mode;
-  return wire::FileEntry{std::move(found.path), name_of(file_type_of_mode(mode)),
-                         static_cast<std::uint64_t>(info.st_size), file_nanoseconds(info.st_mtim) / k_ns_per_ms};
+  return wire::FileEntry{std::move(found.path), file_type_of_mode(mode), static_cast<std::uint64_t>(info.st_size),
+                         file_nanoseconds(info.st_mtim) / k_ns_per_ms};
 }
 
 /// Looks up the file only if necessary: that takes longer than the rest of a listing.
 std::optional<wire::FileEntry> listed_entry(int directory_fd, FoundPath found, bool details) {
-  constexpr mode_t k_permissions = 07777;
   std::optional<wire::FileEntry> entry;
   bool is_link = found.type == FileType::symlink;
   if (details || found.type == FileType::unknown) {
@@ -130,10 +107,10 @@ std::optional<wire::FileEntry> listed_entry(int directory_fd, FoundPath found, b
     if (!entry) {
       return entry;
     }
-    entry->mode = mode & k_permissions;
+    entry->mode = mode & wire::k_permissions;
     is_link = S_ISLNK(mode);
   } else {
-    entry = wire::FileEntry{std::move(found.path), name_of(found.type)};
+    entry = wire::FileEntry{std::move(found.path), found.type};
   }
   if (is_link) {
     entry->target = link_target_beneath(directory_fd, entry->path);

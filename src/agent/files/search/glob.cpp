@@ -16,8 +16,7 @@ constexpr std::size_t k_max_sets = 250;
 constexpr int k_max_brace_depth = 32;
 
 tl::unexpected<Error> bad_glob(std::string_view pattern, std::string_view reason) {
-  return fail(ErrorCode::bad_glob, fmt::format("Not a glob: '{}': {}", pattern, reason),
-              "Use * ? [a-z] ** and {a,b}. Put a backslash before a character without special meaning");
+  return fail(ErrorCode::bad_glob, fmt::format("Not a glob: '{}': {}", pattern, reason));
 }
 
 bool is_of_class(std::string_view name, int byte, bool& known) {

@@ -32,7 +32,7 @@ Result<wire::FileOpenAnswer> CopyRequests::open(const FileSpace& space, FileChan
 
 Result<wire::FileNextAnswer> CopyRequests::next(const wire::FileNextRequest& request) {
   if (!m_download) {
-    return fail(ErrorCode::nothing_staged, "No file is open for this copy", "Start the copy again");
+    return fail(ErrorCode::nothing_staged, "No file is open for this copy");
   }
   auto piece = m_download->next(std::min(request.max, wire::k_max_body_to_host));
   if (!piece) {

@@ -1,6 +1,7 @@
 #include "agent/files/service/service.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -21,10 +22,10 @@
 #include "agent/files/service/searching.hpp"
 #include "util/file.hpp"
 #include "util/memory.hpp"
-#include "wire/error_message.hpp"
 #include "wire/file_messages.hpp"
 #include "wire/frame.hpp"
 #include "wire/operation.hpp"
+#include "wire/route.hpp"
 
 namespace dockbridge::agent {
 
@@ -39,7 +40,7 @@ constexpr std::size_t k_kept_bytes = 1024 * 1024;
 
 /// A frame that answers `request`.
 std::string encoded_answer(const wire::Frame& request, nlohmann::json head, std::string_view body) {
-  head["id"] = request.head.value("id", std::uint64_t{0});
+  wire::set_id(head, wire::id_in(request.head).value_or(0));
   return wire::encode(head, body);
 }
 
@@ -54,19 +55,14 @@ class Service {
   void rest() { m_changer.rest(); }
 
   Result<std::string> handle(const wire::Frame& frame) {
-    const auto name = wire::read_fields(frame.head, ErrorCode::bad_request,
-                                        [](const wire::Field& head) { return head.at("op").text(); });
-    if (!name) {
-      return fail(name.error());
-    }
-    const auto operation = wire::operation_named(*name);
-    if (!operation) {
-      return unknown(*name);
+    const wire::Route route = wire::route_in(frame.head);
+    if (!route.operation) {
+      return unknown(route.unknown_operation.value_or(""));
     }
     const auto with_changer = [this](auto serve) {
       return [this, serve](const FileSpace& space, const auto& request) { return serve(space, m_changer, request); };
     };
-    switch (*operation) {
+    switch (*route.operation) {
       case Operation::file_read:
         return answer<wire::FileReadRequest>(frame, with_changer(read_page));
       case Operation::file_bytes:
@@ -99,13 +95,13 @@ class Service {
       case Operation::file_grep:
         return answer<wire::FileGrepRequest>(frame, grep_files);
       default:
-        return unknown(*name);
+        return unknown(name_of(*route.operation));
     }
   }
 
  private:
-  static tl::unexpected<Error> unknown(const std::string& name) {
-    return fail(ErrorCode::unknown_operation, "Unknown operation '" + name + "'");
+  static tl::unexpected<Error> unknown(std::string_view name) {
+    return fail(ErrorCode::unknown_operation, fmt::format("Unknown operation '{}'", name));
   }
 
   /// Calls `serve` with the request and, if it takes them, the files that the request may access. It returns an answer
@@ -164,7 +160,7 @@ std::string respond(Service& service, const wire::Frame& frame) {
   } catch (const std::exception& error) {
     answer = fail(ErrorCode::bad_request, error.what());
   }
-  return answer ? std::move(*answer) : encoded_answer(frame, {{"error", wire::to_json(answer.error())}}, "");
+  return answer ? std::move(*answer) : encoded_answer(frame, wire::error_head(answer.error()), "");
 }
 
 }  // namespace

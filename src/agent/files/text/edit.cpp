@@ -102,8 +102,7 @@ std::string lines_of(std::string_view text, std::vector<std::size_t> places, std
 
 tl::unexpected<Error> ambiguous(std::string_view text, const std::vector<std::size_t>& places, std::size_t count) {
   return fail(ErrorCode::ambiguous_match,
-              fmt::format("oldString occurs {} times, in {}", count, lines_of(text, places, count)),
-              "Add surrounding lines to oldString until it is unique, or set replaceAll");
+              fmt::format("oldString occurs {} times, in {}", count, lines_of(text, places, count)));
 }
 
 /// Error `ambiguous_match` unless there is exactly one place. Overlapping places count.
@@ -167,8 +166,7 @@ Result<std::size_t> apply_edit(std::string& text, LineEnds ends, const TextEdit&
     }
   }
   if (result_bytes > k_max_result_bytes) {
-    return fail(ErrorCode::result_too_large, fmt::format("The file would grow to {}", human_bytes(result_bytes)),
-                "Change fewer places, or use a command");
+    return fail(ErrorCode::result_too_large, fmt::format("The file would grow to {}", human_bytes(result_bytes)));
   }
   // The replacement with CR LF first: the new text of the other may contain CR LF.
   for (std::size_t i = replacements.size(); i-- > 0;) {

@@ -77,8 +77,7 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 tl::unexpected<Error> not_decodable(Encoding encoding, const std::string& why) {
-  return fail(ErrorCode::not_decodable, fmt::format("File is not valid {}: {}", name_of(encoding), why),
-              "Handle the file as binary, or convert it with a program such as iconv");
+  return fail(ErrorCode::not_decodable, fmt::format("File is not valid {}: {}", name_of(encoding), why));
 }
 
 Result<std::string> decode_utf16(std::string_view bytes, Encoding encoding) {

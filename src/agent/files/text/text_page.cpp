@@ -137,7 +137,7 @@ class LargeFile {
       : m_fd(fd), m_path(path), m_size(size), m_request(request) {}
 
   Result<void> read(FileContent& content) {
-    const bool whole = m_size <= k_most_revised_bytes;
+    const bool whole = m_size <= k_max_revised_bytes;
     RevisionHash hash;
     EncodingDetector detector;
     std::uint64_t total = 0;
@@ -355,17 +355,17 @@ Result<FileContent> read_content(const ResolvedFile& file, const PageRequest& re
   FileContent content;
   content.size = static_cast<std::uint64_t>(file.info.st_size);
   // The size of a pseudo file is 0. The bytes that it returns count.
-  const std::size_t expected = content.size > k_most_whole_bytes ? k_start_bytes : k_most_whole_bytes + 1;
+  const std::size_t expected = content.size > k_max_whole_bytes ? k_start_bytes : k_max_whole_bytes + 1;
   auto bytes =
       read_at(fd->get(), 0, std::min<std::size_t>(expected, std::max<std::size_t>(content.size + 1, 65536)), file.path);
-  if (bytes && bytes->size() > content.size && content.size <= k_most_whole_bytes) {
+  if (bytes && bytes->size() > content.size && content.size <= k_max_whole_bytes) {
     bytes = read_at(fd->get(), 0, expected, file.path);  // the file grew, or is a pseudo file
   }
   if (!bytes) {
     return fail(bytes.error());
   }
   content.start = bytes->substr(0, k_start_bytes);
-  if (content.size <= k_most_whole_bytes && bytes->size() <= k_most_whole_bytes) {
+  if (content.size <= k_max_whole_bytes && bytes->size() <= k_max_whole_bytes) {
     content.size = bytes->size();
     content.revision = revision_of(*bytes);
     content.whole = std::move(*bytes);

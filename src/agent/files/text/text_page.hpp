@@ -12,9 +12,9 @@
 namespace dockbridge::agent {
 
 /// Files up to this size have a revision, which requires reading the whole file, and can be written and edited.
-inline constexpr std::uint64_t k_most_revised_bytes = 100ULL * 1024 * 1024;
+inline constexpr std::uint64_t k_max_revised_bytes = 100ULL * 1024 * 1024;
 /// Files up to this size are held in memory; larger files are read in pieces.
-inline constexpr std::size_t k_most_whole_bytes = 16ULL * 1024 * 1024;
+inline constexpr std::size_t k_max_whole_bytes = 16ULL * 1024 * 1024;
 
 struct PageRequest {
   std::int64_t offset = 0;  ///< lines to skip; a negative number counts from the end

@@ -77,8 +77,7 @@ Result<void> Listener::start(const Endpoint& endpoint, Tick tick) {
   ::freeaddrinfo(found);
   if (!listening) {
     return fail(ErrorCode::cannot_listen,
-                fmt::format("Cannot listen on {}:{}: {}", endpoint.host, endpoint.port, std::strerror(error)),
-                "Choose another port with --http, or stop the program that uses it");
+                fmt::format("Cannot listen on {}:{}: {}", endpoint.host, endpoint.port, std::strerror(error)));
   }
   m_port = port_of(m_socket.get());
   m_acceptor = std::thread([this, tick = std::move(tick)] { accept_loop(tick); });

@@ -58,7 +58,7 @@ TEST_CASE("find files: a glob finds entries in path order, with their facts") {
   const auto one = agent::find_files(tree.fd(), glob_request("a.c"));
   REQUIRE(one->entries.size() == 1);
   CHECK(one->entries[0].size == 5);
-  CHECK(one->entries[0].type == "file");
+  CHECK(one->entries[0].type == wire::FileType::regular);
   CHECK(one->entries[0].modified_at_ms == 1'000'000);
   CHECK(!one->entries[0].mode);
   CHECK(one->walked.hidden == 2);

@@ -48,13 +48,13 @@ TEST_CASE("listing: describes each entry") {
   detailed.details = true;
   const Listing all = listing(tree, detailed);
   REQUIRE(paths(all) == Paths{".hidden", "a\nb\xff", "dir", "file", "link"});
-  CHECK(all.entries[2].type == "directory");
-  CHECK(all.entries[3].type == "file");
+  CHECK(all.entries[2].type == wire::FileType::directory);
+  CHECK(all.entries[3].type == wire::FileType::regular);
   CHECK(all.entries[3].size == 5);
   CHECK(all.entries[3].mode == 04751);
   CHECK(all.entries[3].modified_at_ms > 1'600'000'000'000);
   CHECK(all.entries[3].target == "");
-  CHECK(all.entries[4].type == "link");
+  CHECK(all.entries[4].type == wire::FileType::symlink);
   CHECK(all.entries[4].target == "dir/x");
   CHECK(all.total == 5);
   CHECK_FALSE(all.more);
@@ -67,12 +67,12 @@ TEST_CASE("listing: without details, has only names, types and targets") {
   tree.link("dir/x", "link");
   const Listing plain = listing(tree);
   REQUIRE(paths(plain) == Paths{"dir", "file", "link"});
-  CHECK(plain.entries[0].type == "directory");
-  CHECK(plain.entries[1].type == "file");
+  CHECK(plain.entries[0].type == wire::FileType::directory);
+  CHECK(plain.entries[1].type == wire::FileType::regular);
   CHECK(plain.entries[1].size == 0);
   CHECK(plain.entries[1].modified_at_ms == 0);
   CHECK(!plain.entries[1].mode);
-  CHECK(plain.entries[2].type == "link");
+  CHECK(plain.entries[2].type == wire::FileType::symlink);
   CHECK(plain.entries[2].target == "dir/x");
 }
 
