@@ -388,7 +388,7 @@ TEST_CASE("files: the tools work without openat2") {
   CHECK(done(files.tools.ls(".", {{"depth", 3}, {"details", true}})));
 }
 
-TEST_CASE("file worker: a call reports its crash, and the next call works") {
+TEST_CASE("file worker: a crash is reported, and the next call works") {
   Connected c;
   c.server.execute("echo hello > /app/file");
   const json arguments = {{"filePath", "/app/file"}};

@@ -217,7 +217,7 @@ TEST_CASE("revisions: the 8 digits that replies show are accepted, others are no
   CHECK(files.sh("ls /app").empty());
 }
 
-TEST_CASE("guard: what a client wrote counts as read") {
+TEST_CASE("guard: a file that the client wrote counts as read") {
   Files files;
   REQUIRE(done(files.tools.write("file", "one\n")));
   REQUIRE(done(files.tools.edit("file", "one", "two")));

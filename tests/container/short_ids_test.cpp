@@ -142,7 +142,7 @@ TEST_CASE("short ids: they continue after their index was deleted") {
   CHECK(start_sleep(later) == "p3");
 }
 
-TEST_CASE("short ids: retention frees none for another process") {
+TEST_CASE("short ids: the id of an expired process is not used again") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "1"});
   for (int i = 0; i < 5; ++i) {
     c.server.execute("true");

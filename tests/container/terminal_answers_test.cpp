@@ -70,7 +70,7 @@ TEST_CASE("send_input: vim's screen after escape is never stale") {
   CHECK(stale == 0);
 }
 
-TEST_CASE("send_input: the reply to :wq comes after git has committed") {
+TEST_CASE("send_input: the reply to :wq is sent after git has committed") {
   Connected c;
   c.server.execute(k_repository);
   const Terminal shell(c.server, "cd /app/r && PS1='$ ' EDITOR=vim bash --norc");

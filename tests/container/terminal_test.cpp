@@ -271,7 +271,7 @@ TEST_CASE("terminal: scrolled-off output is readable from the cursor") {
   CHECK(field(stream, "stdout").get<std::string>().starts_with("1\n2\n3\n"));
 }
 
-TEST_CASE("terminal: stdout of a long output has only lines, and stdoutGaps says where") {
+TEST_CASE("terminal: long output is cut between lines, and stdoutGaps has the range") {
   Connected c;
   const json result = c.server.execute("seq 1 100000", {{"tty", true}, {"maxOutput", 2000}});
   CHECK(text_of(result).find(" bytes of stdout left out]") != std::string::npos);

@@ -293,7 +293,7 @@ TEST_CASE("channel: a replaced container is detected; old ids are gone") {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // the sanitized agent needs the glibc of its image
-TEST_CASE("image: one with only a static sh works") {
+TEST_CASE("image: an image with only a static sh works") {
   Connected c({"--init"}, "dockbridge-test:sh-only");
   CHECK(field(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6")), "exitCode") == 6);
   CHECK(field(fields_of(c.server.execute("cat <<E\nhi\nE")), "stdout") == "hi\n");
@@ -312,7 +312,7 @@ TEST_CASE("image: without a shell, only plain programs run") {
 }
 #endif
 
-TEST_CASE("agent: a read-only root works with a volume; the error asks for one") {
+TEST_CASE("agent: works on a read-only root with a volume, else names the problem") {
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", "/app"});
   CHECK(field(fields_of(c.server.execute("echo works; touch /etc/x")), "stdout") == "works\n");
   const TemporaryDirectory empty;

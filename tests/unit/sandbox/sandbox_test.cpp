@@ -206,7 +206,7 @@ TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
       behave_well(agent, request);
     }
   });
-  // Of this run of the container; of another run it would be gone.
+  // The process belongs to the current run, so it is not reported as gone.
   const auto id = world.sandbox.processes().new_process_id();
   REQUIRE(id);
   CHECK(world.sandbox.processes().start(start_request(*id), milliseconds(0), {}, {}));
