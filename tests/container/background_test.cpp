@@ -90,7 +90,7 @@ TEST_CASE("background: a port that another process holds is reported with its na
         "execute_command",
         {{"command", "while :; do echo x$((i += 1)); sleep 0.1; done"}, {"waitFor", {{"port", 8123}}}, {"timeout", 60}},
         {{"progressToken", 1}});
-    const json second = c.server.receive_answer(call)["result"];
+    const json second = field(c.server.receive_answer(call), "result");
     CAPTURE(second.dump());
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK(Clock::now() - began < seconds(30));

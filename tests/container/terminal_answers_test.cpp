@@ -20,7 +20,7 @@ class Terminal {
     more["tty"] = true;
     m_started = server.execute(command, more);
     CAPTURE(m_started.dump());
-    REQUIRE(m_started["isError"] == false);
+    REQUIRE(field(m_started, "isError") == false);
     m_id = field(fields_of(m_started), "processId");
   }
 

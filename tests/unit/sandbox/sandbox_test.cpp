@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -193,7 +194,7 @@ TEST_CASE("sandbox: a start that lost the agent looks the process up") {
   CHECK(started->state.id == k_process);
   CHECK(world.container.count("start") == 1);
   REQUIRE(world.container.count("wait") == 1);
-  CHECK(world.container.requests("wait")[0].head["process"] == k_process);
+  CHECK(field(world.container.requests("wait")[0].head, "process") == k_process);
 }
 
 TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
@@ -213,7 +214,7 @@ TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
   const auto starts = world.container.requests("start");
   REQUIRE(starts.size() == 2);
   for (const auto& start : starts) {
-    CHECK(start.head["process"] == *id);
+    CHECK(field(start.head, "process") == *id);
     CHECK(start.body == "make");
   }
 }
