@@ -145,18 +145,18 @@ std::vector<mcp::Prompt> fixture_prompts() {
        "Prompt with arguments",
        "A prompt with required arguments",
        {{"arg1", "First test argument", true}, {"arg2", "Second test argument", true}},
-       [text](const json& given, const CallContext&) {
-         return mcp::PromptResult{json::array({text("Prompt with arguments: arg1='" + given["arg1"].get<std::string>() +
-                                                    "', arg2='" + given["arg2"].get<std::string>() + "'")})};
+       [text](const json& in, const CallContext&) {
+         return mcp::PromptResult{json::array({text("Prompt with arguments: arg1='" + in.at("arg1").get<std::string>() +
+                                                    "', arg2='" + in.at("arg2").get<std::string>() + "'")})};
        }},
       {"test_prompt_with_embedded_resource",
        "Prompt with a resource",
        "A prompt that includes an embedded resource",
        {{"resourceUri", "URI of the resource to embed", true}},
        [says, text](const json& given, const CallContext&) {
-         return mcp::PromptResult{
-             json::array({says(embedded(given["resourceUri"], "text/plain", "Embedded resource content for testing.")),
-                          text("Please process the embedded resource above.")})};
+         return mcp::PromptResult{json::array(
+             {says(embedded(given.at("resourceUri"), "text/plain", "Embedded resource content for testing.")),
+              text("Please process the embedded resource above.")})};
        }},
       {"test_prompt_with_image",
        "Prompt with an image",

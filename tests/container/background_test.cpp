@@ -90,7 +90,7 @@ TEST_CASE("background: a port that another process holds is reported with its na
         "execute_command",
         {{"command", "while :; do echo x$((i += 1)); sleep 0.1; done"}, {"waitFor", {{"port", 8123}}}, {"timeout", 60}},
         {{"progressToken", 1}});
-    const json second = c.server.receive_answer(call)["result"];
+    const json second = field(c.server.receive_answer(call), "result");
     CAPTURE(second.dump());
     CHECK(has(second, "Port 8123 is held by p1 (pid "));
     CHECK(Clock::now() - began < seconds(30));
@@ -196,7 +196,7 @@ TEST_CASE("background: a notice in an undelivered reply is repeated in the next"
   CHECK_FALSE(has(served.call_in(session, k_alice, "execute_command", {{"command", "true"}}), note));
 }
 
-TEST_CASE("several: check_process waits for any of them") {
+TEST_CASE("check_process: waits for the first of several processes") {
   Connected c;
   c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});
   c.server.execute("sleep 1; echo done; exit 5", {{"background", true}, {"timeout", 0}});
@@ -215,7 +215,7 @@ TEST_CASE("several: check_process waits for any of them") {
   CHECK(has(late, "p3 running"));
 }
 
-TEST_CASE("several: control_process ends them all, one line each") {
+TEST_CASE("control_process: ends several processes, with a line for each") {
   Connected c;
   for (int i = 0; i < 3; ++i) {
     c.server.execute("sleep 600", {{"background", true}, {"timeout", 0}});

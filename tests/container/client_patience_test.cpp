@@ -38,7 +38,7 @@ TEST_CASE("client patience: a call returns with the process id before the client
   NamedClient client("impatient", {"-c", container.name(), "--client-wait", "impatient=1"});
   const int id = client.server.start_call(
       "execute_command", {{"command", "for i in $(seq 600); do echo $i; sleep 0.1; done"}}, {{"progressToken", 1}});
-  const json result = client.server.receive_answer(id)["result"];
+  const json result = field(client.server.receive_answer(id), "result");
   CHECK(field(fields_of(result), "returned") == "waited_enough");
   CHECK(text_of(result).find(" is still running after 1 s. check_process waits for it.") != std::string::npos);
 }

@@ -288,7 +288,7 @@ TEST_CASE("commands: progress reports output as it arrives") {
   go_on("seen1");
   expect_output("run", "[stderr]\ntwo");
   go_on("seen2");
-  CHECK(field(fields_of(c.server.receive_answer(running)["result"]), "stdout") == "one\nthree\n");
+  CHECK(field(fields_of(field(c.server.receive_answer(running), "result")), "stdout") == "one\nthree\n");
 
   const std::string id = start_in_background(c.server, talk);
   const json first = check(c.server, id, {{"waitFor", {{"pattern", "one"}}}});
@@ -300,7 +300,7 @@ TEST_CASE("commands: progress reports output as it arrives") {
   go_on("seen1");
   expect_output("wait", "[stderr]\ntwo");  // without the earlier output
   go_on("seen2");
-  CHECK(field(fields_of(c.server.receive_answer(waiting)["result"]), "happened") == "exit");
+  CHECK(field(fields_of(field(c.server.receive_answer(waiting), "result")), "happened") == "exit");
 }
 
 TEST_CASE("send_input: answers a prompt, and eof ends the input") {
@@ -409,7 +409,7 @@ TEST_CASE("commands: ~ is the home of the user that the command runs as") {
   on_both_channels([](Server& server, const Container&) {
     CHECK(field(fields_of(server.execute("pwd", {{"cwd", "~"}})), "stdout") == "/root\n");
     CHECK(field(fields_of(server.execute("pwd", {{"cwd", "~"}, {"user", "games"}})), "stdout") == "/usr/games\n");
-    CHECK(server.call("file_write", {{"filePath", "~/note"}, {"content", "x"}})["isError"] == false);
+    CHECK(field(server.call("file_write", {{"filePath", "~/note"}, {"content", "x"}}), "isError") == false);
     CHECK(field(fields_of(server.execute("cat ~/note")), "stdout") == "x");
   });
 }
@@ -447,8 +447,9 @@ TEST_CASE("commands: by default a reply has text and facts, but no fields") {
   CHECK(field(facts, "cursor") == "3:0");
   CHECK(facts.dump().size() <= 500);
   const int id = server.start_call("execute_command", {{"command", "echo hi"}}, {{"dockbridge/structured", true}});
-  CHECK(server.receive_answer(id)["result"]["structuredContent"]["stdout"] == "hi\n");
-  for (const json& tool : server.request("tools/list")["result"]["tools"]) {
+  CHECK(field(server.receive_answer(id), "result", "structuredContent", "stdout") == "hi\n");
+  const json listed = server.request("tools/list");
+  for (const json& tool : field(listed, "result", "tools")) {
     CHECK_FALSE(tool.contains("outputSchema"));
   }
 }
@@ -463,7 +464,7 @@ TEST_CASE("commands: replies of a server with few tools name no other") {
   const json missing = server.call("file_read", {{"filePath", "/no/such"}});
   CHECK(field(error_of(missing), "code") == "no_such_file");
   CHECK(text_of(missing).find("file_ls") == std::string::npos);
-  CHECK(server.request("tools/call", {{"name", "check_process"}})["error"]["code"] == -32602);
+  CHECK(field(server.request("tools/call", {{"name", "check_process"}}), "error", "code") == -32602);
 }
 
 TEST_CASE("commands: a maximum run time ends the whole tree") {
@@ -484,11 +485,11 @@ TEST_CASE("commands: calls run in parallel and answer in any order") {
       quick.insert(server.start_call("execute_command", {{"command", fmt::format("echo {}", i)}}));
     }
     for (std::size_t i = 0; i < 20; ++i) {
-      const int id = server.receive()["id"];
+      const int id = field(server.receive(), "id");
       CHECK(id != slow);
       CHECK(quick.erase(id) == 1);
     }
-    CHECK(field(fields_of(server.receive_answer(slow)["result"]), "stdout") == "slow\n");
+    CHECK(field(fields_of(field(server.receive_answer(slow), "result")), "stdout") == "slow\n");
   });
 }
 
@@ -498,7 +499,7 @@ TEST_CASE("commands: a cancelled call ends its tree and gets no reply") {
     eventually("the tree runs", [&] { return container.pids_of("sleep 7654").size() >= 3; });
     server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}});
     eventually("the tree is gone", [&] { return container.pids_of("sleep 7654").empty(); });
-    CHECK(server.request("ping")["result"] == json::object());
+    CHECK(field(server.request("ping"), "result") == json::object());
     for (const json& message : server.seen) {
       CHECK(message.value("id", json(nullptr)) != id);
     }

@@ -129,7 +129,7 @@ TEST_CASE("direct line: a server of another user has its own directory") {
   CHECK(is_direct(server) == has_direct_lines());
 }
 
-TEST_CASE("direct line: does not need the engine's stream any more") {
+TEST_CASE("direct line: the session outlives the engine's stream") {
   const Sharing sharing;
   Server server({"-c", sharing.container.name(), "--via", "exec"});
   CHECK(printed_by(server, "echo before") == "before\n");

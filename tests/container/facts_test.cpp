@@ -99,7 +99,7 @@ TEST_CASE("retention: finished processes expire by age, every tool reports it") 
     Server later(c.with_name({"--retention-age", "1"}));  // a new session deletes expired processes when it starts
     later.initialize();
     later.execute("true");
-    return check(later, id)["isError"] == true;
+    return field(check(later, id), "isError") == true;
   });
   CHECK(field(error_of(check(c.server, id)), "code") == "process_expired");
   CHECK(field(error_of(check(c.server, id, {{"since", "0:0"}})), "code") == "process_expired");

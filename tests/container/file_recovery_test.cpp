@@ -54,7 +54,7 @@ TEST_CASE("edit: a worker that is killed during a set leaves all files old or al
   int rolled_back = 0;
   for (int round = 0; round < 40; ++round) {
     const int call = edit_until_signalled(files, value, "KILL");
-    const json answer = files.server.receive_answer(call)["result"];
+    const json answer = field(files.server.receive_answer(call), "result");
     // If an idle worker was killed too, the next call may fail.
     eventually("a file can be read", [&] { return !files.tools.read("set/1").value("isError", false); });
     const std::string contents = files.sh("cat /app/set/* | sort -u");
@@ -90,7 +90,7 @@ TEST_CASE("edit: a set of a worker that dies after its session is rolled back") 
   for (const int pid : files.container.pids_of(k_session)) {
     ::kill(pid, SIGKILL);
   }
-  const json answer = files.server.receive_answer(call)["result"];
+  const json answer = field(files.server.receive_answer(call), "result");
   CHECK(field(answer, "isError") == true);
   CHECK(says(answer, "Read all of the files"));
   // The next session starts while the worker still holds its journal.

@@ -26,10 +26,10 @@ bool was_notified_of(Server& server, const std::string& uri) {
 TEST_CASE("resources: a file is text or bytes; a missing one is an error") {
   Connected c;
   c.server.execute("printf 'one\\ntwo\\n' > '/app/a b.txt'; printf '\\000\\001\\002' > /app/bin");
-  const json text = read_resource(c.server, "dockbridge://file/%2Fapp%2Fa%20b.txt")["result"]["contents"][0];
+  const json text = field(read_resource(c.server, "dockbridge://file/%2Fapp%2Fa%20b.txt"), "result", "contents", 0);
   CHECK(field(text, "text") == "one\ntwo\n");
   CHECK(field(text, "mimeType") == "text/plain");
-  const json bytes = read_resource(c.server, "dockbridge://file/app/bin")["result"]["contents"][0];
+  const json bytes = field(read_resource(c.server, "dockbridge://file/app/bin"), "result", "contents", 0);
   CHECK(field(bytes, "blob") == "AAEC");
   CHECK(read_resource(c.server, "dockbridge://file/%2Fapp%2Fmissing").contains("error"));
   CHECK(read_resource(c.server, "dockbridge://file/%2").contains("error"));

@@ -116,7 +116,7 @@ TEST_CASE("host paths: a container that keeps swapping the directory reaches no 
   int copied = 0;
   for (int round = 0; round < 60 || (copied == 0 && round < 1000); ++round) {
     const std::string name = "copy" + std::to_string(round);
-    if (upload(files.server, host.data / "key", name)["isError"] != true) {
+    if (field(upload(files.server, host.data / "key", name), "isError") != true) {
       CHECK(field(fields_of(files.tools.read(name)), "content") == "harmless\n");
       ++copied;
     }
@@ -223,7 +223,7 @@ TEST_CASE("download: more concurrent copies than workers all complete") {
         "file_download", {{"filePath", "file"}, {"hostPath", (host.data / ("copy" + std::to_string(i))).string()}}));
   }
   for (const int id : calls) {
-    CHECK(done(files.server.receive_answer(id, seconds(60))["result"]));
+    CHECK(done(field(files.server.receive_answer(id, seconds(60)), "result")));
   }
   const std::string content = content_of(host.workspace / "file");
   for (int i = 0; i < k_copies; ++i) {
@@ -238,7 +238,7 @@ TEST_CASE("download: a cancelled copy leaves no files on host or container") {
   Server& server = files.server;
   const int id = server.start_call("file_download", {{"filePath", "file"}, {"hostPath", (host.data / "copy").string()}},
                                    {{"progressToken", "how far"}});
-  CHECK(server.receive()["method"] == "notifications/progress");
+  CHECK(field(server.receive(), "method") == "notifications/progress");
   CHECK_FALSE(fs::is_empty(host.data));
   const std::vector<int> workers = files.container.pids_of(k_file_worker);
   REQUIRE(workers.size() == 1);

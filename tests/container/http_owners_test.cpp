@@ -26,7 +26,7 @@ TEST_CASE("http: readyz starts the container only with a token") {
   for (int i = 0; i < 3; ++i) {
     const HttpAnswer answer = HttpConnection(served.port()).request("GET", "/readyz", {});
     CHECK(answer.status == 503);
-    CHECK(answer.json()["status"] == "not ready");
+    CHECK(field(answer.json(), "status") == "not ready");
     CHECK(HttpConnection(served.port()).request("GET", "/healthz", {}).status == 200);
     CHECK(HttpConnection(served.port()).request("GET", "/metrics", {}).status == 200);
     CHECK(served.get("/readyz", "0123456789abcdef-wrong").status == 503);
@@ -34,7 +34,7 @@ TEST_CASE("http: readyz starts the container only with a token") {
   CHECK_FALSE(runs(served.container));
   const HttpAnswer ready = served.get("/readyz", k_alice);
   CHECK(ready.status == 200);
-  CHECK(ready.json()["container"] == served.container.name());
+  CHECK(field(ready.json(), "container") == served.container.name());
   CHECK(runs(served.container));
   CHECK(HttpConnection(served.port()).request("GET", "/readyz", {}).status == 200);
 }
@@ -63,11 +63,11 @@ TEST_CASE("idempotency: 1,001 keys of one owner do not displace another owner's 
   const Served served;
   (void)served.call(k_bob, "file_write", {{"filePath", "notes"}, {"content", "start\n"}});
   const json edit = {{"filePath", "notes"}, {"oldString", "start\n"}, {"newString", "start\nline\n"}};
-  CHECK(served.call(k_bob, "file_edit", edit, with_key("edit 1"))["isError"] == false);
+  CHECK(field(served.call(k_bob, "file_edit", edit, with_key("edit 1")), "isError") == false);
   for (int i = 0; i < 1001; ++i) {
     (void)served.call(k_alice, "file_ls", {{"path", "/app"}}, with_key(fmt::format("k{}", i)));
   }
-  CHECK(served.call(k_bob, "file_edit", edit, with_key("edit 1"))["isError"] == false);
+  CHECK(field(served.call(k_bob, "file_edit", edit, with_key("edit 1")), "isError") == false);
   CHECK(served.container.sh("cat /app/notes") == "start\nline");
 }
 
@@ -78,14 +78,14 @@ TEST_CASE("idempotency: 40 keyed reads of 3 MB use under 64 MiB and keep their k
   const auto read = [&](int i) {
     return served.call(k_alice, "file_read", {{"filePath", "image.png"}}, with_key(fmt::format("read {}", i)));
   };
-  CHECK(read(0)["isError"] == false);
+  CHECK(field(read(0), "isError") == false);
   const std::size_t before = memory_of(served.server.pid(), "VmRSS");
   for (int i = 1; i < 40; ++i) {
-    REQUIRE(read(i)["isError"] == false);
+    REQUIRE(field(read(i), "isError") == false);
   }
   const std::size_t after = memory_of(served.server.pid(), "VmRSS");
   MESSAGE("resident before: ", before / 1024 / 1024, " MiB, after: ", after / 1024 / 1024, " MiB");
   CHECK((!k_memory_is_meaningful || after < before + 64UL * 1024 * 1024));
   CHECK(field(error_of(read(1)), "code") == "already_done");
-  CHECK(read(39)["isError"] == false);
+  CHECK(field(read(39), "isError") == false);
 }

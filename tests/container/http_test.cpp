@@ -33,7 +33,7 @@ TEST_CASE("http: metrics count calls, processes, bytes and rejections") {
     ::kill(pid, SIGKILL);
   }
   CHECK(field(fields_of(served.call(k_alice, "execute_command", {{"command", "exit 3"}})), "exitCode") == 3);
-  CHECK(served.call(k_alice, "check_process", {{"processId", "nonsense"}})["isError"] == true);
+  CHECK(field(served.call(k_alice, "check_process", {{"processId", "nonsense"}}), "isError") == true);
   CHECK(HttpConnection(served.port()).request("POST", "/mcp", {"Content-Type: application/json"}, "{}").status == 401);
   CHECK(HttpConnection(served.port())
             .request("POST", "/mcp", {"Content-Type: text/plain", "Authorization: Bearer " + k_alice}, "{}")
@@ -61,7 +61,7 @@ TEST_CASE("http: metrics count calls, processes, bytes and rejections") {
   CHECK(field(health, "uptimeSeconds").is_number());
   CHECK(field(health, "sessions") == 0);
   CHECK(field(health, "processes", "running") == 1);
-  CHECK(json::parse(served.get("/readyz"))["container"] == served.container.name());
+  CHECK(field(json::parse(served.get("/readyz")), "container") == served.container.name());
 }
 
 TEST_CASE("http: no request shows another owner's process") {
@@ -101,7 +101,7 @@ TEST_CASE("http: at SIGTERM a call is answered, and its command continues") {
   served.send_call(connection, k_alice, "execute_command", {{"command", "sleep 301"}});
   eventually("the command runs", [&] { return !served.container.pids_of("sleep").empty(); });
   served.server.signal(SIGTERM);
-  const json result = connection.receive().json()["result"];
+  const json result = field(connection.receive().json(), "result");
   CHECK(field(fields_of(result), "returned") == "detached");
   const int status = served.server.wait_for_exit();
   CHECK(WIFEXITED(status));

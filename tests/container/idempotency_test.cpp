@@ -18,7 +18,7 @@ using namespace dockbridge::test;
 namespace {
 
 json call_once(Server& server, const std::string& key, const std::string& tool, const json& arguments) {
-  return server.receive_answer(server.start_call(tool, arguments, with_key(key)), seconds(60))["result"];
+  return field(server.receive_answer(server.start_call(tool, arguments, with_key(key)), seconds(60)), "result");
 }
 
 json execute_once(Server& server, const std::string& key, const std::string& command) {
@@ -58,7 +58,7 @@ void give_input_and_end(const Container& container, const std::string& key, cons
   options.container.name = container.name();
   Log log(-1, LogLevel::off, LogFormat::text);
   cli::Bridge bridge(options, log);
-  const std::string input = more["input"];
+  const std::string input = field(more, "input");
   const auto taken =
       bridge.sandbox().control().send_input(process, input, true, sandbox::Once{mark.key, mark.call, 0, {0, 0}});
   REQUIRE(taken);
@@ -83,7 +83,7 @@ TEST_CASE("key: a command runs once, even if its server is killed") {
   const int joined = second.server.start_call("execute_command", {{"command", k_slow}}, with_key("build 7"));
   const json listed = field(fields_of(second.server.call("check_process", json::object())), "processes");
   CHECK(container.sh("touch /app/go") == "");
-  const json answer = second.server.receive_answer(joined)["result"];
+  const json answer = field(second.server.receive_answer(joined), "result");
   CAPTURE(answer.dump());
   CHECK(field(fields_of(answer), "stdout") == "started\ndone\n");
   CHECK(field(fields_of(answer), "exitCode") == 3);
@@ -127,10 +127,10 @@ TEST_CASE("key: concurrent equal calls of several servers start one process") {
     }
     std::vector<json> answers;
     for (std::size_t i = 0; i < servers.size(); ++i) {
-      answers.push_back(essence(servers[i]->server.receive_answer(calls[i])["result"]));
+      answers.push_back(essence(field(servers[i]->server.receive_answer(calls[i]), "result")));
       CHECK(answers[i] == answers[0]);
     }
-    CHECK(answers[0]["stdout"] == fmt::format("{}\n", round));
+    CHECK(field(answers[0], "stdout") == fmt::format("{}\n", round));
     CHECK(container.sh(fmt::format("cat /app/runs{}", round)) == "ran");
   }
 }
@@ -212,7 +212,7 @@ TEST_CASE("key: eof and interrupt are delivered once to a running process") {
   const json again = send_once(second.server, "eof", id, {{"input", "last"}, {"eof", true}});
   CHECK(field(again, "isError") == false);
   CHECK(field(fields_of(again), "accepted") == 5);
-  CHECK(send_once(second.server, "int", id, {{"keys", {"ctrl-c"}}})["isError"] == false);
+  CHECK(field(send_once(second.server, "int", id, {{"keys", {"ctrl-c"}}}), "isError") == false);
   CHECK(field(error_of(send_once(second.server, "new", id, {{"input", "more"}})), "code") == "stdin_closed");
   CHECK(field(fields_of(check(second.server, id)), "stdout") == "last\nend of input\ninterrupted\n");
   control(second.server, id, "kill");
@@ -271,7 +271,7 @@ TEST_CASE("key: a repeated interrupt that ended the process has the same reply")
     const std::string id = start_in_background(
         first.server, left + "trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.05; done");
     CHECK(field(fields_of(check(first.server, id, {{"waitFor", {{"pattern", "ready"}}}})), "happened") == "pattern");
-    CHECK(send_once(first.server, "int " + id, id, {{"keys", {"ctrl-c"}}})["isError"] == false);
+    CHECK(field(send_once(first.server, "int " + id, id, {{"keys", {"ctrl-c"}}}), "isError") == false);
     CHECK(field(fields_of(check(first.server, id, {{"timeout", 20}})), "exitCode") == 5);
 
     Mortal second(container);
@@ -320,13 +320,13 @@ TEST_CASE("key: keys on a terminal are sent once") {
   send_once(first.server, "1", id, typed);
   first.kill();
   Mortal second(container);
-  CHECK(send_once(second.server, "1", id, typed)["isError"] == false);
-  CHECK(send_once(second.server, "2", id, typed)["isError"] == false);
+  CHECK(field(send_once(second.server, "1", id, typed), "isError") == false);
+  CHECK(field(send_once(second.server, "2", id, typed), "isError") == false);
   CHECK(field(fields_of(check(second.server, id, {{"timeout", 20}})), "status") == "completed");
   CHECK(container.sh("cat /app/typed") == "ab ab");
   second.kill();
   Mortal third(container);
-  CHECK(send_once(third.server, "2", id, typed)["isError"] == false);
+  CHECK(field(send_once(third.server, "2", id, typed), "isError") == false);
 }
 
 TEST_CASE("key: repeated calls act once under random kills") {
@@ -362,7 +362,7 @@ TEST_CASE("key: repeated calls act once under random kills") {
     }
     json answer = call_once(server->server, key, tool, arguments);
     CAPTURE(answer.dump().substr(0, 2000));
-    CHECK(answer["isError"] == false);
+    CHECK(field(answer, "isError") == false);
   }
   CHECK(field(fields_of(server->server.call("send_input", {{"processId", id}, {"eof", true}})), "stdout") == "end\n");
   CHECK(container.sh("cat /app/runs") + "\n" == runs);

@@ -103,7 +103,7 @@ TEST_CASE("large files: an oversized message is rejected, and the next call work
   CHECK(files.container.pids_of(k_session).size() == 1);
 }
 
-TEST_CASE("large files: more is rejected at the body budget, short calls are served") {
+TEST_CASE("large files: over the body budget, only large calls are rejected") {
   Files files({"--init"}, "dockbridge-test:slim", {"--max-message", "16"});
   const json waiting = {{"command", "wc -c > /app/$$; sleep 60"}, {"stdin", std::string(15'000'000, 'x')}};
   const std::vector<int> ids = {files.server.start_call("execute_command", waiting),

@@ -25,10 +25,10 @@ TEST_CASE("load: a starved command is not silent if the limit may be extended") 
   const int sleeper =
       c.server.start_call("execute_command", {{"command", "sleep 600"}, {"maxWaitTime", k_silence_seconds}});
   // For an idle command the machine is as busy, but that is not the reason for its silence.
-  const json idle = c.server.receive_answer(sleeper, seconds(60))["result"];
+  const json idle = field(c.server.receive_answer(sleeper, seconds(60)), "result");
   CHECK(field(fields_of(idle), "returned") == "quiet");
   CHECK(c.server.seen.empty());
-  const json worked = c.server.receive_answer(worker, seconds(60))["result"];
+  const json worked = field(c.server.receive_answer(worker, seconds(60)), "result");
   CAPTURE(worked.dump());
   CHECK(field(fields_of(worked), "returned") == "ended");
   CHECK(field(fields_of(worked), "stdout") == "worked\n");

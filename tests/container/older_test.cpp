@@ -74,7 +74,7 @@ TEST_CASE("older: a process of version 0.1.0 works with every process tool") {
   c.server.execute("cat > /app/keeper.py", {{"stdin", k_keeper_of_version_1}});
   start_in_background(c.server, "exec python3 /app/keeper.py");
   const std::string id = "proc_1_old";
-  eventually("the process is listed", [&] { return check(c.server, id)["isError"] == false; });
+  eventually("the process is listed", [&] { return field(check(c.server, id), "isError") == false; });
 
   // The session of this server did not start the process.
   Server other({"-c", c.container.name()});
@@ -96,12 +96,14 @@ TEST_CASE("older: a process of version 0.1.0 works with every process tool") {
     CHECK(field(fields_of(waits), "happened") == "timeout");
     CHECK(field(error_of(check(*server, id, {{"screen", true}})), "code") == "keeper_too_old");
   }
-  const json keyed = c.server.receive_answer(c.server.start_call("send_input", {{"processId", id}, {"input", "twice?"}},
-                                                                 {{"dockbridge/idempotencyKey", "k"}}))["result"];
+  const json keyed =
+      field(c.server.receive_answer(c.server.start_call("send_input", {{"processId", id}, {"input", "twice?"}},
+                                                        {{"dockbridge/idempotencyKey", "k"}})),
+            "result");
   CHECK(field(error_of(keyed), "code") == "keeper_too_old");
   const int waiting = other.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "^got x"}}}});
   c.server.call("send_input", {{"processId", id}, {"input", "x"}});
-  CHECK(field(fields_of(other.receive_answer(waiting)["result"]), "happened") == "pattern");
+  CHECK(field(fields_of(field(other.receive_answer(waiting), "result")), "happened") == "pattern");
   CHECK(field(fields_of(check(c.server, id)), "stdout") == "from an older version\ngot x\n");
   const json ended = control(other, id, "terminate");
   CHECK(field(fields_of(ended), "signal") == "SIGTERM");

@@ -49,7 +49,7 @@ class HttpSession {
   [[nodiscard]] json call(const std::string& tool, const json& arguments) const {
     HttpConnection connection(m_port);
     send_call(connection, tool, arguments);
-    return connection.receive().json()["result"];
+    return field(connection.receive().json(), "result");
   }
   [[nodiscard]] std::string check(const std::string& process, json more = json::object()) const {
     more["processId"] = process;

@@ -124,7 +124,7 @@ TEST_CASE("podman: commands, files and input waits work over the API and the com
     CHECK(field(fields_of(first), "exitCode") == 3);
 
     const FileTools files{*server};
-    CHECK(files.write("/app/note", "one\ntwo\n")["isError"] == false);
+    CHECK(field(files.write("/app/note", "one\ntwo\n"), "isError") == false);
     CHECK(text_of(files.read("/app/note")).find("two") != std::string::npos);
     CHECK(field(fields_of(server->execute("cat /app/note")), "stdout") == "one\ntwo\n");
 
@@ -168,7 +168,7 @@ TEST_CASE("podman: servers that create one missing container at once share it") 
       calls.push_back(server->start_call("execute_command", {{"command", "pwd; echo x >> /app/all"}}));
     }
     for (std::size_t i = 0; i < servers.size(); ++i) {
-      const json result = servers[i]->receive_answer(calls[i], seconds(60))["result"];
+      const json result = field(servers[i]->receive_answer(calls[i], seconds(60)), "result");
       CAPTURE(result.dump());
       CHECK(field(fields_of(result), "stdout") == "/app\n");
     }

@@ -8,7 +8,7 @@
 using namespace dockbridge;
 using namespace dockbridge::test;
 
-TEST_CASE("call: prints the result, and the exit status is its success") {
+TEST_CASE("call: prints the result, and the exit status is 0 on success") {
   const Container container("dockbridge-test:slim", {"--init"});
   const auto call = [&](const std::string& tool, const std::string& arguments) {
     return run({program_path(), "-c", container.name(), "call", tool, arguments});

@@ -51,12 +51,12 @@ Output read_all(Server& server, const std::string& process) {
   while (true) {
     output.last =
         fields_of(check(server, process, {{"since", cursor}, {"maxOutput", 400000}, {"raw", true}, {"timeout", 60}}));
-    output.out += output.last["stdout"].get<std::string>();
-    output.err += output.last["stderr"].get<std::string>();
-    if (output.last["cursor"] == cursor) {
+    output.out += field(output.last, "stdout").get<std::string>();
+    output.err += field(output.last, "stderr").get<std::string>();
+    if (field(output.last, "cursor") == cursor) {
       return output;
     }
-    cursor = output.last["cursor"];
+    cursor = field(output.last, "cursor");
   }
 }
 

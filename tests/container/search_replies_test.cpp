@@ -38,7 +38,7 @@ TEST_CASE("grep: long context is shortened around the match, without an offset")
   CHECK(!says(second, "reads on"));
 }
 
-TEST_CASE("search: the numbers of other tools are understood") {
+TEST_CASE("search: numeric arguments of other clients' tools are accepted") {
   Files files;
   (void)files.sh("cd /app && seq 1 300 > numbers");
   const json context = files.tools.grep("^7$", "numbers", {{"-A", 1}, {"-B", 3}});
@@ -48,7 +48,7 @@ TEST_CASE("search: the numbers of other tools are understood") {
   CHECK(says(files.tools.grep(".", "numbers", {{"-C", 99}}), "Invalid argument -C: "));
 }
 
-TEST_CASE("grep: a file type of another tool selects files") {
+TEST_CASE("grep: `type`, an argument of other clients' tools, selects files") {
   Files files;
   (void)files.sh("cd /app && echo needle | tee a.ts b.tsx c.py d.txt e.zig");
   const auto files_of = [&](const char* type) {

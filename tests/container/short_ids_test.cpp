@@ -48,7 +48,7 @@ TEST_CASE("short ids: every process tool takes them, and replies use them") {
   CHECK(field(fields_of(answered), "stdout") == "got it\n");
   CHECK(field(fields_of(check(c.server, "p1", {{"grep", "got"}})), "stdout") == "2:got it\n");
   const json uri = {{"uri", "dockbridge://process/p1/stdout"}};
-  CHECK(c.server.request("resources/read", uri)["result"]["contents"][0]["text"] == "hello\ngot it\n");
+  CHECK(field(c.server.request("resources/read", uri), "result", "contents", 0, "text") == "hello\ngot it\n");
   const json killed = control(c.server, "p1", "kill");
   CHECK(field(fields_of(killed), "processId") == long_id);
   CHECK(text_of(killed).find("p1") != std::string::npos);
@@ -86,7 +86,7 @@ TEST_CASE("short ids: two servers with 50 concurrent starts use 100 distinct ids
     }
   }
   for (const auto& [server, call] : calls) {
-    ids.insert(short_id_in(text_of(server->receive_answer(call, seconds(60))["result"])));
+    ids.insert(short_id_in(text_of(field(server->receive_answer(call, seconds(60)), "result"))));
   }
   CHECK(ids.size() == 100);
   CHECK(ids.contains("p1"));
@@ -129,7 +129,7 @@ TEST_CASE("short ids: they continue after a restart that lost the state director
   CHECK(start_sleep(c.server) == "p2");
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
   CHECK(start_sleep(c.server) == "p3");
-  CHECK(check(c.server, "p2")["isError"] == true);
+  CHECK(field(check(c.server, "p2"), "isError") == true);
 }
 
 TEST_CASE("short ids: they continue after their index was deleted") {
@@ -142,7 +142,7 @@ TEST_CASE("short ids: they continue after their index was deleted") {
   CHECK(start_sleep(later) == "p3");
 }
 
-TEST_CASE("short ids: retention frees none for another process") {
+TEST_CASE("short ids: the id of an expired process is not used again") {
   Connected c({"--init"}, "dockbridge-test:slim", {"--retention-count", "1"});
   for (int i = 0; i < 5; ++i) {
     c.server.execute("true");
@@ -208,7 +208,7 @@ TEST_CASE("short ids: another owner's is reported exactly like an unknown one") 
   const std::string foreign = field(fields_of(alices), "processId");
   const std::string unknown = foreign.substr(0, foreign.rfind('_')) + "_none";
   CHECK(without_id(look(k_bob, foreign).dump(), foreign) == without_id(look(k_bob, unknown).dump(), unknown));
-  CHECK(served.call(k_bob, "control_process", {{"processId", "p2"}, {"action", "kill"}})["isError"] == true);
+  CHECK(field(served.call(k_bob, "control_process", {{"processId", "p2"}, {"action", "kill"}}), "isError") == true);
   CHECK(field(fields_of(look(k_alice, "p2")), "status") == "running");
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("list: running processes first and all of them, then the last five fin
   }
   CHECK(text_of(c.server.execute("sleep 600 & echo started")).find("p9") != std::string::npos);
   start_sleep(c.server);
-  CHECK(c.server.execute("sleep 0.1; echo x; exit 3")["isError"] == false);
+  CHECK(field(c.server.execute("sleep 0.1; echo x; exit 3"), "isError") == false);
   const std::string text = list(c.server);
   CAPTURE(text);
   const auto lines = lines_of(text);

@@ -41,7 +41,7 @@ TEST_CASE("shutdown: SIGINT alone leaves the command running, and the server end
   const int id = c.server.start_call("execute_command", {{"command", "sleep 7656"}});
   eventually("the command runs", [&] { return !c.container.pids_of("sleep 7656").empty(); });
   c.server.signal(SIGINT);
-  CHECK(field(fields_of(c.server.receive_answer(id)["result"]), "returned") == "detached");
+  CHECK(field(fields_of(field(c.server.receive_answer(id), "result")), "returned") == "detached");
   check_clean_exit(c.server);
   CHECK(c.container.pids_of("sleep 7656").size() >= 1);
 }

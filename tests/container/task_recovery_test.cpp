@@ -49,7 +49,7 @@ json ended_task(Server& server, const std::string& id, bool stateless) {
         CAPTURE(answer.dump());
         REQUIRE(answer.contains("result"));
         task = field(answer, "result");
-        return task["status"] != "working";
+        return field(task, "status") != "working";
       },
       seconds(30));
   return task;
@@ -69,10 +69,10 @@ TEST_CASE("tasks: a task of 2025-11-25 outlives kill -9 of the server") {
   }
   Server second({"-c", container.name()});
   second.initialize();
-  CHECK(get_task(second, id, false)["result"]["status"] == "working");
+  CHECK(field(get_task(second, id, false), "result", "status") == "working");
   (void)container.sh("touch /tmp/go");
-  CHECK(ended_task(second, id, false)["status"] == "completed");
-  const json result = second.request("tasks/result", {{"taskId", id}})["result"];
+  CHECK(field(ended_task(second, id, false), "status") == "completed");
+  const json result = field(second.request("tasks/result", {{"taskId", id}}), "result");
   CHECK(text_of(result).find("begun\nfinished") != std::string::npos);
   CHECK(text_of(result).find("Exit code: 0") != std::string::npos);
   CHECK(field(result, "_meta", "io.modelcontextprotocol/related-task", "taskId") == id);
@@ -91,7 +91,7 @@ TEST_CASE("tasks: a task of 2026-07-28 outlives kill -9 of the server") {
     kill_server(first);
   }
   Server second({"-c", container.name()});
-  CHECK(get_task(second, id, true)["result"]["status"] == "working");
+  CHECK(field(get_task(second, id, true), "result", "status") == "working");
   (void)container.sh("touch /tmp/go");
   const json task = ended_task(second, id, true);
   CHECK(field(task, "status") == "completed");
@@ -111,9 +111,9 @@ TEST_CASE("tasks: tasks/cancel ends the command of a task from before the restar
   }
   Server second({"-c", container.name()});
   second.initialize();
-  CHECK(second.request("tasks/cancel", {{"taskId", id}})["result"]["status"] == "cancelled");
+  CHECK(field(second.request("tasks/cancel", {{"taskId", id}}), "result", "status") == "cancelled");
   eventually("the command is gone", [&] { return container.pids_of("sleep 7670").empty(); });
-  CHECK(ended_task(second, id, false)["status"] == "cancelled");
+  CHECK(field(ended_task(second, id, false), "status") == "cancelled");
 }
 
 TEST_CASE("tasks: a command that waits for input completes its task after a restart") {
@@ -128,8 +128,8 @@ TEST_CASE("tasks: a command that waits for input completes its task after a rest
   }
   Server second({"-c", container.name()});
   second.initialize();
-  CHECK(ended_task(second, id, false)["status"] == "completed");
-  const json result = second.request("tasks/result", {{"taskId", id}})["result"];
+  CHECK(field(ended_task(second, id, false), "status") == "completed");
+  const json result = field(second.request("tasks/result", {{"taskId", id}}), "result");
   CHECK(text_of(result).find("input") != std::string::npos);
 }
 
@@ -146,11 +146,11 @@ TEST_CASE("tasks: another owner's earlier task is reported like an unknown one")
   for (const char* method : {"tasks/get", "tasks/cancel"}) {
     const std::string unknown = "task_" + std::string(32, '0');
     const auto ask = [&](const std::string& task) {
-      return served.ask(k_alice, method, task, {{"taskId", task}}, k_stateless_meta)["error"];
+      return field(served.ask(k_alice, method, task, {{"taskId", task}}, k_stateless_meta), "error");
     };
-    CHECK(ask(id)["code"] == ask(unknown)["code"]);
-    CHECK(ask(id)["message"] == "Task not found: " + id);
-    CHECK(ask(unknown)["message"] == "Task not found: " + unknown);
+    CHECK(field(ask(id), "code") == field(ask(unknown), "code"));
+    CHECK(field(ask(id), "message") == "Task not found: " + id);
+    CHECK(field(ask(unknown), "message") == "Task not found: " + unknown);
   }
   CHECK_FALSE(served.container.pids_of("sleep 7671").empty());
 }

@@ -20,7 +20,7 @@ class Terminal {
     more["tty"] = true;
     m_started = server.execute(command, more);
     CAPTURE(m_started.dump());
-    REQUIRE(m_started["isError"] == false);
+    REQUIRE(field(m_started, "isError") == false);
     m_id = field(fields_of(m_started), "processId");
   }
 
@@ -70,7 +70,7 @@ TEST_CASE("send_input: vim's screen after escape is never stale") {
   CHECK(stale == 0);
 }
 
-TEST_CASE("send_input: the reply to :wq comes after git has committed") {
+TEST_CASE("send_input: the reply to :wq is sent after git has committed") {
   Connected c;
   c.server.execute(k_repository);
   const Terminal shell(c.server, "cd /app/r && PS1='$ ' EDITOR=vim bash --norc");

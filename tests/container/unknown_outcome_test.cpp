@@ -70,14 +70,14 @@ TEST_CASE("outcome: a call that fails with container_paused is never carried out
             c.server.start_call("file_write", {{"filePath", fmt::format("/app/write-{}", i)}, {"content", "written"}}));
       }
       for (const int id : commands) {
-        const json result = c.server.receive_answer(id)["result"];
+        const json result = field(c.server.receive_answer(id), "result");
         CHECK(field(error_of(result), "code") == "container_paused");
         processes.push_back(fields_of(result).at("processId"));
         CHECK(says(result, "may have been started, or may still be started, as process " + processes.back()));
         CHECK(says(result, "check_process " + processes.back()));
       }
       for (std::size_t i = 0; i < writes.size(); ++i) {
-        const json result = c.server.receive_answer(writes[i])["result"];
+        const json result = field(c.server.receive_answer(writes[i]), "result");
         CHECK(field(error_of(result), "code") == "container_paused");
         CHECK(says(result, fmt::format("the change to /app/write-{} may have been made, or may still be made", i)));
       }
@@ -105,7 +105,7 @@ TEST_CASE("outcome: a long request that was not sent in time is never sent") {
             c.server.start_call("file_write", {{"filePath", fmt::format("/app/{}", i)}, {"content", content}}));
       }
       for (std::size_t i = 0; i < calls.size(); ++i) {
-        const json result = c.server.receive_answer(calls[i])["result"];
+        const json result = field(c.server.receive_answer(calls[i]), "result");
         CHECK(field(error_of(result), "code") == "container_paused");
         if (!says(result, "may have been made")) {
           unsent.push_back(std::to_string(i));
@@ -128,7 +128,7 @@ TEST_CASE("outcome: a server that stops does not report a lost command as runnin
     const int call = c.server.start_call("execute_command", {{"command", "touch /app/ran"}});
     CHECK(c.server.stays_silent(milliseconds(300)));
     c.server.signal(SIGTERM);
-    const json result = c.server.receive_answer(call)["result"];
+    const json result = field(c.server.receive_answer(call), "result");
     CAPTURE(result.dump());
     CHECK(field(result, "isError") == true);
     CHECK(says(result, "the command may have been started as process"));
@@ -171,7 +171,7 @@ TEST_CASE("outcome: a process survives a pause, and the error names it") {
   std::string process;
   {
     const Pause pause(c.container.name());
-    const json result = c.server.receive_answer(call)["result"];
+    const json result = field(c.server.receive_answer(call), "result");
     CHECK(field(error_of(result), "code") == "container_paused");
     process = fields_of(result).at("processId");
   }
@@ -193,7 +193,7 @@ TEST_CASE("outcome: after an engine failure the error names the process") {
     eventually("the command runs", [&] { return c.container.sh("ls /app") == "began"; });
     docker.fail_with(fault);
     ::kill(std::stoi(run_ok({"pgrep", "--newest", "--parent", std::to_string(c.server.pid())})), SIGKILL);
-    const json result = c.server.receive_answer(call)["result"];
+    const json result = field(c.server.receive_answer(call), "result");
     docker.recover();
     (void)c.container.sh("touch /app/go");
     CHECK(field(error_of(result), "code") == fault);

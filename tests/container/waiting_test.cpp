@@ -105,7 +105,9 @@ TEST_CASE("waiting: many waits on one process are answered independently") {
   const int first = wait_for({{"pattern", "first"}});
   const int second = wait_for({{"pattern", "second"}});
   const int end = wait_for({{"exit", true}});
-  const auto answer = [&](int call) { return field(fields_of(c.server.receive_answer(call)["result"]), "happened"); };
+  const auto answer = [&](int call) {
+    return field(fields_of(field(c.server.receive_answer(call), "result")), "happened");
+  };
   c.server.call("send_input", {{"processId", id}, {"input", "1"}});
   CHECK(answer(first) == "pattern");
   c.server.call("send_input", {{"processId", id}, {"input", "2"}});
@@ -129,7 +131,7 @@ TEST_CASE("waiting: twenty waits over two servers all get one line") {
   }
   c.server.call("send_input", {{"processId", id}, {"input", "go"}});
   for (const auto& [server, call] : calls) {
-    const json result = server->receive_answer(call)["result"];
+    const json result = field(server->receive_answer(call), "result");
     CAPTURE(result.dump());
     CHECK(field(fields_of(result), "matchedLine") == "here it is");
   }

@@ -50,7 +50,7 @@ std::vector<std::pair<Program, std::string>> outcomes(Connected& c, const std::v
   }
   std::vector<std::pair<Program, std::string>> found;
   for (const Running& running : all) {
-    const json result = c.server.receive_answer(running.call, seconds(60))["result"];
+    const json result = field(c.server.receive_answer(running.call, seconds(60)), "result");
     CAPTURE(running.program.command);
     CAPTURE(result.dump());
     REQUIRE(field(result, "isError") == false);

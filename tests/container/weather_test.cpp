@@ -67,7 +67,7 @@ TEST_CASE("session: kill -9 during output loses nothing, and the call continues"
   const auto sessions = c.container.pids_of(k_session);
   REQUIRE(sessions.size() == 1);
   ::kill(kill_session ? sessions.front() : std::stoi(run_ok({"pgrep", "-P", std::to_string(c.server.pid())})), SIGKILL);
-  const json result = c.server.receive_answer(id)["result"];
+  const json result = field(c.server.receive_answer(id), "result");
   CHECK(field(fields_of(result), "stdout") == lines_up_to(3000));
   CHECK(field(fields_of(result), "exitCode") == 3);
 }
@@ -106,18 +106,18 @@ TEST_CASE("keeper: a killed keeper means an unknown exit code, never 0") {
 
 TEST_CASE("keeper: a reused keeper carries nothing over to the next command") {
   Connected c;
-  CHECK(c.server.execute(
-            "echo first; echo oops >&2; umask 077; cd /; trap '' TERM; exit 7")["structuredContent"]["exitCode"] == 7);
+  CHECK(field(c.server.execute("echo first; echo oops >&2; umask 077; cd /; trap '' TERM; exit 7"), "structuredContent",
+              "exitCode") == 7);
   const auto keepers = c.container.pids_of(k_keeper);
   REQUIRE(keepers.size() == 1);
-  const json second = c.server.execute("umask; pwd; trap; cat", {{"stdin", "in"}})["structuredContent"];
+  const json second = field(c.server.execute("umask; pwd; trap; cat", {{"stdin", "in"}}), "structuredContent");
   CHECK(field(second, "exitCode") == 0);
   CHECK(field(second, "stdout") == "0022\n/app\nin");
   CHECK(field(second, "stderr") == "");
   CHECK(c.container.pids_of(k_keeper) == keepers);
   // A command that cannot be started does not end the keeper.
   CHECK(field(error_of(c.server.execute("true", {{"cwd", "/nope"}})), "code") == "bad_cwd");
-  CHECK(c.server.execute("true")["structuredContent"]["exitCode"] == 0);
+  CHECK(field(c.server.execute("true"), "structuredContent", "exitCode") == 0);
   CHECK(c.container.pids_of(k_keeper) == keepers);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("keeper: an idle keeper that was killed is replaced") {
     ::kill(keeper, SIGKILL);
   }
   eventually("the keeper is gone", [&] { return c.container.pids_of(k_keeper).empty(); });
-  CHECK(c.server.execute("echo again")["structuredContent"]["stdout"] == "again\n");
+  CHECK(field(c.server.execute("echo again"), "structuredContent", "stdout") == "again\n");
 }
 
 TEST_CASE("keeper: a large environment arrives complete") {
@@ -249,7 +249,7 @@ TEST_CASE("channel: a container killed during a call ends it; the next call star
     const int id = c.server.start_call("execute_command", {{"command", "sleep 9753"}});
     eventually("the command runs", [&] { return !c.container.pids_of("sleep 9753").empty(); });
     run_ok({"docker", "kill", c.container.name()});
-    const json error = error_of(c.server.receive_answer(id)["result"]);
+    const json error = error_of(field(c.server.receive_answer(id), "result"));
     CHECK(field(error, "code") == "container_stopped");
     CHECK(field(fields_of(c.server.execute("echo up")), "stdout") == "up\n");
     // The output of a process that had finished is still on the container's disk.
@@ -263,7 +263,7 @@ TEST_CASE("channel: a restart during a call ends the call with the reason") {
   const int call = c.server.start_call("execute_command", {{"command", "echo before; sleep 9751"}});
   eventually("the command runs", [&] { return !c.container.pids_of("sleep 9751").empty(); });
   run_ok({"docker", "restart", "--time", "0", c.container.name()});
-  const json result = c.server.receive_answer(call)["result"];
+  const json result = field(c.server.receive_answer(call), "result");
   CAPTURE(result.dump());
   const std::string why = field(error_of(result), "code");
   CHECK((why == "container_stopped" || why == "container_replaced"));
@@ -288,12 +288,12 @@ TEST_CASE("channel: a replaced container is detected; old ids are gone") {
   const std::string old = field(fields_of(server.execute("sleep 60", {{"background", true}})), "processId");
   run_ok({"docker", "rm", "--force", name});
   create();
-  eventually("the loss is detected", [&] { return server.execute("true")["isError"] == false; });
+  eventually("the loss is detected", [&] { return field(server.execute("true"), "isError") == false; });
   CHECK(field(error_of(server.call("check_process", {{"processId", old}})), "code") == "process_gone");
 }
 
 #ifndef __SANITIZE_ADDRESS__  // the sanitized agent needs the glibc of its image
-TEST_CASE("image: one with only a static sh works") {
+TEST_CASE("image: an image with only a static sh works") {
   Connected c({"--init"}, "dockbridge-test:sh-only");
   CHECK(field(fields_of(c.server.execute("echo $0 | grep -c sh; exit 6")), "exitCode") == 6);
   CHECK(field(fields_of(c.server.execute("cat <<E\nhi\nE")), "stdout") == "hi\n");
@@ -312,7 +312,7 @@ TEST_CASE("image: without a shell, only plain programs run") {
 }
 #endif
 
-TEST_CASE("agent: a read-only root works with a volume; the error asks for one") {
+TEST_CASE("agent: works on a read-only root with a volume, else names the problem") {
   Connected c({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", "/app"});
   CHECK(field(fields_of(c.server.execute("echo works; touch /etc/x")), "stdout") == "works\n");
   const TemporaryDirectory empty;
@@ -348,8 +348,8 @@ TEST_CASE("channel: an engine that never answers is reported as hung") {
   Server server({"--docker-host", "unix://" + path});
   server.initialize();
   const int id = server.start_call("execute_command", {{"command", "true"}});
-  CHECK(server.request("ping")["result"] == json::object());
-  const json error = error_of(server.receive_answer(id, seconds(60))["result"]);
+  CHECK(field(server.request("ping"), "result") == json::object());
+  const json error = error_of(field(server.receive_answer(id, seconds(60)), "result"));
   ::unlink(path.c_str());
   CHECK(field(error, "code") == "engine_hung");
 }
@@ -375,5 +375,5 @@ TEST_CASE("commands: rejected at the pids limit, and accepted again below it") {
   for (const int pid : c.container.pids_of("sleep 40")) {
     ::kill(pid, SIGKILL);
   }
-  eventually("calls are accepted again", [&] { return c.server.execute("true")["isError"] == false; });
+  eventually("calls are accepted again", [&] { return field(c.server.execute("true"), "isError") == false; });
 }

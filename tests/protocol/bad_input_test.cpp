@@ -31,7 +31,7 @@ struct Offline : Server {
     return std::stol(status.substr(status.find(field) + field.size()));
   }
   /// Checks that the server still answers.
-  void must_still_serve() { CHECK(request("ping")["result"] == json::object()); }
+  void must_still_serve() { CHECK(field(request("ping"), "result") == json::object()); }
 };
 
 }  // namespace
@@ -50,22 +50,22 @@ TEST_CASE("bad input: text that is not JSON is a parse error with a null id") {
 TEST_CASE("bad input: NUL bytes and invalid UTF-8 are parse errors") {
   Offline server;
   server.send_raw(std::string("{\"jsonrpc\":\"2.0\",\0\"id\":1}\n", 26));
-  CHECK(server.receive()["error"]["code"] == -32700);
+  CHECK(field(server.receive(), "error", "code") == -32700);
   server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}\n");
-  CHECK(server.receive()["error"]["code"] == -32700);
+  CHECK(field(server.receive(), "error", "code") == -32700);
   server.must_still_serve();
 }
 
 TEST_CASE("bad input: deeply nested JSON is rejected without recursion") {
   Offline server;
   server.send_raw(std::string(100'000, '[') + "\n");
-  CHECK(server.receive()["error"]["code"] == -32600);
+  CHECK(field(server.receive(), "error", "code") == -32600);
   std::string nested = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":)";
   for (int i = 0; i < 1000; ++i) {
     nested += "{\"a\":";
   }
   server.send_raw(nested + "\n");
-  CHECK(server.receive()["error"]["code"] == -32600);
+  CHECK(field(server.receive(), "error", "code") == -32600);
   server.must_still_serve();
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("bad input: an invalid line of 100 MB leaves no memory behind") {
   }
   server.send_megabytes(161);
   server.send_raw("\n");
-  CHECK(server.receive(seconds(60))["error"]["code"] == -32600);
+  CHECK(field(server.receive(seconds(60)), "error", "code") == -32600);
   server.must_still_serve();
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("bad input: JSON that is not JSON-RPC is an invalid request") {
        {"1", "null", "\"x\"", "[]", "{}", R"({"id":1,"method":"ping"})", R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
         R"({"jsonrpc":"2.0","id":1})", R"({"jsonrpc":"2.0","id":1,"method":5})"}) {
     server.send_raw(std::string(text) + "\n");
-    CHECK(server.receive()["error"]["code"] == -32600);
+    CHECK(field(server.receive(), "error", "code") == -32600);
   }
   server.send_raw("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[1]}\n");
   const json answer = server.receive();
@@ -148,7 +148,7 @@ TEST_CASE("ids: null, fractions, objects and more than 64 bits are rejected") {
 
 TEST_CASE("bad input: unknown methods are rejected, notifications ignored") {
   Offline server;
-  const json error = server.request("tools/destroy")["error"];
+  const json error = field(server.request("tools/destroy"), "error");
   CHECK(field(error, "code") == -32601);
   CHECK(field(error, "message").get<std::string>().find("tools/destroy") != std::string::npos);
   server.send({{"jsonrpc", "2.0"}, {"method", "notifications/whatever"}, {"params", {{"a", 1}}}});
@@ -166,16 +166,17 @@ TEST_CASE("bad input: empty lines are ignored") {
 
 TEST_CASE("tools/call: an unusable name is invalid") {
   Offline server;
-  CHECK(server.request("tools/call")["error"]["code"] == -32602);
-  CHECK(server.request("tools/call", {{"name", 5}})["error"]["code"] == -32602);
-  CHECK(server.request("tools/call", {{"name", "nope"}})["error"]["code"] == -32602);
-  CHECK(server.request("tools/call", {{"name", "check_process"}, {"arguments", "x"}})["error"]["code"] == -32602);
+  CHECK(field(server.request("tools/call"), "error", "code") == -32602);
+  CHECK(field(server.request("tools/call", {{"name", 5}}), "error", "code") == -32602);
+  CHECK(field(server.request("tools/call", {{"name", "nope"}}), "error", "code") == -32602);
+  CHECK(field(server.request("tools/call", {{"name", "check_process"}, {"arguments", "x"}}), "error", "code") ==
+        -32602);
 }
 
 TEST_CASE("tools/call: a bad argument is a result that names it") {
   Offline server;
   const auto complaint = [&](const std::string& tool, const json& arguments) {
-    const json result = server.request("tools/call", {{"name", tool}, {"arguments", arguments}})["result"];
+    const json result = field(server.request("tools/call", {{"name", tool}, {"arguments", arguments}}), "result");
     CHECK(field(result, "isError") == true);
     CHECK(field(result, "structuredContent", "error", "code") == "bad_arguments");
     return field(result, "content", 0, "text").get<std::string>();
@@ -213,12 +214,12 @@ TEST_CASE("engine: no engine and unusable addresses are clear errors") {
     server.request("ping");
     return field(result, "structuredContent", "error");
   };
-  CHECK(error_of("unix:///nonexistent/docker.sock")["code"] == "no_engine");
-  CHECK(error_of("tcp://127.0.0.1:1")["code"] == "no_engine");
-  CHECK(error_of("ssh://someone@host")["code"] == "unsupported_docker_host");
-  CHECK(error_of("gopher://x")["code"] == "bad_docker_host");
+  CHECK(field(error_of("unix:///nonexistent/docker.sock"), "code") == "no_engine");
+  CHECK(field(error_of("tcp://127.0.0.1:1"), "code") == "no_engine");
+  CHECK(field(error_of("ssh://someone@host"), "code") == "unsupported_docker_host");
+  CHECK(field(error_of("gopher://x"), "code") == "bad_docker_host");
   for (const char* host : {"unix:///nonexistent/docker.sock", "ssh://someone@host", "gopher://x"}) {
-    CHECK_FALSE(error_of(host)["nextStep"].get<std::string>().empty());
+    CHECK_FALSE(field(error_of(host), "nextStep").get<std::string>().empty());
   }
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("tools/list: needs no engine and no params") {
   OfflineServer server;
   server.initialize();
   server.send({{"jsonrpc", "2.0"}, {"id", 77}, {"method", "tools/list"}});
-  const json tools = server.receive_answer(77)["result"]["tools"];
+  const json tools = field(server.receive_answer(77), "result", "tools");
   std::vector<std::string> names;
   for (const json& tool : tools) {
     names.push_back(field(tool, "name"));
@@ -66,7 +66,7 @@ TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
   Server server({"--docker-host", "unix:///nonexistent/docker.sock", "--allow-host-path", at + "/a",
                  "--allow-host-path", at + "/b:" + at + "/c"});
   server.initialize();
-  const json tools = server.request("tools/list")["result"]["tools"];
+  const json tools = field(server.request("tools/list"), "result", "tools");
   REQUIRE(tools.size() == 13);
   CHECK(field(tools, 11, "name") == "file_upload");
   CHECK(field(tools, 12, "name") == "file_download");
@@ -76,7 +76,7 @@ TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
 TEST_CASE("revisions: an older revision gets no newer fields") {
   OfflineServer server;
   server.initialize("2024-11-05");
-  const json tool = server.request("tools/list")["result"]["tools"][0];
+  const json tool = field(server.request("tools/list"), "result", "tools", 0);
   CHECK_FALSE(tool.contains("outputSchema"));
   CHECK_FALSE(tool.contains("annotations"));
   CHECK_FALSE(tool.contains("title"));
@@ -84,12 +84,12 @@ TEST_CASE("revisions: an older revision gets no newer fields") {
 
 TEST_CASE("ping: the result is empty") {
   OfflineServer server;
-  CHECK(server.request("ping")["result"] == json::object());
+  CHECK(field(server.request("ping"), "result") == json::object());
 }
 
 TEST_CASE("server/discover: reports versions, capabilities and their lifetime") {
   OfflineServer server;
-  const json result = server.request("server/discover", {{"_meta", k_modern_meta}})["result"];
+  const json result = field(server.request("server/discover", {{"_meta", k_modern_meta}}), "result");
   CHECK(field(result, "supportedVersions") == json::array({"2026-07-28"}));
   CHECK(field(result, "capabilities").contains("tools"));
   CHECK(field(result, "resultType") == "complete");
@@ -100,7 +100,7 @@ TEST_CASE("server/discover: reports versions, capabilities and their lifetime") 
 
 TEST_CASE("stateless: tools/list needs no handshake and has a lifetime") {
   OfflineServer server;
-  const json result = server.request("tools/list", {{"_meta", k_modern_meta}})["result"];
+  const json result = field(server.request("tools/list", {{"_meta", k_modern_meta}}), "result");
   CHECK(field(result, "resultType") == "complete");
   CHECK(field(result, "ttlMs").is_number());
   CHECK(field(result, "cacheScope").is_string());
@@ -110,14 +110,14 @@ TEST_CASE("stateless: a request needs the client's capabilities") {
   OfflineServer server;
   json meta = k_modern_meta;
   meta.erase("io.modelcontextprotocol/clientCapabilities");
-  CHECK(server.request("tools/list", {{"_meta", meta}})["error"]["code"] == -32602);
+  CHECK(field(server.request("tools/list", {{"_meta", meta}}), "error", "code") == -32602);
 }
 
 TEST_CASE("stateless: another version gets the list of supported ones") {
   OfflineServer server;
   json meta = k_modern_meta;
   meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01";
-  const json error = server.request("tools/list", {{"_meta", meta}})["error"];
+  const json error = field(server.request("tools/list", {{"_meta", meta}}), "error");
   CHECK(field(error, "code") == -32022);
   CHECK(field(error, "data", "supported") == json::array({"2026-07-28"}));
   CHECK(field(error, "data", "requested") == "2031-01-01");
@@ -125,15 +125,16 @@ TEST_CASE("stateless: another version gets the list of supported ones") {
 
 TEST_CASE("stateless: initialize and ping are unknown methods") {
   OfflineServer server;
-  CHECK(server.request("initialize", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
-  CHECK(server.request("ping", {{"_meta", k_modern_meta}})["error"]["code"] == -32601);
+  CHECK(field(server.request("initialize", {{"_meta", k_modern_meta}}), "error", "code") == -32601);
+  CHECK(field(server.request("ping", {{"_meta", k_modern_meta}}), "error", "code") == -32601);
 }
 
 TEST_CASE("stateless: without an engine, a call returns a result with isError") {
   OfflineServer server;
-  const json result = server.request("tools/call", {{"name", "execute_command"},
-                                                    {"arguments", {{"command", "true"}, {"rationale", "x"}}},
-                                                    {"_meta", k_modern_meta}})["result"];
+  const json result = field(server.request("tools/call", {{"name", "execute_command"},
+                                                          {"arguments", {{"command", "true"}, {"rationale", "x"}}},
+                                                          {"_meta", k_modern_meta}}),
+                            "result");
   CHECK(field(result, "resultType") == "complete");
   CHECK(field(result, "isError") == true);
   CHECK(field(result, "structuredContent", "error", "code") == "no_engine");
@@ -157,7 +158,7 @@ TEST_CASE("batch: one answer in 2025-03-26, rejected in other revisions") {
     OfflineServer server;
     server.initialize("2025-06-18");
     server.send(batch);
-    CHECK(server.receive()["error"]["code"] == -32600);
+    CHECK(field(server.receive(), "error", "code") == -32600);
   }
 }
 

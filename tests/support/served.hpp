@@ -7,6 +7,7 @@
 #include <string>
 
 #include "support/connected.hpp"
+#include "support/field.hpp"
 #include "support/http.hpp"
 #include "support/http_port.hpp"
 #include "support/temporary_directory.hpp"
@@ -30,7 +31,7 @@ class Served {
                           const json& more_meta = json::object()) const {
     HttpConnection connection(m_port);
     send_call(connection, token, tool, arguments, more_meta);
-    return connection.receive().json()["result"];
+    return field(connection.receive().json(), "result");
   }
   [[nodiscard]] json read(const std::string& token, const std::string& uri) const {
     HttpConnection connection(m_port);
@@ -75,7 +76,7 @@ class Served {
                              const json& arguments) const {
     HttpConnection connection(m_port);
     begin_call_in(session, token, connection, tool, arguments);
-    return connection.receive().json()["result"];
+    return field(connection.receive().json(), "result");
   }
 
  private:

@@ -10,10 +10,13 @@
 
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
+#include "support/field.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::test {
+
+using dockbridge::test::field;
 
 inline const char* name_of(StopReason reason) {
   switch (reason) {
@@ -73,7 +76,7 @@ class Client {
   }
   void initialize(const std::string& version) {
     request("init", "initialize", {{"protocolVersion", version}});
-    CHECK(inbox.next()["result"]["protocolVersion"] == version);
+    CHECK(field(inbox.next(), "result", "protocolVersion") == version);
   }
   /// Checks that nothing else was sent: the answer to a ping is the next message.
   void expect_nothing_more() {
@@ -126,7 +129,7 @@ class Client {
 
 inline std::string text_of(const json& answer) {
   REQUIRE(answer.contains("result"));
-  return answer["result"]["content"][0]["text"];
+  return field(answer, "result", "content", 0, "text");
 }
 
 }  // namespace dockbridge::mcp::test

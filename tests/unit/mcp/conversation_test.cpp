@@ -6,20 +6,22 @@
 #include <set>
 #include <string>
 
+#include "support/field.hpp"
 #include "unit/mcp/client.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 TEST_CASE("conversation: a call is answered once, under its id, with the tool's result") {
   Client client;
   client.call(1, "echo", {{"a", "b"}});
   const json answer = client.inbox.next();
-  CHECK(answer["id"] == 1);
-  CHECK(answer["jsonrpc"] == "2.0");
+  CHECK(field(answer, "id") == 1);
+  CHECK(field(answer, "jsonrpc") == "2.0");
   CHECK(text_of(answer) == R"({"a":"b"})");
-  CHECK(answer["result"]["isError"] == false);
+  CHECK(field(answer, "result", "isError") == false);
   client.expect_nothing_more();
 }
 
@@ -42,9 +44,9 @@ TEST_CASE("conversation: a slow call does not delay another") {
   client.call("slow", "gate");
   client.gate.wait_for_arrivals(1);
   client.call("quick", "echo");
-  CHECK(client.inbox.next()["id"] == "quick");
+  CHECK(field(client.inbox.next(), "id") == "quick");
   client.gate.open();
-  CHECK(client.inbox.next()["id"] == "slow");
+  CHECK(field(client.inbox.next(), "id") == "slow");
   client.expect_nothing_more();
 }
 
@@ -59,7 +61,7 @@ TEST_CASE("conversation: each of many concurrent calls is answered exactly once"
   while (!missing.empty()) {
     const json answer = client.inbox.next();
     REQUIRE(answer.contains("result"));
-    CHECK(missing.erase(answer["id"].get<int>()) == 1);
+    CHECK(missing.erase(field(answer, "id").get<int>()) == 1);
   }
   client.expect_nothing_more();
 }
@@ -69,8 +71,8 @@ TEST_CASE("conversation: an invalid request gets an error that names the problem
   const auto error_for = [&](const std::string& method, const json& params) {
     client.request(1, method, params);
     const json answer = client.inbox.next();
-    CHECK(answer["id"] == 1);
-    return answer["error"]["code"].get<int>();
+    CHECK(field(answer, "id") == 1);
+    return field(answer, "error", "code").get<int>();
   };
   CHECK(error_for("no/such/method", {}) == k_method_not_found);
   CHECK(error_for("tools/call", {}) == k_invalid_params);
@@ -85,13 +87,13 @@ TEST_CASE("conversation: an invalid request gets an error that names the problem
 TEST_CASE("conversation: invalid input gets an error, and the next message is served") {
   Client client;
   client.send_text("{");
-  CHECK(client.inbox.next()["error"]["code"] == k_parse_error);
+  CHECK(field(client.inbox.next(), "error", "code") == k_parse_error);
   client.send_text("[]");
-  CHECK(client.inbox.next()["error"]["code"] == k_invalid_request);
+  CHECK(field(client.inbox.next(), "error", "code") == k_invalid_request);
   client.send_text(R"({"jsonrpc":"2.0","id":9})");
   const json answer = client.inbox.next();
-  CHECK(answer["error"]["code"] == k_invalid_request);
-  CHECK(answer["id"] == 9);
+  CHECK(field(answer, "error", "code") == k_invalid_request);
+  CHECK(field(answer, "id") == 9);
   client.expect_nothing_more();
 }
 
@@ -113,7 +115,7 @@ TEST_CASE("conversation: a cancelled call is interrupted and gets no reply") {
   client.cancel(1);
   client.gate.open();
   const json answer = client.inbox.next();
-  CHECK(answer["id"] == "1");  // another id
+  CHECK(field(answer, "id") == "1");  // another id
   client.expect_nothing_more();
 }
 
@@ -132,10 +134,10 @@ TEST_CASE("conversation: cancelling an unknown call does nothing") {
   Client client;
   client.cancel(1);
   client.call(1, "echo");
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
   client.cancel(1);
   client.call(1, "echo");
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
   client.expect_nothing_more();
 }
 
@@ -214,8 +216,8 @@ TEST_CASE("conversation: the id of a running call cannot be used again") {
   client.gate.wait_for_arrivals(1);
   client.call(1, "echo");
   const json refusal = client.inbox.next();
-  CHECK(refusal["id"] == 1);
-  CHECK(refusal["error"]["code"] == k_invalid_request);
+  CHECK(field(refusal, "id") == 1);
+  CHECK(field(refusal, "error", "code") == k_invalid_request);
   client.gate.open();
   CHECK(text_of(client.inbox.next()) == "none");
   client.expect_nothing_more();
@@ -233,8 +235,8 @@ TEST_CASE("conversation: an exception of a tool is an error without its text") {
   Client client;
   client.call(1, "throw");
   const json answer = client.inbox.next();
-  CHECK(answer["result"]["isError"] == true);
-  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "internal_error");
+  CHECK(field(answer, "result", "isError") == true);
+  CHECK(field(answer, "result", "structuredContent", "error", "code") == "internal_error");
   CHECK(answer.dump().find("a secret") == std::string::npos);
   client.expect_nothing_more();
 }
@@ -243,10 +245,10 @@ TEST_CASE("conversation: a failed tool returns a result with the next step") {
   Client client;
   client.call(1, "refuse");
   const json answer = client.inbox.next();
-  CHECK(answer["result"]["isError"] == true);
+  CHECK(field(answer, "result", "isError") == true);
   CHECK(text_of(answer) == "Error: it did not work\nTry again");
-  CHECK(answer["result"]["structuredContent"]["error"]["code"] == "io_error");
-  CHECK(answer["result"]["structuredContent"]["error"]["nextStep"] == "Try again");
+  CHECK(field(answer, "result", "structuredContent", "error", "code") == "io_error");
+  CHECK(field(answer, "result", "structuredContent", "error", "nextStep") == "Try again");
 }
 
 TEST_CASE("conversation: a call over the limit gets a next step, and its id is free") {
@@ -256,13 +258,13 @@ TEST_CASE("conversation: a call over the limit gets a next step, and its id is f
   for (int i = 0; i < 2; ++i) {
     client.call(2, "echo");
     const json answer = client.inbox.next();
-    CHECK(answer["id"] == 2);
-    CHECK(answer["result"]["isError"] == true);
-    CHECK(answer["result"]["structuredContent"]["error"]["code"] == "too_many_calls");
+    CHECK(field(answer, "id") == 2);
+    CHECK(field(answer, "result", "isError") == true);
+    CHECK(field(answer, "result", "structuredContent", "error", "code") == "too_many_calls");
     CHECK(text_of(answer).find("background: true") != std::string::npos);
   }
   client.gate.open();
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
   client.expect_nothing_more();
 }
 
@@ -271,11 +273,11 @@ TEST_CASE("conversation: lists and pings are answered while all threads are busy
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
   client.request(2, "tools/list");
-  CHECK(client.inbox.next()["id"] == 2);
+  CHECK(field(client.inbox.next(), "id") == 2);
   client.request(3, "ping");
-  CHECK(client.inbox.next()["id"] == 3);
+  CHECK(field(client.inbox.next(), "id") == 3);
   client.gate.open();
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
 }
 
 TEST_CASE("progress: has the token, increases strictly, and precedes the answer") {
@@ -285,12 +287,12 @@ TEST_CASE("progress: has the token, increases strictly, and precedes the answer"
     double last = -1;
     for (int i = 0; i < 5; ++i) {
       const json note = client.inbox.next();
-      CHECK(note["method"] == "notifications/progress");
+      CHECK(field(note, "method") == "notifications/progress");
       CHECK_FALSE(note.contains("id"));
-      CHECK(note["params"]["progressToken"] == token);
-      CHECK(note["params"]["message"] == "step");
-      CHECK(note["params"]["progress"].get<double>() > last);
-      last = note["params"]["progress"];
+      CHECK(field(note, "params", "progressToken") == token);
+      CHECK(field(note, "params", "message") == "step");
+      CHECK(field(note, "params", "progress").get<double>() > last);
+      last = field(note, "params", "progress");
     }
     CHECK(text_of(client.inbox.next()) == "told");
     client.expect_nothing_more();
@@ -315,15 +317,16 @@ TEST_CASE("conversation: a stateless request with invalid metadata gets an error
     return client.inbox.next();
   };
   const json good = {{k_meta_version, "2026-07-28"}, {k_meta_capabilities, json::object()}};
-  CHECK(answer_to(good)["result"]["resultType"] == "complete");
+  CHECK(field(answer_to(good), "result", "resultType") == "complete");
 
   const json unsupported = answer_to({{k_meta_version, "2031-01-01"}, {k_meta_capabilities, json::object()}});
-  CHECK(unsupported["error"]["code"] == k_unsupported_version);
-  CHECK(unsupported["error"]["data"]["supported"] == json::array({"2026-07-28"}));
-  CHECK(unsupported["error"]["data"]["requested"] == "2031-01-01");
+  CHECK(field(unsupported, "error", "code") == k_unsupported_version);
+  CHECK(field(unsupported, "error", "data", "supported") == json::array({"2026-07-28"}));
+  CHECK(field(unsupported, "error", "data", "requested") == "2031-01-01");
 
-  CHECK(answer_to({{k_meta_version, 5}, {k_meta_capabilities, json::object()}})["error"]["code"] == k_invalid_params);
-  CHECK(answer_to({{k_meta_version, "2026-07-28"}})["error"]["code"] == k_invalid_params);
+  CHECK(field(answer_to({{k_meta_version, 5}, {k_meta_capabilities, json::object()}}), "error", "code") ==
+        k_invalid_params);
+  CHECK(field(answer_to({{k_meta_version, "2026-07-28"}}), "error", "code") == k_invalid_params);
 
   client.call(2, "echo", {{"a", 1}}, good);
   CHECK(text_of(client.inbox.next()) == R"({"a":1})");

@@ -8,6 +8,7 @@
 
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/sha256.hpp"
@@ -16,6 +17,7 @@
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 namespace {
 
@@ -129,7 +131,7 @@ class House {
             "task",
             [this](const json& arguments, const CallContext& context) {
               if (arguments.contains("elapsed")) {
-                context.become_task_if_due(Clock::now() + milliseconds(arguments["elapsed"].get<int>()));
+                context.become_task_if_due(Clock::now() + milliseconds(field(arguments, "elapsed").get<int>()));
               } else {
                 context.become_task();
               }
@@ -182,7 +184,9 @@ class House {
          "Greet",
          "Greets",
          {{"who", "whom", true}},
-         [](const json& arguments, const CallContext&) { return PromptResult{json::array({arguments["who"]})}; }}},
+         [](const json& arguments, const CallContext&) {
+           return PromptResult{json::array({field(arguments, "who")})};
+         }}},
        &resources,
        &lost_tasks,
        {{"skill://test/both/SKILL.md", "both", "Says: \"both\"", {"mark", "log"}, "# Both\n"},
@@ -193,7 +197,7 @@ class House {
 };
 
 std::string result_text(const json& result) {
-  return result["content"][0]["text"];
+  return field(result, "content", 0, "text");
 }
 
 }  // namespace
@@ -202,48 +206,49 @@ TEST_CASE("tasks: a requested task is returned at once, its result when it is re
   House house;
   House::Client client(house, "alice");
   client.initialize();
-  const json task = client.ask("tools/call", {{"name", "gate"}, {"task", {{"ttl", 60000}}}})["result"]["task"];
-  CHECK(task["status"] == "working");
-  CHECK(task["ttl"] == 60000);
-  const json id = task["taskId"];
-  CHECK(client.ask("tasks/get", {{"taskId", id}})["result"]["status"] == "working");
-  CHECK(client.ask("tasks/list", json::object())["result"]["tasks"][0]["taskId"] == id);
+  const json task = field(client.ask("tools/call", {{"name", "gate"}, {"task", {{"ttl", 60000}}}}), "result", "task");
+  CHECK(field(task, "status") == "working");
+  CHECK(field(task, "ttl") == 60000);
+  const json id = field(task, "taskId");
+  CHECK(field(client.ask("tasks/get", {{"taskId", id}}), "result", "status") == "working");
+  CHECK(field(client.ask("tasks/list", json::object()), "result", "tasks", 0, "taskId") == id);
   house.gate.open();
   client.send(request_message("result", "tasks/result", {{"taskId", id}}));
   json answer = client.next();
   if (answer.contains("method")) {
-    CHECK(answer["method"] == "notifications/tasks/status");
-    CHECK(answer["params"]["status"] == "completed");
+    CHECK(field(answer, "method") == "notifications/tasks/status");
+    CHECK(field(answer, "params", "status") == "completed");
     answer = client.next();
   }
-  CHECK(result_text(answer["result"]) == "through");
-  CHECK(answer["result"]["_meta"][k_meta_related_task]["taskId"] == id);
+  CHECK(result_text(field(answer, "result")) == "through");
+  CHECK(field(answer, "result", "_meta", k_meta_related_task, "taskId") == id);
 }
 
 TEST_CASE("tasks: a stateless call becomes a task only if its client supports tasks") {
   House house;
   House::Client alice(house, "alice");
   House::Client bob(house, "bob");
-  const json task = alice.stateless("tools/call", {{"name", "task"}}, k_follows_tasks)["result"];
-  CHECK(task["resultType"] == "task");
-  CHECK(task["status"] == "working");
-  const json named = {{"taskId", task["taskId"]}};
-  CHECK(bob.stateless("tasks/get", named, k_follows_tasks)["error"]["code"] == k_invalid_params);
-  CHECK(bob.stateless("tasks/cancel", named, k_follows_tasks)["error"]["code"] == k_invalid_params);
-  CHECK(alice.stateless("tasks/get", named)["error"]["code"] == k_missing_capability);
-  CHECK(alice.stateless("tasks/list", {}, k_follows_tasks)["error"]["code"] == k_method_not_found);
-  CHECK(alice.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
-  CHECK(alice.stateless("tasks/get", named, k_follows_tasks)["result"]["status"] == "cancelled");
+  const json task = field(alice.stateless("tools/call", {{"name", "task"}}, k_follows_tasks), "result");
+  CHECK(field(task, "resultType") == "task");
+  CHECK(field(task, "status") == "working");
+  const json named = {{"taskId", field(task, "taskId")}};
+  CHECK(field(bob.stateless("tasks/get", named, k_follows_tasks), "error", "code") == k_invalid_params);
+  CHECK(field(bob.stateless("tasks/cancel", named, k_follows_tasks), "error", "code") == k_invalid_params);
+  CHECK(field(alice.stateless("tasks/get", named), "error", "code") == k_missing_capability);
+  CHECK(field(alice.stateless("tasks/list", {}, k_follows_tasks), "error", "code") == k_method_not_found);
+  CHECK(field(alice.stateless("tasks/cancel", named, k_follows_tasks), "result", "resultType") == "complete");
+  CHECK(field(alice.stateless("tasks/get", named, k_follows_tasks), "result", "status") == "cancelled");
   house.gate.open();
-  CHECK(result_text(alice.stateless("tools/call", {{"name", "task"}})["result"]) == "through");
+  CHECK(result_text(field(alice.stateless("tools/call", {{"name", "task"}}), "result")) == "through");
 }
 
 TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not before") {
   House house;
   House::Client client(house, "alice");
   const auto call = [&](int elapsed, const json& capabilities) {
-    return client.stateless("tools/call", {{"name", "task"}, {"arguments", {{"elapsed", elapsed}}}},
-                            capabilities)["result"]["resultType"];
+    return field(
+        client.stateless("tools/call", {{"name", "task"}, {"arguments", {{"elapsed", elapsed}}}}, capabilities),
+        "result", "resultType");
   };
   CHECK(call(3000, k_follows_tasks) == "task");
   house.gate.open();
@@ -254,32 +259,34 @@ TEST_CASE("tasks: a call becomes a task when it has run for three seconds, not b
 TEST_CASE("tasks: the id of a task is derived from its call's handle") {
   House house;
   House::Client client(house, "alice");
-  const json task = client.stateless("tools/call", {{"name", "handle"}}, k_follows_tasks)["result"];
-  CHECK(task["resultType"] == "task");
+  const json task = field(client.stateless("tools/call", {{"name", "handle"}}, k_follows_tasks), "result");
+  CHECK(field(task, "resultType") == "task");
   json ended;
   dockbridge::test::eventually("the task has ended", [&] {
-    ended = client.stateless("tasks/get", {{"taskId", task["taskId"]}}, k_follows_tasks)["result"];
-    return ended["status"] == "completed";
+    ended = field(client.stateless("tasks/get", {{"taskId", field(task, "taskId")}}, k_follows_tasks), "result");
+    return field(ended, "status") == "completed";
   });
-  CHECK("task_" + result_text(ended["result"]) == task["taskId"]);
-  CHECK(result_text(client.stateless("tools/call", {{"name", "handle"}})["result"]).empty());
+  CHECK("task_" + result_text(field(ended, "result")) == field(task, "taskId"));
+  CHECK(result_text(field(client.stateless("tools/call", {{"name", "handle"}}), "result")).empty());
 }
 
 TEST_CASE("tasks: work of an earlier run of the server is found by the task's id") {
   House house;
   House::Client client(house, "alice");
-  const auto get = [&] { return client.stateless("tasks/get", {{"taskId", k_lost_task}}, k_follows_tasks)["result"]; };
-  CHECK(get()["status"] == "working");
-  CHECK(get()["createdAt"] == "1970-01-01T00:00:01.000Z");
+  const auto get = [&] {
+    return field(client.stateless("tasks/get", {{"taskId", k_lost_task}}, k_follows_tasks), "result");
+  };
+  CHECK(field(get(), "status") == "working");
+  CHECK(field(get(), "createdAt") == "1970-01-01T00:00:01.000Z");
   house.lost_tasks.status = TaskStatus::completed;
-  CHECK(get()["status"] == "completed");
-  CHECK(result_text(get()["result"]) == "what it printed");
+  CHECK(field(get(), "status") == "completed");
+  CHECK(result_text(field(get(), "result")) == "what it printed");
   client.initialize();
-  CHECK(client.ask("tasks/get", {{"taskId", k_lost_task}})["result"]["status"] == "completed");
+  CHECK(field(client.ask("tasks/get", {{"taskId", k_lost_task}}), "result", "status") == "completed");
   CHECK(house.lost_tasks.asked_patience == milliseconds(0));
-  const json result = client.ask("tasks/result", {{"taskId", k_lost_task}})["result"];
+  const json result = field(client.ask("tasks/result", {{"taskId", k_lost_task}}), "result");
   CHECK(result_text(result) == "what it printed");
-  CHECK(result["_meta"][k_meta_related_task]["taskId"] == k_lost_task);
+  CHECK(field(result, "_meta", k_meta_related_task, "taskId") == k_lost_task);
   CHECK(house.lost_tasks.asked_patience > seconds(60));
 }
 
@@ -300,11 +307,11 @@ TEST_CASE("tasks: work of an earlier run of the server can be cancelled in both 
     };
     CHECK(ask("tasks/cancel").contains("result"));
     CHECK(house.lost_tasks.status == TaskStatus::cancelled);
-    CHECK(ask("tasks/get")["result"]["status"] == "cancelled");
+    CHECK(field(ask("tasks/get"), "result", "status") == "cancelled");
     // A task that has ended cannot be cancelled in 2025-11-25; the extension acknowledges it.
     CHECK(ask("tasks/cancel").contains(stateless ? "result" : "error"));
     if (!stateless) {
-      CHECK(ask("tasks/result")["error"]["message"] == "The task was cancelled");
+      CHECK(field(ask("tasks/result"), "error", "message") == "The task was cancelled");
     }
   }
 }
@@ -313,15 +320,15 @@ TEST_CASE("tasks: another owner's task is reported as unknown") {
   House house;
   House::Client bob(house, "bob");
   const auto ask = [&](const char* method, const std::string& id) {
-    return bob.stateless(method, {{"taskId", id}}, k_follows_tasks)["error"];
+    return field(bob.stateless(method, {{"taskId", id}}, k_follows_tasks), "error");
   };
   const std::string unknown = "task_" + std::string(32, 'b');
   for (const char* method : {"tasks/get", "tasks/cancel", "tasks/update"}) {
     CAPTURE(method);
-    CHECK(ask(method, k_lost_task)["code"] == k_invalid_params);
-    CHECK(ask(method, k_lost_task)["message"] == "Task not found: " + k_lost_task);
-    CHECK(ask(method, unknown)["code"] == k_invalid_params);
-    CHECK(ask(method, unknown)["message"] == "Task not found: " + unknown);
+    CHECK(field(ask(method, k_lost_task), "code") == k_invalid_params);
+    CHECK(field(ask(method, k_lost_task), "message") == "Task not found: " + k_lost_task);
+    CHECK(field(ask(method, unknown), "code") == k_invalid_params);
+    CHECK(field(ask(method, unknown), "message") == "Task not found: " + unknown);
   }
   CHECK(house.lost_tasks.status == TaskStatus::working);
 }
@@ -331,7 +338,7 @@ TEST_CASE("tasks: an id of another form is not looked up") {
   House::Client client(house, "alice");
   for (const std::string id : {"", "task_", "task_00", "task_../../etc", "proc_1_abc"}) {
     CAPTURE(id);
-    CHECK(client.stateless("tasks/get", {{"taskId", id}}, k_follows_tasks)["error"]["code"] == k_invalid_params);
+    CHECK(field(client.stateless("tasks/get", {{"taskId", id}}, k_follows_tasks), "error", "code") == k_invalid_params);
   }
   CHECK(house.lost_tasks.asked_patience == milliseconds(-1));
 }
@@ -339,51 +346,53 @@ TEST_CASE("tasks: an id of another form is not looked up") {
 TEST_CASE("skills: the list has frontmatter, size and digest of each skill's content") {
   House house;
   House::Client client(house, "alice");
-  const json list = client.stateless("skills/list")["result"];
-  REQUIRE(list["skills"].size() == 2);  // the third names a tool that this server does not have
-  CHECK(list["cacheScope"] == "public");
-  for (const json& skill : list["skills"]) {
-    REQUIRE(skill["resources"].size() == 1);
-    const json contents = client.stateless("resources/read", {{"uri", skill["uri"]}})["result"]["contents"][0];
-    const std::string text = contents["text"];
-    CHECK(contents["mimeType"] == "text/markdown");
-    CHECK(skill["resources"][0]["uri"] == skill["uri"]);
-    CHECK(skill["resources"][0]["size"] == text.size());
-    CHECK(skill["resources"][0]["digest"] == "sha256:" + sha256_hex(text));
-    CHECK(text.starts_with("---\nname: " + skill["frontmatter"]["name"].get<std::string>() + "\n"));
-    const json got = client.stateless("skills/get", {{"uri", skill["uri"]}})["result"];
-    CHECK(got["skill"] == skill);
+  const json list = field(client.stateless("skills/list"), "result");
+  REQUIRE(field(list, "skills").size() == 2);  // the third names a tool that this server does not have
+  CHECK(field(list, "cacheScope") == "public");
+  for (const json& skill : field(list, "skills")) {
+    REQUIRE(field(skill, "resources").size() == 1);
+    const json contents =
+        field(client.stateless("resources/read", {{"uri", field(skill, "uri")}}), "result", "contents", 0);
+    const std::string text = field(contents, "text");
+    CHECK(field(contents, "mimeType") == "text/markdown");
+    CHECK(field(skill, "resources", 0, "uri") == field(skill, "uri"));
+    CHECK(field(skill, "resources", 0, "size") == text.size());
+    CHECK(field(skill, "resources", 0, "digest") == "sha256:" + sha256_hex(text));
+    CHECK(text.starts_with("---\nname: " + field(skill, "frontmatter", "name").get<std::string>() + "\n"));
+    const json got = field(client.stateless("skills/get", {{"uri", field(skill, "uri")}}), "result");
+    CHECK(field(got, "skill") == skill);
     CHECK(got.contains("ttlMs"));
   }
-  CHECK(client.stateless("resources/list")["result"]["resources"].size() == 3);
-  CHECK(client.stateless("skills/get", {{"uri", "skill://test/none/SKILL.md"}})["error"]["code"] == k_invalid_params);
-  CHECK(client.stateless("skills/get")["error"]["code"] == k_invalid_params);
+  CHECK(field(client.stateless("resources/list"), "result", "resources").size() == 3);
+  CHECK(field(client.stateless("skills/get", {{"uri", "skill://test/none/SKILL.md"}}), "error", "code") ==
+        k_invalid_params);
+  CHECK(field(client.stateless("skills/get"), "error", "code") == k_invalid_params);
 }
 
 TEST_CASE("skills: a client sees only skills whose tools it may use") {
   House house;
   House::Client client(house, "alice", std::set<std::string>{"mark"});
-  const json list = client.stateless("skills/list")["result"];
-  REQUIRE(list["skills"].size() == 1);
-  CHECK(list["skills"][0]["uri"] == "skill://test/one/SKILL.md");
-  CHECK(list["cacheScope"] == "private");
-  CHECK(client.stateless("resources/list")["result"]["resources"].size() == 2);
+  const json list = field(client.stateless("skills/list"), "result");
+  REQUIRE(field(list, "skills").size() == 1);
+  CHECK(field(list, "skills", 0, "uri") == "skill://test/one/SKILL.md");
+  CHECK(field(list, "cacheScope") == "private");
+  CHECK(field(client.stateless("resources/list"), "result", "resources").size() == 2);
   const json hidden = {{"uri", "skill://test/both/SKILL.md"}};
-  CHECK(client.stateless("skills/get", hidden)["error"]["code"] == k_invalid_params);
-  CHECK(client.stateless("resources/read", hidden)["error"]["code"] == k_invalid_params);
+  CHECK(field(client.stateless("skills/get", hidden), "error", "code") == k_invalid_params);
+  CHECK(field(client.stateless("resources/read", hidden), "error", "code") == k_invalid_params);
 }
 
 TEST_CASE("skills: only the stateless revision announces and serves them") {
   House house;
   House::Client client(house, "alice");
-  const json extensions = client.stateless("server/discover")["result"]["capabilities"]["extensions"];
-  CHECK(extensions["io.modelcontextprotocol/skills"] == json::object());
+  const json extensions = field(client.stateless("server/discover"), "result", "capabilities", "extensions");
+  CHECK(field(extensions, "io.modelcontextprotocol/skills") == json::object());
   CHECK(extensions.contains(k_tasks_extension));
   const json initialized = client.ask("initialize", {{"protocolVersion", "2025-11-25"}});
-  CHECK_FALSE(initialized["result"]["capabilities"].contains("extensions"));
-  CHECK(client.ask("skills/list", json::object())["error"]["code"] == k_method_not_found);
-  CHECK(client.ask("resources/list", json::object())["result"]["resources"].size() == 1);
-  CHECK(client.ask("resources/read", {{"uri", "skill://test/one/SKILL.md"}})["error"]["code"] ==
+  CHECK_FALSE(field(initialized, "result", "capabilities").contains("extensions"));
+  CHECK(field(client.ask("skills/list", json::object()), "error", "code") == k_method_not_found);
+  CHECK(field(client.ask("resources/list", json::object()), "result", "resources").size() == 1);
+  CHECK(field(client.ask("resources/read", {{"uri", "skill://test/one/SKILL.md"}}), "error", "code") ==
         k_handshake_resource_not_found);
 }
 
@@ -391,12 +400,12 @@ TEST_CASE("tasks: a result is delivered when its task has it, unless it was canc
   for (const bool cancelled : {false, true}) {
     House house;
     House::Client client(house, "alice");
-    const json task = client.stateless("tools/call", {{"name", "task"}}, k_follows_tasks)["result"];
+    const json task = field(client.stateless("tools/call", {{"name", "task"}}, k_follows_tasks), "result");
     house.gate.wait_for_arrivals(1);
     CHECK(house.deliveries.so_far() == 0);
     if (cancelled) {
-      const json named = {{"taskId", task["taskId"]}};
-      CHECK(client.stateless("tasks/cancel", named, k_follows_tasks)["result"]["resultType"] == "complete");
+      const json named = {{"taskId", field(task, "taskId")}};
+      CHECK(field(client.stateless("tasks/cancel", named, k_follows_tasks), "result", "resultType") == "complete");
     }
     house.gate.open();
     CHECK(house.deliveries.settled() == (cancelled ? 0 : 1));
@@ -406,22 +415,22 @@ TEST_CASE("tasks: a result is delivered when its task has it, unless it was canc
 TEST_CASE("resources: listed, read and completed; an unknown one is an error in each era") {
   House house;
   House::Client client(house, "alice");
-  CHECK(client.stateless("resources/list")["result"]["resources"][0]["uri"] == "test://one");
-  CHECK(client.stateless("resources/read", {{"uri", "test://one"}})["result"]["contents"][0]["text"] == "1");
-  CHECK(client.stateless("resources/read", {{"uri", "test://two"}})["error"]["code"] == k_invalid_params);
-  CHECK(client.stateless("completion/complete",
-                         {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}},
-                          {"argument", {{"name", "n"}, {"value", "a"}}}})["result"]["completion"]["values"] ==
-        json::array({"a1", "a2"}));
+  CHECK(field(client.stateless("resources/list"), "result", "resources", 0, "uri") == "test://one");
+  CHECK(field(client.stateless("resources/read", {{"uri", "test://one"}}), "result", "contents", 0, "text") == "1");
+  CHECK(field(client.stateless("resources/read", {{"uri", "test://two"}}), "error", "code") == k_invalid_params);
+  CHECK(field(client.stateless("completion/complete", {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}},
+                                                       {"argument", {{"name", "n"}, {"value", "a"}}}}),
+              "result", "completion", "values") == json::array({"a1", "a2"}));
   client.initialize();
-  CHECK(client.ask("resources/read", {{"uri", "test://two"}})["error"]["code"] == k_handshake_resource_not_found);
+  CHECK(field(client.ask("resources/read", {{"uri", "test://two"}}), "error", "code") ==
+        k_handshake_resource_not_found);
 }
 
 TEST_CASE("lists: a cursor that was not issued is refused") {
   House house;
   House::Client client(house, "alice");
   for (const json& cursor : {json("7"), json("x"), json(""), json(1), json("-1")}) {
-    CHECK(client.stateless("tools/list", {{"cursor", cursor}})["error"]["code"] == k_invalid_params);
+    CHECK(field(client.stateless("tools/list", {{"cursor", cursor}}), "error", "code") == k_invalid_params);
   }
 }
 
@@ -437,7 +446,7 @@ TEST_CASE("lists: pages of a long list have each entry once and in order") {
     const auto page = server.lists.tools(Revision::v2025_11_25, Representation::text, cursor);
     REQUIRE(page);
     for (const json& tool : page->at("tools")) {
-      CHECK(tool["name"] == "tool" + std::to_string(seen++));
+      CHECK(field(tool, "name") == "tool" + std::to_string(seen++));
     }
     cursor = page->value("nextCursor", json());
   } while (!cursor.is_null());
@@ -447,12 +456,12 @@ TEST_CASE("lists: pages of a long list have each entry once and in order") {
 TEST_CASE("prompts: a missing argument is an error") {
   House house;
   House::Client client(house, "alice");
-  CHECK(client.stateless("prompts/get",
-                         {{"name", "greet"}, {"arguments", {{"who", "you"}}}})["result"]["messages"][0] == "you");
-  CHECK(client.stateless("prompts/get", {{"name", "greet"}})["error"]["code"] == k_invalid_params);
-  CHECK(client.stateless("prompts/get", {{"name", "greet"}, {"arguments", {{"who", 5}}}})["error"]["code"] ==
+  CHECK(field(client.stateless("prompts/get", {{"name", "greet"}, {"arguments", {{"who", "you"}}}}), "result",
+              "messages", 0) == "you");
+  CHECK(field(client.stateless("prompts/get", {{"name", "greet"}}), "error", "code") == k_invalid_params);
+  CHECK(field(client.stateless("prompts/get", {{"name", "greet"}, {"arguments", {{"who", 5}}}}), "error", "code") ==
         k_invalid_params);
-  CHECK(client.stateless("prompts/get", {{"name", "nobody"}})["error"]["code"] == k_invalid_params);
+  CHECK(field(client.stateless("prompts/get", {{"name", "nobody"}}), "error", "code") == k_invalid_params);
 }
 
 TEST_CASE("logging: a client gets messages from its severity on, none before it chooses") {
@@ -460,12 +469,12 @@ TEST_CASE("logging: a client gets messages from its severity on, none before it 
   House::Client client(house, "alice");
   client.initialize();
   CHECK(client.ask("tools/call", {{"name", "log"}}).contains("result"));
-  CHECK(client.ask("logging/setLevel", {{"level", "shout"}})["error"]["code"] == k_invalid_params);
+  CHECK(field(client.ask("logging/setLevel", {{"level", "shout"}}), "error", "code") == k_invalid_params);
   CHECK(client.ask("logging/setLevel", {{"level", "warning"}}).contains("result"));
   const json message = client.ask("tools/call", {{"name", "log"}});
-  CHECK(message["method"] == "notifications/message");
-  CHECK(message["params"]["level"] == "error");
-  CHECK(result_text(client.next()["result"]) == "logged");
+  CHECK(field(message, "method") == "notifications/message");
+  CHECK(field(message, "params", "level") == "error");
+  CHECK(result_text(field(client.next(), "result")) == "logged");
 }
 
 TEST_CASE("logging: a client that enabled messages gets the outcome of each call") {
@@ -473,13 +482,13 @@ TEST_CASE("logging: a client that enabled messages gets the outcome of each call
   House::Client client(house, "alice");
   client.initialize();
   CHECK(client.ask("logging/setLevel", {{"level", "info"}}).contains("result"));
-  CHECK(client.ask("tools/call", {{"name", "log"}})["params"]["level"] == "error");  // the tool's own
+  CHECK(field(client.ask("tools/call", {{"name", "log"}}), "params", "level") == "error");  // the tool's own
   const json message = client.next();
-  CHECK(message["method"] == "notifications/message");
-  CHECK(message["params"]["level"] == "info");
-  CHECK(message["params"]["data"]["tool"] == "log");
-  CHECK(message["params"]["data"]["outcome"] == "ok");
-  CHECK(result_text(client.next()["result"]) == "logged");
+  CHECK(field(message, "method") == "notifications/message");
+  CHECK(field(message, "params", "level") == "info");
+  CHECK(field(message, "params", "data", "tool") == "log");
+  CHECK(field(message, "params", "data", "outcome") == "ok");
+  CHECK(result_text(field(client.next(), "result")) == "logged");
 }
 
 TEST_CASE("questions: a handshake client's answer or refusal reaches the tool") {
@@ -487,12 +496,12 @@ TEST_CASE("questions: a handshake client's answer or refusal reaches the tool") 
   House::Client client(house, "alice");
   client.initialize();
   json question = client.ask("tools/call", {{"name", "ask"}});
-  CHECK(question["method"] == "roots/list");
-  client.send(result_message(question["id"], {{"roots", json::array()}}));
-  CHECK(result_text(client.next()["result"]) == R"({"q":{"roots":[]}})");
+  CHECK(field(question, "method") == "roots/list");
+  client.send(result_message(field(question, "id"), {{"roots", json::array()}}));
+  CHECK(result_text(field(client.next(), "result")) == R"({"q":{"roots":[]}})");
   question = client.ask("tools/call", {{"name", "ask"}});
-  client.send(error_message(question["id"], -1, "not here"));
-  CHECK(result_text(client.next()["result"]) == "The client refused: not here");
+  client.send(error_message(field(question, "id"), -1, "not here"));
+  CHECK(result_text(field(client.next(), "result")) == "The client refused: not here");
 }
 
 TEST_CASE("listeners: get only requested notices, under the id of their request") {
@@ -503,17 +512,17 @@ TEST_CASE("listeners: get only requested notices, under the id of their request"
       {{"_meta", meta()},
        {"notifications", {{"toolsListChanged", true}, {"resourceSubscriptions", {"test://one", "test://none"}}}}}));
   const json acknowledged = client.next();
-  CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
-  CHECK(acknowledged["params"]["notifications"] ==
+  CHECK(field(acknowledged, "method") == "notifications/subscriptions/acknowledged");
+  CHECK(field(acknowledged, "params", "notifications") ==
         json{{"toolsListChanged", true}, {"resourceSubscriptions", {"test://one"}}});
   house.hub.bulletin.publish({Notice::Kind::prompts_changed});
   house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one", "bob"});
   house.hub.bulletin.publish({Notice::Kind::tools_changed});
   const json changed = client.next();
-  CHECK(changed["method"] == "notifications/tools/list_changed");
-  CHECK(changed["params"]["_meta"][k_meta_subscription] == "sub");
+  CHECK(field(changed, "method") == "notifications/tools/list_changed");
+  CHECK(field(changed, "params", "_meta", k_meta_subscription) == "sub");
   house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one", "alice"});
-  CHECK(client.next()["params"]["uri"] == "test://one");
+  CHECK(field(client.next(), "params", "uri") == "test://one");
   client.send(notification_message("notifications/cancelled", {{"requestId", "sub"}}));
   house.hub.bulletin.publish({Notice::Kind::tools_changed});
   CHECK(client.stateless("server/discover").contains("result"));
@@ -526,16 +535,16 @@ TEST_CASE("resources: a caller without the tool cannot read, watch or complete i
     House::Client client(house, "alice", std::set<std::string>{may ? "mark" : "log"});
     const json listened =
         client.stateless("subscriptions/listen", {{"notifications", {{"resourceSubscriptions", {"test://one"}}}}});
-    CHECK(listened["params"]["notifications"].contains("resourceSubscriptions") == may);
+    CHECK(field(listened, "params", "notifications").contains("resourceSubscriptions") == may);
     client.initialize();
     const json read = client.ask("resources/read", {{"uri", "test://one"}});
     CHECK(read.contains("result") == may);
-    CHECK((may || read["error"]["code"] == k_handshake_resource_not_found));
+    CHECK((may || field(read, "error", "code") == k_handshake_resource_not_found));
     CHECK(client.ask("resources/subscribe", {{"uri", "test://one"}}).contains("result") == may);
     const json completed = client.ask(
         "completion/complete",
         {{"ref", {{"type", "ref/resource"}, {"uri", "test://{n}"}}}, {"argument", {{"name", "n"}, {"value", "a"}}}});
-    CHECK(completed["result"]["completion"]["values"].size() == (may ? 2 : 0));
+    CHECK(field(completed, "result", "completion", "values").size() == (may ? 2 : 0));
   }
 }
 
@@ -543,13 +552,13 @@ TEST_CASE("resources: updates are sent from subscription to unsubscription") {
   House house;
   House::Client client(house, "alice");
   client.initialize();
-  CHECK(client.ask("resources/subscribe", {{"uri", "test://none"}})["error"]["code"] == k_invalid_params);
+  CHECK(field(client.ask("resources/subscribe", {{"uri", "test://none"}}), "error", "code") == k_invalid_params);
   CHECK(client.ask("resources/subscribe", {{"uri", "test://one"}}).contains("result"));
   house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one"});
-  CHECK(client.next()["method"] == "notifications/resources/updated");
+  CHECK(field(client.next(), "method") == "notifications/resources/updated");
   CHECK(client.ask("resources/unsubscribe", {{"uri", "test://one"}}).contains("result"));
   house.hub.bulletin.publish({Notice::Kind::resource_updated, "test://one"});
-  CHECK(client.ask("ping", json::object())["result"] == json::object());
+  CHECK(field(client.ask("ping", json::object()), "result") == json::object());
 }
 
 TEST_CASE("once: a key is valid across connections, and only for its owner") {
@@ -565,14 +574,14 @@ TEST_CASE("once: a key is valid across connections, and only for its owner") {
   one.send(request_message(1, "tools/call", params(json::object())));
   other.send(request_message(1, "tools/call", params(json::object())));
   house.gate.open();
-  CHECK(result_text(one.next()["result"]) == "through");
-  CHECK(result_text(other.next()["result"]) == "through");
+  CHECK(result_text(field(one.next(), "result")) == "through");
+  CHECK(result_text(field(other.next(), "result")) == "through");
   CHECK(house.gate.arrived() == 1);
-  CHECK(result_text(one.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(result_text(field(one.ask("tools/call", params(json::object())), "result")) == "through");
   CHECK(house.gate.arrived() == 1);
-  CHECK(one.ask("tools/call", params({{"other", 1}}))["result"]["structuredContent"]["error"]["code"] ==
+  CHECK(field(one.ask("tools/call", params({{"other", 1}})), "result", "structuredContent", "error", "code") ==
         "idempotency_conflict");
-  CHECK(result_text(bob.ask("tools/call", params(json::object()))["result"]) == "through");
+  CHECK(result_text(field(bob.ask("tools/call", params(json::object())), "result")) == "through");
   CHECK(house.gate.arrived() == 2);
 }
 
@@ -584,7 +593,7 @@ TEST_CASE("once: the mark of a call differs by owner, key and arguments") {
     json with_key = meta();
     with_key[k_meta_idempotency_key] = key;
     const std::string text = result_text(
-        client.ask("tools/call", {{"name", "mark"}, {"arguments", arguments}, {"_meta", with_key}})["result"]);
+        field(client.ask("tools/call", {{"name", "mark"}, {"arguments", arguments}, {"_meta", with_key}}), "result"));
     REQUIRE(text.size() == 65);
     return std::pair(text.substr(0, 32), text.substr(33));
   };
@@ -597,7 +606,7 @@ TEST_CASE("once: the mark of a call differs by owner, key and arguments") {
   CHECK(other_owner.first != first.first);
   CHECK(other_owner.second != first.second);
   CHECK(once_mark("a", "bc", "").key != once_mark("ab", "c", "").key);
-  CHECK(result_text(alice.stateless("tools/call", {{"name", "mark"}})["result"]) == "none");
+  CHECK(result_text(field(alice.stateless("tools/call", {{"name", "mark"}}), "result")) == "none");
 }
 
 TEST_CASE("once: a repetition gets the stored error, unless the tool allows repetition") {
@@ -607,7 +616,7 @@ TEST_CASE("once: a repetition gets the stored error, unless the tool allows repe
     json with_key = meta();
     with_key[k_meta_idempotency_key] = key;
     const json params = {{"name", "fail"}, {"arguments", {{"mayBeRepeated", may_be_repeated}}}, {"_meta", with_key}};
-    CHECK(client.ask("tools/call", params)["result"]["isError"] == true);
+    CHECK(field(client.ask("tools/call", params), "result", "isError") == true);
   };
   call("one", false);
   call("one", false);
@@ -627,7 +636,7 @@ TEST_CASE("once: a cancelled call can be made again under its key") {
   house.gate.wait_for_arrivals(1);
   client.send(notification_message("notifications/cancelled", {{"requestId", "first"}}));
   house.gate.open();
-  CHECK(result_text(client.ask("tools/call", params)["result"]) == "through");
+  CHECK(result_text(field(client.ask("tools/call", params), "result")) == "through");
   CHECK(house.gate.arrived() == 2);
 }
 

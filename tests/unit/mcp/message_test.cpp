@@ -1,4 +1,5 @@
 #include "mcp/message.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +7,7 @@
 #include <variant>
 
 using namespace dockbridge::mcp;
+using dockbridge::test::field;
 
 namespace {
 
@@ -57,7 +59,7 @@ TEST_CASE("message: an id keeps its type and its last digit") {
     CAPTURE(id);
     const Request request = request_of(R"({"jsonrpc":"2.0","method":"ping","id":)" + id + "}");
     CHECK(request.id == json::parse(id));
-    CHECK(result_message(request.id, 1)["id"].dump() == json::parse(id).dump());
+    CHECK(field(result_message(request.id, 1), "id").dump() == json::parse(id).dump());
   }
 }
 
@@ -76,7 +78,7 @@ TEST_CASE("message: without an id it is a notification") {
       message_of(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
   REQUIRE(std::holds_alternative<Notification>(message));
   CHECK(std::get<Notification>(message).method == "notifications/cancelled");
-  CHECK(std::get<Notification>(message).params["requestId"] == 1);
+  CHECK(field(std::get<Notification>(message).params, "requestId") == 1);
 }
 
 TEST_CASE("message: an answer is kept completely, under its id") {
@@ -132,7 +134,7 @@ TEST_CASE("message: an answer has its id, and data only if there is any") {
   CHECK(result_message("a", {{"x", 1}}) == json::parse(R"({"jsonrpc":"2.0","id":"a","result":{"x":1}})"));
   CHECK(error_message(1, -32600, "no") ==
         json::parse(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}})"));
-  CHECK(error_message(2, 1, "no", {{"supported", "x"}})["error"]["data"]["supported"] == "x");
+  CHECK(field(error_message(2, 1, "no", {{"supported", "x"}}), "error", "data", "supported") == "x");
 }
 
 TEST_CASE("message: an error for an unknown id has no id, because clients refuse null") {

@@ -9,12 +9,14 @@
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/hub.hpp"
+#include "support/field.hpp"
 #include "unit/mcp/doubles.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 using State = Once::Entered::State;
+using dockbridge::test::field;
 
 namespace {
 
@@ -47,7 +49,7 @@ class Desk {
   }
   json call(const std::string& tool, const std::string& key, const json& arguments) {
     send(tool, key, arguments);
-    return m_inbox.next()["result"];
+    return field(m_inbox.next(), "result");
   }
 
   int edits = 0;
@@ -74,7 +76,7 @@ class Desk {
                                    question.input_required = InputRequired{};
                                    return question;
                                  }
-                                 ToolResult result = result_of(arguments["bytes"]);
+                                 ToolResult result = result_of(field(arguments, "bytes"));
                                  result.effect_complete = true;
                                  return result;
                                }),
@@ -231,15 +233,15 @@ TEST_CASE("once: a key without its result takes about 150 bytes") {
 TEST_CASE("call: a repetition reports already_done if the result was dropped") {
   Desk desk;
   const json first = desk.call("edit", "k", {{"bytes", 9'000'000}});
-  CHECK(first["isError"] == false);
+  CHECK(field(first, "isError") == false);
   const json again = desk.call("edit", "k", {{"bytes", 9'000'000}});
-  CHECK(again["isError"] == true);
-  const json& error = again["structuredContent"]["error"];
-  CHECK(error["code"] == "already_done");
-  CHECK(error["outcome"]["isError"] == false);
-  CHECK(error["outcome"]["text"] == "revision 3f2a");
-  CHECK(error["message"].get<std::string>().find("revision 3f2a") != std::string::npos);
-  CHECK_FALSE(error["nextStep"].get<std::string>().empty());
+  CHECK(field(again, "isError") == true);
+  const json& error = field(again, "structuredContent", "error");
+  CHECK(field(error, "code") == "already_done");
+  CHECK(field(error, "outcome", "isError") == false);
+  CHECK(field(error, "outcome", "text") == "revision 3f2a");
+  CHECK(field(error, "message").get<std::string>().find("revision 3f2a") != std::string::npos);
+  CHECK_FALSE(field(error, "nextStep").get<std::string>().empty());
   CHECK(desk.edits == 1);
 }
 
@@ -248,7 +250,7 @@ TEST_CASE("call: a completed change is stored even if the call was cancelled") {
   desk.cancels_itself = true;
   desk.send("edit", "k", {{"bytes", 1}});
   CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
-  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
+  CHECK(field(desk.call("edit", "k", {{"bytes", 1}}), "isError") == false);
   CHECK(desk.edits == 1);
 }
 
@@ -261,7 +263,7 @@ TEST_CASE("call: a cancelled change with an unknown outcome is not made again") 
     desk.send("edit", "k", {{"bytes", 1}});
     CHECK(desk.conversation->wait_for_calls(Deadline::after(k_patience)));
     desk.error.reset();
-    CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == is_unknown);
+    CHECK(field(desk.call("edit", "k", {{"bytes", 1}}), "isError") == is_unknown);
     CHECK(desk.edits == (is_unknown ? 1 : 2));
   }
 }
@@ -272,29 +274,29 @@ TEST_CASE("call: a key beyond the owner's limit is refused and the call is not m
     const auto entered = desk.hub.once.enter("alice", once_mark("alice", fmt::format("old {}", i), "x"), Clock::now());
     desk.hub.once.finish(*entered.attempt, result_of(1), Clock::now());
   }
-  CHECK(desk.call("edit", "new", {{"bytes", 1}})["structuredContent"]["error"]["code"] == "too_many_keys");
+  CHECK(field(desk.call("edit", "new", {{"bytes", 1}}), "structuredContent", "error", "code") == "too_many_keys");
   CHECK(desk.edits == 0);
 }
 
 TEST_CASE("call: a key of more than 200 bytes is refused and the call is not made") {
   Desk desk;
-  CHECK(desk.call("edit", std::string(200, 'k'), {{"bytes", 1}})["isError"] == false);
+  CHECK(field(desk.call("edit", std::string(200, 'k'), {{"bytes", 1}}), "isError") == false);
   const json refused = desk.call("edit", std::string(201, 'k'), {{"bytes", 1}});
-  CHECK(refused["structuredContent"]["error"]["code"] == "bad_idempotency_key");
+  CHECK(field(refused, "structuredContent", "error", "code") == "bad_idempotency_key");
   CHECK(desk.edits == 1);
 }
 
 TEST_CASE("call: the key of one tool's call is a conflict for another tool") {
   Desk desk;
-  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
-  CHECK(desk.call("other", "k", {{"bytes", 1}})["structuredContent"]["error"]["code"] == "idempotency_conflict");
+  CHECK(field(desk.call("edit", "k", {{"bytes", 1}}), "isError") == false);
+  CHECK(field(desk.call("other", "k", {{"bytes", 1}}), "structuredContent", "error", "code") == "idempotency_conflict");
 }
 
 TEST_CASE("call: a question to the client does not use up the key") {
   Desk desk;
   desk.asks_first = true;
   desk.call("edit", "k", {{"bytes", 1}});
-  CHECK(desk.call("edit", "k", {{"bytes", 1}})["isError"] == false);
+  CHECK(field(desk.call("edit", "k", {{"bytes", 1}}), "isError") == false);
   CHECK(desk.edits == 2);
 }
 

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/mcp/client.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 TEST_CASE("reply: a dropped one sends an internal error, an answered one nothing more") {
   std::vector<json> sent;
@@ -21,8 +23,8 @@ TEST_CASE("reply: a dropped one sends an internal error, an answered one nothing
   });
   { const Reply dropped(7, sink); }
   REQUIRE(sent.size() == 1);
-  CHECK(sent[0]["id"] == 7);
-  CHECK(sent[0]["error"]["code"] == k_internal_error);
+  CHECK(field(sent[0], "id") == 7);
+  CHECK(field(sent[0], "error", "code") == k_internal_error);
 
   {
     Reply first(8, sink);
@@ -30,7 +32,7 @@ TEST_CASE("reply: a dropped one sends an internal error, an answered one nothing
     moved.result(1);
   }
   REQUIRE(sent.size() == 2);
-  CHECK(sent[1]["result"] == 1);
+  CHECK(field(sent[1], "result") == 1);
 
   Reply(9, sink).silence();
   CHECK(sent.size() == 2);
@@ -49,7 +51,7 @@ TEST_CASE("batch: the revision that has batches gets one array") {
   REQUIRE(answers.is_array());
   std::set<int> ids;
   for (const json& answer : answers) {
-    ids.insert(answer["id"].get<int>());
+    ids.insert(field(answer, "id").get<int>());
   }
   CHECK(answers.size() == 4);
   CHECK(ids == std::set<int>{1, 2, 3, 4});
@@ -65,7 +67,7 @@ TEST_CASE("batch: cancelled requests are left out, and an empty answer is not se
   client.cancel(1);
   const json answers = client.inbox.next();
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0]["id"] == 2);
+  CHECK(field(answers, 0, "id") == 2);
 
   REQUIRE(client.conversation().wait_for_calls(Deadline::after(k_patience)));
   client.send(json::array({gate_call}));
@@ -89,7 +91,7 @@ TEST_CASE("batch: progress is sent at once") {
         {"id", 1},
         {"method", "tools/call"},
         {"params", {{"name", "progress"}, {"arguments", {{"steps", 1}}}, {"_meta", {{"progressToken", "t"}}}}}}}));
-  CHECK(client.inbox.next()["method"] == "notifications/progress");
+  CHECK(field(client.inbox.next(), "method") == "notifications/progress");
   CHECK(client.inbox.next().is_array());
 }
 
@@ -100,7 +102,7 @@ TEST_CASE("batch: an empty or too large one is refused as a whole") {
   for (const std::size_t size : {0U, 101U}) {
     client.send(json(json::array_t(size, ping)));
     const json answer = client.inbox.next();
-    CHECK(answer["error"]["code"] == k_invalid_request);
+    CHECK(field(answer, "error", "code") == k_invalid_request);
     CHECK_FALSE(answer.contains("id"));
   }
   client.send(json(json::array_t(100, ping)));
@@ -117,9 +119,9 @@ TEST_CASE("batch: a handshake within it is refused") {
     client.send(json::array({handshake, ping}));
     const json answers = client.inbox.next();
     REQUIRE(answers.size() == 2);
-    CHECK(answers[0]["id"] == 1);
-    CHECK(answers[0]["error"]["code"] == k_invalid_request);
-    CHECK(answers[1]["result"] == json::object());
+    CHECK(field(answers, 0, "id") == 1);
+    CHECK(field(answers, 0, "error", "code") == k_invalid_request);
+    CHECK(field(answers, 1, "result") == json::object());
   }
 }
 
@@ -128,7 +130,7 @@ TEST_CASE("batch: other revisions refuse it") {
     Client client;
     client.initialize(version);
     client.send(json::array({{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}}}));
-    CHECK(client.inbox.next()["error"]["code"] == k_invalid_request);
+    CHECK(field(client.inbox.next(), "error", "code") == k_invalid_request);
     client.expect_nothing_more();
   }
 }
@@ -145,15 +147,15 @@ TEST_CASE("batch: sent when the last request is answered, dropped or silenced") 
   { const Reply dropped(3, sink); }
   REQUIRE(sent.size() == 1);
   REQUIRE(sent[0].size() == 2);
-  CHECK(sent[0][0]["id"] == 1);
-  CHECK(sent[0][1]["error"]["code"] == k_internal_error);
+  CHECK(field(sent[0][0], "id") == 1);
+  CHECK(field(sent[0][1], "error", "code") == k_internal_error);
 }
 
 TEST_CASE("reply: a tool is notified once of the delivery of its result") {
   Client client;
   client.gate.open();
   client.call(1, "gate");
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
   CHECK(client.deliveries.settled() == 1);
 }
 
@@ -162,7 +164,7 @@ TEST_CASE("reply: a result is not delivered to a client that has gone") {
   client.gate.open();
   client.gone = true;
   client.call(1, "gate");
-  CHECK(client.inbox.next()["id"] == 1);
+  CHECK(field(client.inbox.next(), "id") == 1);
   CHECK(client.deliveries.settled() == 0);
 }
 

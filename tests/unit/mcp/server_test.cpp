@@ -1,10 +1,12 @@
 #include "mcp/server.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 using namespace dockbridge::mcp;
+using dockbridge::test::field;
 
 namespace {
 
@@ -34,16 +36,17 @@ TEST_CASE("server: a known handshake revision is accepted, otherwise the newest 
 TEST_CASE("server: a tool has only the fields that the revision defines") {
   const Server server = example();
   const auto entry = [&](Revision revision) {
-    return json::parse(dump(*server.lists.tools(revision, Representation::structured)))["tools"][0];
+    return field(json::parse(dump(*server.lists.tools(revision, Representation::structured))), "tools", 0);
   };
   const json oldest = entry(Revision::v2024_11_05);
   CHECK(oldest == json::parse(R"({"name":"look","description":"Looks.","inputSchema":{"type":"object"}})"));
   const json second = entry(Revision::v2025_03_26);
-  CHECK(second["annotations"] == json::parse(R"({"title":"Look around","readOnlyHint":true,"openWorldHint":false})"));
+  CHECK(field(second, "annotations") ==
+        json::parse(R"({"title":"Look around","readOnlyHint":true,"openWorldHint":false})"));
   CHECK_FALSE(second.contains("outputSchema"));
   for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
-    CHECK(entry(revision)["title"] == "Look around");
-    CHECK(entry(revision)["outputSchema"]["type"] == "object");
+    CHECK(field(entry(revision), "title") == "Look around");
+    CHECK(field(entry(revision), "outputSchema", "type") == "object");
   }
 }
 
@@ -67,32 +70,32 @@ TEST_CASE("server: a result has only the fields that the revision defines") {
   for (const Revision revision : {Revision::v2024_11_05, Revision::v2025_03_26}) {
     CHECK(seen(revision) == json::parse(R"({"content":[{"type":"text","text":"hello"}],"isError":false})"));
   }
-  CHECK(seen(Revision::v2025_06_18)["structuredContent"]["n"] == 1);
+  CHECK(field(seen(Revision::v2025_06_18), "structuredContent", "n") == 1);
   CHECK_FALSE(seen(Revision::v2025_11_25).contains("resultType"));
   const json stateless = seen(Revision::v2026_07_28);
-  CHECK(stateless["resultType"] == "complete");
-  CHECK(stateless["_meta"][k_meta_server_info]["name"] == "box");
+  CHECK(field(stateless, "resultType") == "complete");
+  CHECK(field(stateless, "_meta", k_meta_server_info, "name") == "box");
 }
 
 TEST_CASE("server: the handshake has name, revision and instructions") {
   const Server server = example();
   const json old = server.initialize_result(Revision::v2024_11_05);
-  CHECK(old["protocolVersion"] == "2024-11-05");
-  CHECK(old["serverInfo"] == json{{"name", "box"}, {"version", "1.2"}});
-  CHECK(old["instructions"] == "Be kind.");
-  CHECK(old["capabilities"]["tools"].is_object());
-  CHECK(server.initialize_result(Revision::v2025_11_25)["serverInfo"]["title"] == "The Box");
+  CHECK(field(old, "protocolVersion") == "2024-11-05");
+  CHECK(field(old, "serverInfo") == json{{"name", "box"}, {"version", "1.2"}});
+  CHECK(field(old, "instructions") == "Be kind.");
+  CHECK(field(old, "capabilities", "tools").is_object());
+  CHECK(field(server.initialize_result(Revision::v2025_11_25), "serverInfo", "title") == "The Box");
   const json discovered = server.discover_result();
-  CHECK(discovered["supportedVersions"] == json::array({"2026-07-28"}));
-  CHECK(discovered["instructions"] == "Be kind.");
+  CHECK(field(discovered, "supportedVersions") == json::array({"2026-07-28"}));
+  CHECK(field(discovered, "instructions") == "Be kind.");
 }
 
 TEST_CASE("server: revisions that define icons get one") {
   const Server server = example();
   const json icons = json::parse(R"([{"src":"data:image/svg+xml,<svg/>","mimeType":"image/svg+xml","sizes":["any"]}])");
-  CHECK(server.initialize_result(Revision::v2025_11_25)["serverInfo"]["icons"] == icons);
-  CHECK(server.discover_result()["_meta"][k_meta_server_info]["icons"] == icons);
-  CHECK_FALSE(server.initialize_result(Revision::v2025_06_18)["serverInfo"].contains("icons"));
+  CHECK(field(server.initialize_result(Revision::v2025_11_25), "serverInfo", "icons") == icons);
+  CHECK(field(server.discover_result(), "_meta", k_meta_server_info, "icons") == icons);
+  CHECK_FALSE(field(server.initialize_result(Revision::v2025_06_18), "serverInfo").contains("icons"));
 }
 
 TEST_CASE("server: the cached text of the list of tools equals the list") {
@@ -118,12 +121,12 @@ TEST_CASE("server: the text representation has no output schemas and structuredC
   ToolResult result{"hello", {{"n", 1}}};
   result.facts = {{"exitCode", 0}};
   for (const Revision revision : {Revision::v2025_06_18, Revision::v2025_11_25, Revision::v2026_07_28}) {
-    const json entry = (*server.lists.tools(revision, Representation::text))["tools"][0];
+    const json entry = field(*server.lists.tools(revision, Representation::text), "tools", 0);
     CHECK_FALSE(entry.contains("outputSchema"));
     const json seen = server.format.call_result(result, revision, Representation::text);
     CHECK_FALSE(seen.contains("structuredContent"));
-    CHECK(seen["content"][0]["text"] == "hello");
-    CHECK(seen["_meta"][k_meta_result] == json{{"exitCode", 0}});
+    CHECK(field(seen, "content", 0, "text") == "hello");
+    CHECK(field(seen, "_meta", k_meta_result) == json{{"exitCode", 0}});
   }
 }
 
@@ -133,7 +136,7 @@ TEST_CASE("server: annotations that equal the defaults of the specification are 
   tool.annotations = {.read_only = false, .destructive = true, .idempotent = true, .open_world = true};
   tool.meta = {{"vendor/key", 1}};
   const Server server({"box", "The Box", "1.2", ""}, {{tool}});
-  const json entry = (*server.lists.tools(Revision::v2025_11_25, Representation::text))["tools"][0];
-  CHECK(entry["annotations"] == json{{"idempotentHint", true}});
-  CHECK(entry["_meta"] == json{{"vendor/key", 1}});
+  const json entry = field(*server.lists.tools(Revision::v2025_11_25, Representation::text), "tools", 0);
+  CHECK(field(entry, "annotations") == json{{"idempotentHint", true}});
+  CHECK(field(entry, "_meta") == json{{"vendor/key", 1}});
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/sandbox/fake_agent.hpp"
 
 using namespace dockbridge;
@@ -146,14 +147,14 @@ TEST_CASE("connection: a call sends a request and returns the answer") {
   Connected c;
   auto call = c.call({{"op", "read"}, {"offset", 5}}, "body");
   const auto request = c.next_request();
-  CHECK(request.head["op"] == "read");
-  CHECK(request.head["offset"] == 5);
-  CHECK(request.head["id"].is_number_unsigned());
+  CHECK(field(request.head, "op") == "read");
+  CHECK(field(request.head, "offset") == 5);
+  CHECK(field(request.head, "id").is_number_unsigned());
   CHECK(request.body == "body");
   c.agent.answer(request, {{"n", 1}}, "answer");
   const Answer answer = outcome(call);
   REQUIRE(answer);
-  CHECK(answer->head["n"] == 1);
+  CHECK(field(answer->head, "n") == 1);
   CHECK(answer->body == "answer");
 }
 
@@ -174,7 +175,7 @@ TEST_CASE("connection: frames may arrive in pieces or together") {
   Connected c;
   auto first = c.call({{"op", "a"}});
   const auto first_request = c.next_request();
-  for (const char byte : wire::encode(json{{"id", first_request.head["id"]}}, "in pieces")) {
+  for (const char byte : wire::encode(json{{"id", field(first_request.head, "id")}}, "in pieces")) {
     c.agent.say({&byte, 1});
   }
   const Answer in_pieces = outcome(first);
@@ -185,7 +186,7 @@ TEST_CASE("connection: frames may arrive in pieces or together") {
   auto third = c.call({{"op", "c"}});
   std::string both;
   for (int i = 0; i < 2; ++i) {
-    both += wire::encode(json{{"id", c.next_request().head["id"]}});
+    both += wire::encode(json{{"id", field(c.next_request().head, "id")}});
   }
   c.agent.say(both);
   CHECK(outcome(second));
@@ -204,12 +205,12 @@ TEST_CASE("connection: answers out of order reach their callers") {
     requests.push_back(c.next_request());
   }
   for (auto request = requests.rbegin(); request != requests.rend(); ++request) {
-    c.agent.answer(*request, {{"caller", request->head["caller"]}});
+    c.agent.answer(*request, {{"caller", field(request->head, "caller")}});
   }
   for (int i = 0; i < k_callers; ++i) {
     const Answer answer = outcome(calls[static_cast<std::size_t>(i)]);
     REQUIRE(answer);
-    CHECK(answer->head["caller"] == i);
+    CHECK(field(answer->head, "caller") == i);
   }
 }
 
@@ -302,7 +303,7 @@ TEST_CASE("connection: an answer before a malformed frame is delivered") {
   const auto first_request = c.next_request();
   auto bad = c.call({{"op", "b"}});
   c.next_request();
-  c.agent.say(wire::encode(json{{"id", first_request.head["id"]}}) + raw_frame("null"));
+  c.agent.say(wire::encode(json{{"id", field(first_request.head, "id")}}) + raw_frame("null"));
   CHECK(outcome(good));
   CHECK(error_of(bad).code == ErrorCode::protocol_violation);
 }
@@ -342,8 +343,8 @@ TEST_CASE("connection: a late answer to a call that gave up is dropped") {
   CHECK(given_up.error().outcome_unknown);
   const auto late = c.next_request();
   const auto cancellation = c.next_request();
-  CHECK(cancellation.head["op"] == "cancel");
-  CHECK(cancellation.head["request"] == late.head["id"]);
+  CHECK(field(cancellation.head, "op") == "cancel");
+  CHECK(field(cancellation.head, "request") == field(late.head, "id"));
 
   auto call = c.call({{"op", "next"}});
   const auto request = c.next_request();
@@ -351,7 +352,7 @@ TEST_CASE("connection: a late answer to a call that gave up is dropped") {
   c.agent.answer(request, {{"late", false}});
   const Answer answer = outcome(call);
   REQUIRE(answer);
-  CHECK(answer->head["late"] == false);
+  CHECK(field(answer->head, "late") == false);
   CHECK(c.connection->alive());
 }
 
@@ -366,7 +367,7 @@ TEST_CASE("connection: a second answer to a request is dropped") {
   c.agent.answer(c.next_request(), {{"second", true}});
   const Answer answer = outcome(second);
   REQUIRE(answer);
-  CHECK(answer->head["second"] == true);
+  CHECK(field(answer->head, "second") == true);
 }
 
 TEST_CASE("connection: a stop token ends only its own waiting call") {
@@ -401,15 +402,15 @@ TEST_CASE("connection: an unanswered ping is detected before the deadline") {
   CHECK(error.code == ErrorCode::agent_silent);
   CHECK(error.outcome_unknown);
   auto request = c.next_request();
-  CHECK(request.head["op"] == "wait");
+  CHECK(field(request.head, "op") == "wait");
   const auto cancellation = c.next_request();
-  CHECK(cancellation.head["op"] == "cancel");
-  CHECK(cancellation.head["request"] == request.head["id"]);
+  CHECK(field(cancellation.head, "op") == "cancel");
+  CHECK(field(cancellation.head, "request") == field(request.head, "id"));
 
   // Once the agent answers the ping, the next request succeeds.
   auto later = c.call({{"op", "again"}});
   request = c.next_request();
-  CHECK(request.head["op"] == "again");
+  CHECK(field(request.head, "op") == "again");
   c.agent.answer(request);
   CHECK(outcome(later));
 }

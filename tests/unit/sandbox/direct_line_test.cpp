@@ -20,6 +20,7 @@
 #include <string>
 
 #include "sandbox/connection.hpp"
+#include "support/field.hpp"
 #include "support/kernel.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/sandbox/fake_agent.hpp"
@@ -321,7 +322,7 @@ struct Opening {
     auto request = agent.next_request();
     REQUIRE(request);
     invitation = std::move(*request);
-    REQUIRE(invitation.head["op"] == "line");
+    REQUIRE(field(invitation.head, "op") == "line");
   }
 };
 

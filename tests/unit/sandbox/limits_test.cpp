@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "tools/output.hpp"
 #include "tools/tool_table.hpp"
@@ -138,7 +139,7 @@ TEST_CASE("check_process: a slow agent does not outlast the deadline of the call
   const auto began = Clock::now();
   const auto result = it.check(tools::k_call_patience - milliseconds(500));
   CHECK(result.is_error);
-  CHECK(result.structured["error"]["code"] == "timed_out");
+  CHECK(field(result.structured, "error", "code") == "timed_out");
   CHECK(it.slow.reads > 0);
   CHECK(Clock::now() - began < k_soon);
 }
@@ -154,7 +155,7 @@ TEST_CASE("check_process: a call to a slow agent can be cancelled") {
   const auto began = Clock::now();
   const auto result = it.check(milliseconds(0));
   CHECK(result.is_error);
-  CHECK(result.structured["error"]["code"] == "cancelled");
+  CHECK(field(result.structured, "error", "code") == "cancelled");
   CHECK(Clock::now() - began < k_soon);
 }
 

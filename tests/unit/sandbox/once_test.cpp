@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -39,7 +40,7 @@ TEST_CASE("once: the process id contains the key, and a start names its call") {
   CHECK(world.sandbox.processes().new_process_id().value() != world.sandbox.processes().new_process_id().value());
   CHECK(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   CHECK(world.sandbox.processes().start(start_request(), milliseconds(0), {}, {}));
-  CHECK(world.container.requests("start").at(0).head["call"] == k_once.call);
+  CHECK(field(world.container.requests("start").at(0).head, "call") == k_once.call);
   CHECK_FALSE(world.container.requests("start").at(1).head.contains("call"));
 }
 
@@ -95,7 +96,8 @@ TEST_CASE("once: input is repeated after a loss, each piece with its offset") {
   CHECK(pieces[0].body == pieces[1].body);
   std::size_t at = 0;
   for (std::size_t i = 1; i < pieces.size(); ++i) {
-    CHECK(pieces[i].head["once"] == json{{"key", k_once.key}, {"call", k_once.call}, {"at", at}, {"seen", {7, 9}}});
+    CHECK(field(pieces[i].head, "once") ==
+          json{{"key", k_once.key}, {"call", k_once.call}, {"at", at}, {"seen", {7, 9}}});
     at += pieces[i].body.size();
   }
   CHECK(at == input.size());
@@ -146,7 +148,7 @@ TEST_CASE("once: a malformed answer is a violation") {
   for (; at < answers.size(); ++at) {
     CAPTURE(answers[at]);
     CHECK(code_of(world.sandbox.control().send_input(k_process, "four", false, k_once)) == "protocol_violation");
-    if (answers[at]["accepted"] == 4) {
+    if (field(answers[at], "accepted") == 4) {
       CHECK(code_of(world.sandbox.control().taken(k_process, k_once)) == "protocol_violation");
     }
   }

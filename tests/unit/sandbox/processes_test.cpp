@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -22,14 +23,14 @@ TEST_CASE("processes: a start sends command, environment and input") {
   REQUIRE(world.sandbox.processes().start(request, milliseconds(1500), {}, {}));
   const auto sent = world.container.requests("start").at(0);
   CHECK(sent.body == std::string("makeA=1\0B=x=y\0the input", 23));
-  CHECK(sent.head["commandBytes"] == 4);
-  CHECK(sent.head["environmentBytes"] == 10);
-  CHECK(sent.head["stdin"] == "body");
-  CHECK(sent.head["cwd"] == "/app");
-  CHECK(sent.head["owner"] == "alice");
-  CHECK(sent.head["rationale"] == "to see");
-  CHECK(sent.head["maxRuntimeMs"] == 5000);
-  CHECK(sent.head["timeoutMs"] == 1500);
+  CHECK(field(sent.head, "commandBytes") == 4);
+  CHECK(field(sent.head, "environmentBytes") == 10);
+  CHECK(field(sent.head, "stdin") == "body");
+  CHECK(field(sent.head, "cwd") == "/app");
+  CHECK(field(sent.head, "owner") == "alice");
+  CHECK(field(sent.head, "rationale") == "to see");
+  CHECK(field(sent.head, "maxRuntimeMs") == 5000);
+  CHECK(field(sent.head, "timeoutMs") == 1500);
 
   CHECK_FALSE(sent.head.contains("user"));
 
@@ -37,8 +38,8 @@ TEST_CASE("processes: a start sends command, environment and input") {
   request.user = "1000:1000";
   REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   const auto second = world.container.requests("start").at(1);
-  CHECK(second.head["stdin"] == "pipe");
-  CHECK(second.head["user"] == "1000:1000");
+  CHECK(field(second.head, "stdin") == "pipe");
+  CHECK(field(second.head, "user") == "1000:1000");
 }
 
 TEST_CASE("processes: an answer carries short output of both streams") {
@@ -89,8 +90,8 @@ TEST_CASE("processes: a wait sends its conditions") {
   CHECK(snapshot->line == "ready");
   CHECK(snapshot->searched == sandbox::Offsets{3, 4});
   const auto sent = world.container.requests("wait").at(0);
-  CHECK(sent.head["timeoutMs"] == 250);
-  CHECK(sent.head["until"] ==
+  CHECK(field(sent.head, "timeoutMs") == 250);
+  CHECK(field(sent.head, "until") ==
         json::parse(
             R"({"known":[7,9],"pattern":"x","from":[1,2],"port":80,"idleMs":500,"longestIdleMs":900,"input":true})"));
 }
@@ -223,9 +224,9 @@ TEST_CASE("processes: a read sends its range, and the answer may start later") {
   CHECK(slice->stream.head_end == 10);
   CHECK(slice->stream.tail_start == 50);
   const auto sent = world.container.requests("read").at(0);
-  CHECK(sent.head["stream"] == "err");
-  CHECK(sent.head["offset"] == 20);
-  CHECK(sent.head["max"] == 100);
+  CHECK(field(sent.head, "stream") == "err");
+  CHECK(field(sent.head, "offset") == 20);
+  CHECK(field(sent.head, "max") == 100);
 }
 
 TEST_CASE("processes: a list has the processes and the number left out") {
@@ -238,7 +239,7 @@ TEST_CASE("processes: a list has the processes and the number left out") {
   REQUIRE(list->processes.size() == 2);
   CHECK(list->processes[1].id == "proc_1_b");
   CHECK(list->left_out == 3);
-  CHECK(world.container.requests("list").at(0).head["finished"] == 50);
+  CHECK(field(world.container.requests("list").at(0).head, "finished") == 50);
 }
 
 namespace {
@@ -260,8 +261,8 @@ TEST_CASE("sandbox: a short id takes one request with owner and number") {
   CHECK(found->state.number == 7);
   const auto sent = world.container.requests("wait");
   REQUIRE(sent.size() == 1);
-  CHECK(sent[0].head["number"] == 7);
-  CHECK(sent[0].head["owner"] == "local");
+  CHECK(field(sent[0].head, "number") == 7);
+  CHECK(field(sent[0].head, "owner") == "local");
   CHECK_FALSE(sent[0].head.contains("process"));
 }
 
@@ -350,7 +351,7 @@ TEST_CASE("processes: long input is sent in pieces, with eof in the last") {
   const auto pieces = world.container.requests("input");
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     CHECK(pieces[i].body.size() <= 32 * 1024);
-    CHECK(pieces[i].head["eof"] == (i + 1 == pieces.size()));
+    CHECK(field(pieces[i].head, "eof") == (i + 1 == pieces.size()));
     received += pieces[i].body;
   }
   CHECK(received == input);
@@ -361,7 +362,7 @@ TEST_CASE("processes: eof can be sent without input") {
   const auto accepted = world.sandbox.control().send_input(k_process, "", true);
   REQUIRE(accepted);
   CHECK(accepted->count == 0);
-  CHECK(world.container.requests("input").at(0).head["eof"] == true);
+  CHECK(field(world.container.requests("input").at(0).head, "eof") == true);
 }
 
 TEST_CASE("processes: sending ends when the process accepts no more input") {
@@ -389,9 +390,9 @@ TEST_CASE("processes: a request to end a process has cause and grace") {
   World world;
   REQUIRE(world.sandbox.control().end(k_process, wire::Cause::cancelled, milliseconds(2000)));
   const auto sent = world.container.requests("end").at(0);
-  CHECK(sent.head["process"] == k_process);
-  CHECK(sent.head["cause"] == "cancelled");
-  CHECK(sent.head["graceMs"] == 2000);
+  CHECK(field(sent.head, "process") == k_process);
+  CHECK(field(sent.head, "cause") == "cancelled");
+  CHECK(field(sent.head, "graceMs") == 2000);
 }
 
 TEST_CASE("processes: impossible numbers in an answer to read are a violation") {
@@ -419,7 +420,7 @@ TEST_CASE("sandbox: a wait for several processes returns with the first of them"
   const auto first = world.sandbox.processes().wait_for_any({"proc_1_a", "proc_1_b"}, seconds(5), {}, {});
   REQUIRE(first);
   CHECK(first->state.id == "proc_1_b");
-  CHECK(world.container.requests("wait").at(0).head["processes"] == json({"proc_1_a", "proc_1_b"}));
+  CHECK(field(world.container.requests("wait").at(0).head, "processes") == json({"proc_1_a", "proc_1_b"}));
   CHECK(code_of(world.sandbox.processes().wait_for_any({"proc_1_a", "proc_1_c"}, seconds(5), {}, {})) ==
         "protocol_violation");
 }
@@ -482,7 +483,7 @@ TEST_CASE("sandbox: a start sends the owner's highest process number") {
   REQUIRE(world.sandbox.processes().start(request, milliseconds(0), {}, {}));
   const auto sent = world.container.requests("start");
   CHECK_FALSE(sent.at(0).head.contains("above"));
-  CHECK(sent.at(1).head["above"] == 7);
+  CHECK(field(sent.at(1).head, "above") == 7);
   CHECK_FALSE(sent.at(2).head.contains("above"));
-  CHECK(sent.at(3).head["above"] == 7);
+  CHECK(field(sent.at(3).head, "above") == 7);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/field.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
@@ -193,7 +194,7 @@ TEST_CASE("sandbox: a start that lost the agent looks the process up") {
   CHECK(started->state.id == k_process);
   CHECK(world.container.count("start") == 1);
   REQUIRE(world.container.count("wait") == 1);
-  CHECK(world.container.requests("wait")[0].head["process"] == k_process);
+  CHECK(field(world.container.requests("wait")[0].head, "process") == k_process);
 }
 
 TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
@@ -206,14 +207,14 @@ TEST_CASE("sandbox: a start that did not arrive is repeated with the same id") {
       behave_well(agent, request);
     }
   });
-  // Of this run of the container; of another run it would be gone.
+  // The process belongs to the current run, so it is not reported as gone.
   const auto id = world.sandbox.processes().new_process_id();
   REQUIRE(id);
   CHECK(world.sandbox.processes().start(start_request(*id), milliseconds(0), {}, {}));
   const auto starts = world.container.requests("start");
   REQUIRE(starts.size() == 2);
   for (const auto& start : starts) {
-    CHECK(start.head["process"] == *id);
+    CHECK(field(start.head, "process") == *id);
     CHECK(start.body == "make");
   }
 }

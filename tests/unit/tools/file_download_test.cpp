@@ -5,11 +5,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/field.hpp"
 #include "support/temporary_directory.hpp"
 #include "tools/toolbox.hpp"
 #include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
+using dockbridge::test::field;
 using test::FakeAgent;
 namespace fs = std::filesystem;
 
@@ -70,7 +72,7 @@ test::FakeContainer::Reaction agent_of(const test::json& size, std::vector<Piece
 }
 
 std::string code_of(const mcp::ToolResult& result) {
-  return result.is_error ? result.structured["error"]["code"].get<std::string>() : "";
+  return result.is_error ? field(result.structured, "error", "code").get<std::string>() : "";
 }
 
 }  // namespace
@@ -80,7 +82,7 @@ TEST_CASE("file_download: pieces with holes between them become one sparse file"
                                         last(40'000'000, "", 40'000'000)}));
   const auto result = copying.download();
   REQUIRE(code_of(result).empty());
-  CHECK(result.structured["revision"] == k_revision);
+  CHECK(field(result.structured, "revision") == k_revision);
   struct stat info {};
   REQUIRE(::stat((copying.host / "file").c_str(), &info) == 0);
   CHECK(info.st_size == 40'000'000);

@@ -9,6 +9,7 @@
 #include "mcp/call.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/hub.hpp"
+#include "support/field.hpp"
 #include "tools/prompts.hpp"
 #include "tools/resources.hpp"
 #include "tools/skills.hpp"
@@ -34,16 +35,17 @@ class Limited {
     }
     return m_inbox.next();
   }
-  mcp::json ask(const std::string& method, const mcp::json& params) { return send(method, params)["result"]; }
+  mcp::json ask(const std::string& method, const mcp::json& params) { return field(send(method, params), "result"); }
   mcp::json complete(const mcp::json& ref, const std::string& name) {
-    return ask("completion/complete", {{"ref", ref}, {"argument", {{"name", name}, {"value", ""}}}})["completion"];
+    return field(ask("completion/complete", {{"ref", ref}, {"argument", {{"name", name}, {"value", ""}}}}),
+                 "completion");
   }
   std::set<std::string> listed(const std::string& method, const std::string& list, const std::string& key,
                                const mcp::json& params = mcp::json::object()) {
     std::set<std::string> found;
     const mcp::json result = ask(method, params);
-    for (const mcp::json& entry : result[list]) {
-      found.insert(entry[key].get<std::string>());
+    for (const mcp::json& entry : field(result, list)) {
+      found.insert(field(entry, key).get<std::string>());
     }
     return found;
   }

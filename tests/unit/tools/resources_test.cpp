@@ -1,4 +1,5 @@
 #include "tools/resources.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ using mcp::json;
 
 namespace {
 
+using dockbridge::test::field;
 using test::Limited;
 
 const json k_file_template = {{"type", "ref/resource"}, {"uri", "dockbridge://file/{path}"}};
@@ -48,7 +50,7 @@ TEST_CASE("resources: completion without its tool sends no request") {
                                          std::tuple(std::set<std::string>{"file_ls"}, k_review_prompt, "processId")}) {
     Limited client(tools);
     CAPTURE(ref.dump());
-    CHECK(client.complete(ref, name)["values"].empty());
+    CHECK(field(client.complete(ref, name), "values").empty());
     CHECK(client.asked == 0);
   }
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <map>
 
+#include "support/field.hpp"
 #include "tools/tool_table.hpp"
 #include "unit/sandbox/world.hpp"
 
@@ -48,12 +49,13 @@ TEST_CASE("send_input: a repetition after eof continues with the interrupt") {
       send_once(world, {{"input", "last\n"}, {"autoNewline", false}, {"eof", true}, {"keys", {"ctrl-c"}}});
   CAPTURE(result.text);
   CHECK_FALSE(result.is_error);
-  CHECK(result.structured["accepted"] == 5);
+  CHECK(field(result.structured, "accepted") == 5);
   CHECK(world.container.count("input") == 1);
   const auto signals = world.container.requests("signal");
   REQUIRE(signals.size() == 1);
-  CHECK(signals[0].head["signal"] == SIGINT);
-  CHECK(signals[0].head["once"] == json{{"key", k_mark.key}, {"call", k_mark.call}, {"at", 6}, {"seen", {0, 0}}});
+  CHECK(field(signals[0].head, "signal") == SIGINT);
+  CHECK(field(signals[0].head, "once") ==
+        json{{"key", k_mark.key}, {"call", k_mark.call}, {"at", 6}, {"seen", {0, 0}}});
 }
 
 TEST_CASE("send_input: input with a new key is rejected if stdin is closed") {
@@ -61,7 +63,7 @@ TEST_CASE("send_input: input with a new key is rejected if stdin is closed") {
   closed["stdinOpen"] = false;
   World world = world_of(closed, {{"taken", done_once(0, false, 0)}, {"input", done_once(0, false, 0)}});
   const auto result = send_once(world, {{"input", "more"}, {"keys", {"ctrl-c"}}});
-  CHECK(result.structured["error"]["code"] == "stdin_closed");
+  CHECK(field(result.structured, "error", "code") == "stdin_closed");
   CHECK(world.container.count("input") == 0);
   CHECK(world.container.count("signal") == 0);
 }
@@ -69,7 +71,7 @@ TEST_CASE("send_input: input with a new key is rejected if stdin is closed") {
 TEST_CASE("send_input: a repeated interrupt reports the ended process each time") {
   World world = world_of(state_of(k_process), {{"signal", done_once(0, false, 0)}, {"taken", done_once(0, false, 0)}});
   for (int time = 0; time < 2; ++time) {
-    CHECK(send_once(world, {{"keys", {"ctrl-c"}}}).structured["error"]["code"] == "process_ended");
+    CHECK(field(send_once(world, {{"keys", {"ctrl-c"}}}).structured, "error", "code") == "process_ended");
   }
   CHECK(world.container.count("signal") == 2);
 }

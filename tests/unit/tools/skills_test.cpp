@@ -1,4 +1,5 @@
 #include "tools/skills.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 
@@ -62,7 +63,7 @@ TEST_CASE("skills: each argument exists in a tool and has a value of its type") 
       const json value = json::parse(argument.substr(name.size() + 1), nullptr, false);
       CHECK_FALSE(value.is_discarded());
       const bool known = std::any_of(skill.tools.begin(), skill.tools.end(), [&](const std::string& tool) {
-        return tools.at(tool).input_schema["properties"].contains(name);
+        return field(tools.at(tool).input_schema, "properties").contains(name);
       });
       CHECK(known);
     }

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "mcp/server.hpp"
+#include "support/field.hpp"
 #include "tools/toolbox.hpp"
 #include "unit/tools/limited_client.hpp"
 
 using namespace dockbridge;
+using dockbridge::test::field;
 using dockbridge::test::Limited;
 using mcp::json;
 using mcp::Representation;
@@ -21,7 +23,7 @@ mcp::Server server_with(const tools::Settings& settings) {
 }
 
 json tools_of(const mcp::Server& server, Representation representation = Representation::text) {
-  return json::parse(mcp::dump(*server.lists.tools(Revision::v2025_11_25, representation)))["tools"];
+  return field(json::parse(mcp::dump(*server.lists.tools(Revision::v2025_11_25, representation))), "tools");
 }
 
 /// Everything that a client reads before it calls a tool names only the selected ones.
@@ -33,11 +35,11 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
       client.ask("tools/list", json::object()),     client.ask("prompts/list", json::object()),
       client.ask("resources/list", json::object()), client.ask("resources/templates/list", json::object()),
       client.ask("skills/list", stateless)};
-  for (const json& tool : read.at(2)["tools"]) {
-    CHECK(selection.contains(tool["name"].get<std::string>()));
-    CHECK_FALSE(tool["description"].get<std::string>().empty());
+  for (const json& tool : field(read.at(2), "tools")) {
+    CHECK(selection.contains(field(tool, "name").get<std::string>()));
+    CHECK_FALSE(field(tool, "description").get<std::string>().empty());
   }
-  CHECK_FALSE(read.at(2)["tools"].empty());
+  CHECK_FALSE(field(read.at(2), "tools").empty());
   for (const char* prompt : {"diagnose_build", "set_up_project", "review_processes"}) {
     read.push_back(client.send("prompts/get", {{"name", prompt}}));
   }
@@ -77,8 +79,8 @@ TEST_CASE("tool list: output schemas are listed only on request") {
 TEST_CASE("tool list: Claude Code is asked to load the main tools without a search") {
   std::set<std::string> loaded;
   for (const json& tool : tools_of(server_with({}))) {
-    if (tool.contains("_meta") && tool["_meta"].value("anthropic/alwaysLoad", false)) {
-      loaded.insert(tool["name"].get<std::string>());
+    if (tool.contains("_meta") && field(tool, "_meta").value("anthropic/alwaysLoad", false)) {
+      loaded.insert(field(tool, "name").get<std::string>());
     }
   }
   CHECK(loaded == std::set<std::string>{"execute_command", "check_process", "file_read", "file_edit", "file_grep"});
@@ -108,7 +110,7 @@ TEST_CASE("tool list: a prompt is hidden from clients that may not use its tools
   Limited processes(std::set<std::string>{"check_process"});
   CHECK(processes.listed("prompts/list", "prompts", "name") == std::set<std::string>{"review_processes"});
   CHECK(processes.send("prompts/get", {{"name", "review_processes"}}).contains("result"));
-  CHECK(processes.send("prompts/get", {{"name", "diagnose_build"}})["error"]["message"] ==
+  CHECK(field(processes.send("prompts/get", {{"name", "diagnose_build"}}), "error", "message") ==
         "Prompt not found: diagnose_build");
 }
 
@@ -118,7 +120,7 @@ TEST_CASE("tool list: a resource is hidden if the server does not have its tool"
   Limited client(std::nullopt, settings);
   CHECK(client.listed("resources/list", "resources", "name") == std::set<std::string>{"container"});
   CHECK(client.listed("resources/templates/list", "resourceTemplates", "name").empty());
-  CHECK(client.send("resources/read", {{"uri", "dockbridge://processes"}})["error"]["message"] ==
+  CHECK(field(client.send("resources/read", {{"uri", "dockbridge://processes"}}), "error", "message") ==
         "Resource not found: dockbridge://processes. Use a URI from resources/list or of a resource template");
 }
 
@@ -137,23 +139,23 @@ TEST_CASE("tool list: instructions have no sentence about a tool that is hidden"
 TEST_CASE("tool list: the rationale is required by default and optional on request") {
   tools::Settings settings;
   for (const json& tool : tools_of(server_with(settings))) {
-    const json& required = tool["inputSchema"]["required"];
+    const json& required = field(tool, "inputSchema", "required");
     CHECK(std::find(required.begin(), required.end(), "rationale") != required.end());
   }
   settings.rationale_required = false;
   for (const json& tool : tools_of(server_with(settings))) {
-    const json required = tool["inputSchema"].value("required", json::array());
+    const json required = field(tool, "inputSchema").value("required", json::array());
     CHECK(std::find(required.begin(), required.end(), "rationale") == required.end());
-    CHECK(tool["inputSchema"]["properties"].contains("rationale"));
+    CHECK(field(tool, "inputSchema", "properties").contains("rationale"));
   }
 }
 
 TEST_CASE("tool list: errors suggest only arguments that a schema has") {
   Limited client(std::nullopt);
   const json list = client.ask("tools/list", json::object());
-  for (const json& tool : list["tools"]) {
+  for (const json& tool : field(list, "tools")) {
     const std::string text =
-        client.send("tools/call", {{"name", tool["name"]}, {"arguments", {{"zzqqxxzz", 1}}}}).dump();
+        client.send("tools/call", {{"name", field(tool, "name")}, {"arguments", {{"zzqqxxzz", 1}}}}).dump();
     CAPTURE(text);
     const std::string_view mark = "Accepted: ";
     const std::size_t at = text.find(mark);
@@ -163,7 +165,7 @@ TEST_CASE("tool list: errors suggest only arguments that a schema has") {
       const std::size_t end = text.find_first_of(",\"", begin);
       const std::string name = text.substr(begin, end - begin);
       CAPTURE(name);
-      CHECK(tool["inputSchema"]["properties"].contains(name));
+      CHECK(field(tool, "inputSchema", "properties").contains(name));
       more = text[end] == ',';
       begin = end + 2;
     }

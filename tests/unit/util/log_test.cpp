@@ -1,4 +1,5 @@
 #include "util/log.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "util/fd.hpp"
 
 using namespace dockbridge;
+using dockbridge::test::field;
 using nlohmann::json;
 
 namespace {
@@ -95,10 +97,10 @@ TEST_CASE("log: a JSON line is one object with the same fields") {
   REQUIRE(lines_of(text).size() == 1);
   const json line = json::parse(text);
   CHECK(line.size() == 4);
-  CHECK(line["level"] == "warn");
-  CHECK(line["message"] == "lost the agent");
-  CHECK(line["reason"] == "the \"stream\" ended\\n");
-  CHECK(after_time(line["time"].get<std::string>() + " x") == "x");
+  CHECK(field(line, "level") == "warn");
+  CHECK(field(line, "message") == "lost the agent");
+  CHECK(field(line, "reason") == "the \"stream\" ended\\n");
+  CHECK(after_time(field(line, "time").get<std::string>() + " x") == "x");
 }
 
 TEST_CASE("log: messages below the level are dropped") {
@@ -118,7 +120,7 @@ TEST_CASE("log: messages below the level are dropped") {
   for (const auto& [level, expected] : cases) {
     std::vector<std::string> seen;
     for (const std::string& line : lines_of(written(level, LogFormat::json, log_all))) {
-      seen.push_back(json::parse(line)["level"]);
+      seen.push_back(field(json::parse(line), "level"));
     }
     CHECK(seen == expected);
   }

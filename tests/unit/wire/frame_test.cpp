@@ -1,4 +1,5 @@
 #include "wire/frame.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 #include "unit/wire/messages.hpp"
 
 using namespace dockbridge;
+using dockbridge::test::field;
 using nlohmann::json;
 using test::nested;
 using wire::Frame;
@@ -71,7 +73,7 @@ TEST_CASE("frame: survives the round trip") {
 TEST_CASE("frame: invalid UTF-8 in the head is replaced") {
   FrameReader reader(0);
   reader.feed(wire::encode(json{{"cwd", "/a\xff"}}));
-  CHECK(next_frame(reader).head["cwd"] == "/a\xEF\xBF\xBD");
+  CHECK(field(next_frame(reader).head, "cwd") == "/a\xEF\xBF\xBD");
 }
 
 TEST_CASE("frame reader: accepts pieces of any size") {
@@ -89,7 +91,7 @@ TEST_CASE("frame reader: accepts pieces of any size") {
       reader.feed(std::string_view(stream).substr(at, piece));
       for (auto frame = reader.next(); frame && *frame; frame = reader.next()) {
         REQUIRE(received < bodies.size());
-        CHECK((*frame)->head["id"] == received);
+        CHECK(field((*frame)->head, "id") == received);
         CHECK((*frame)->body == bodies[received]);
         ++received;
       }
@@ -135,7 +137,7 @@ TEST_CASE("frame reader: rejects an excessive length before the content arrives"
 TEST_CASE("frame reader: stays failed after a violation") {
   FrameReader reader(10);
   reader.feed(wire::encode(json{{"id", 1}}) + raw_frame("[]") + wire::encode(json{{"id", 2}}));
-  CHECK(next_frame(reader).head["id"] == 1);
+  CHECK(field(next_frame(reader).head, "id") == 1);
   CHECK(violation(reader) == "protocol_violation");
   CHECK(violation(reader) == "protocol_violation");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/field.hpp"
 #include "wire/error_message.hpp"
 #include "wire/frame.hpp"
 #include "wire/input_messages.hpp"
@@ -51,6 +52,7 @@ void check_survives(const Message& message) {
 }
 
 using Reader = std::function<void(const Field& head)>;
+using dockbridge::test::field;
 
 /// Path of the field that makes the head malformed; empty if it is well formed.
 std::string bad_field(const json& head, const Reader& read) {
@@ -147,7 +149,7 @@ TEST_CASE("messages: a start keeps command, environment and input") {
   const wire::StartRequest request = full_start();
   const json head = sent(wire::to_json(request));
   const std::string body = body_of(request);
-  CHECK(head["op"] == "start");
+  CHECK(field(head, "op") == "start");
   CHECK(body == std::string("make \xff"
                             "A=1\0B=x=y\0C=\0the input",
                             28));
@@ -164,7 +166,7 @@ TEST_CASE("messages: a start keeps command, environment and input") {
   const json small_head = sent(wire::to_json(small));
   CHECK_FALSE(small_head.contains("above"));
   CHECK_FALSE(small_head.contains("call"));
-  CHECK(small_head["until"] == json::object());
+  CHECK(small_head.at("until") == json::object());
   const Field small_field(small_head);
   CHECK_FALSE(wire::from_json<wire::StartRequest>(small_field, "true").command.input);
 }
@@ -211,7 +213,7 @@ TEST_CASE("messages: a wait survives the round trip with each kind of process na
   check_survives(wire::WaitRequest{.process = k_id, .owner = "", .wait = {}});
   check_survives(wire::WaitRequest{.process = "", .owner = "alice", .number = 7, .wait = terms});
   check_survives(wire::WaitRequest{.process = "", .processes = {k_id, "proc_1_b"}, .wait = terms});
-  CHECK(wire::to_json(wire::WaitRequest{.process = k_id})["op"] == "wait");
+  CHECK(field(wire::to_json(wire::WaitRequest{.process = k_id}), "op") == "wait");
 }
 
 TEST_CASE("messages: a malformed wait names the field") {
@@ -245,7 +247,7 @@ TEST_CASE("messages: the answer to a wait keeps its output") {
   answer.err = "er";
   answer.order = {{1, 2}, {3, 2}};
   const json head = sent(wire::to_json(answer));
-  CHECK(head["line"] == "");
+  CHECK(field(head, "line") == "");
   const std::string body = body_of(answer);
   const Field field(head);
   const auto read = wire::from_json<wire::WaitAnswer>(field, body);
@@ -257,7 +259,7 @@ TEST_CASE("messages: the answer to a wait keeps its output") {
   answer.listener = wire::Listener{0, "", true, "", 0};
   const json other = sent(wire::to_json(answer));
   CHECK_FALSE(other.contains("line"));
-  CHECK_FALSE(other["listener"].contains("process"));
+  CHECK_FALSE(other.at("listener").contains("process"));
   for (int i = 0; i <= static_cast<int>(wire::WaitOutcome::nothing); ++i) {
     const auto outcome = static_cast<wire::WaitOutcome>(i);
     CHECK(wire::value_named<wire::WaitOutcome>(name_of(outcome)) == outcome);

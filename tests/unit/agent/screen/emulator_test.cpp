@@ -1,4 +1,5 @@
 #include "agent/screen/emulator.hpp"
+#include "support/field.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,7 @@
 
 using namespace dockbridge;
 using agent::Emulator;
+using dockbridge::test::field;
 using nlohmann::json;
 
 namespace {
@@ -53,11 +55,11 @@ TEST_CASE("emulator: the alternate screen is left with the old content restored"
   terminal.show("prompt$ ");
   terminal.show("\x1b[?1049h\x1b[H\x1b[2J\x1b[?25lmenu");
   CHECK(text(terminal) == "menu\n");
-  CHECK(about(terminal)["alternate"] == true);
-  CHECK(about(terminal)["cursorVisible"] == false);
+  CHECK(field(about(terminal), "alternate") == true);
+  CHECK(field(about(terminal), "cursorVisible") == false);
   terminal.show("\x1b[?25h\x1b[?1049l");
   CHECK(text(terminal) == "prompt$\n");
-  CHECK(about(terminal)["alternate"] == false);
+  CHECK(field(about(terminal), "alternate") == false);
 }
 
 TEST_CASE("emulator: keys are encoded in the mode of the program") {
@@ -86,20 +88,20 @@ TEST_CASE("emulator: a resize keeps what fits") {
   terminal.show("kept");
   terminal.resize({10, 3});
   CHECK(text(terminal) == "kept\n");
-  CHECK(about(terminal)["columns"] == 10);
+  CHECK(field(about(terminal), "columns") == 10);
 }
 
 TEST_CASE("emulator: reports where the program last addressed the screen") {
   Emulator terminal(k_small, 100);
   terminal.show("\x1b[31m$ \x1b[m 10%\r 20%\x1b[K");
-  CHECK(about(terminal)["addressed"] == 0);
+  CHECK(field(about(terminal), "addressed") == 0);
   terminal.show("\x1b[2");
   const auto shown = 100 + std::string("\x1b[31m$ \x1b[m 10%\r 20%\x1b[K").size() + 3;
-  CHECK(about(terminal)["addressed"] == 0);
+  CHECK(field(about(terminal), "addressed") == 0);
   terminal.show("J");
-  CHECK(about(terminal)["addressed"] == shown + 1);
+  CHECK(field(about(terminal), "addressed") == shown + 1);
   terminal.show("line\r\n");
-  CHECK(about(terminal)["addressed"] == shown + 1);
+  CHECK(field(about(terminal), "addressed") == shown + 1);
 }
 
 TEST_CASE("emulator: a paste is marked if the program has enabled that") {

@@ -9,6 +9,7 @@
 #include <array>
 #include <thread>
 
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/doubles.hpp"
 #include "util/file.hpp"
@@ -17,6 +18,7 @@
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 namespace {
 
@@ -98,7 +100,7 @@ json call(const json& id, const std::string& tool, std::size_t bytes = 0) {
 }
 
 bool is_refused(const json& answer) {
-  return answer["result"].value("isError", false);
+  return field(answer, "result").value("isError", false);
 }
 
 }  // namespace
@@ -148,5 +150,5 @@ TEST_CASE("stdio: a call that arrives after the stop is refused with the reason"
   client.send(call("late", "echo"));
   const json answer = client.next();
   CAPTURE(answer.dump());
-  CHECK(answer["result"]["_meta"][k_meta_result]["error"] == "server_stopping");
+  CHECK(field(answer, "result", "_meta", k_meta_result, "error") == "server_stopping");
 }

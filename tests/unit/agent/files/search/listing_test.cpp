@@ -108,18 +108,18 @@ TEST_CASE("listing: lists an empty directory, rejects a file") {
 
 TEST_CASE("listing: a page of a huge directory is a part of the sorted names") {
   const Tree tree;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 5'000; ++i) {
     REQUIRE(::mknodat(tree.fd(), fmt::format("{:05}", i).c_str(), S_IFREG | 0600, 0) == 0);
   }
   ListOptions one;
   one.max = 3;
   CHECK(paths(listing(tree, one)) == Paths{"00000", "00001", "00002"});
-  one.offset = 12'345;
+  one.offset = 2'345;
   const Listing page = listing(tree, one);
-  CHECK(paths(page) == Paths{"12345", "12346", "12347"});
-  CHECK(page.total == 20'000);
+  CHECK(paths(page) == Paths{"02345", "02346", "02347"});
+  CHECK(page.total == 5'000);
   CHECK(page.more);
-  one.offset = 19'999;
-  CHECK(paths(listing(tree, one)) == Paths{"19999"});
+  one.offset = 4'999;
+  CHECK(paths(listing(tree, one)) == Paths{"04999"});
   CHECK_FALSE(listing(tree, one).more);
 }

@@ -6,6 +6,7 @@
 #include <future>
 #include <vector>
 
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/transport/http/running.hpp"
 
@@ -13,6 +14,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 using dockbridge::test::eventually;
+using dockbridge::test::field;
 
 namespace {
 
@@ -177,11 +179,11 @@ TEST_CASE("http: calls count for their owner after the client disconnects") {
     server.gate.wait_for_arrivals(i + 1);
   }
   const HttpAnswer refused = server.post(session, call_body("echo", json::object(), 3));
-  CHECK(refused.json()["result"]["structuredContent"]["error"]["code"] == "too_many_calls");
+  CHECK(field(refused.json(), "result", "structuredContent", "error", "code") == "too_many_calls");
   CHECK(text_of(server.post(with(stateless_headers("tools/call", "owner"), k_bob), call_body("owner"))) == "bob");
   server.gate.open();
   eventually("there is room again", [&] {
-    return server.post(session, call_body("echo", json::object(), 4)).json()["result"]["isError"] == false;
+    return field(server.post(session, call_body("echo", json::object(), 4)).json(), "result", "isError") == false;
   });
 }
 
@@ -191,7 +193,7 @@ TEST_CASE("http: a message of many small values is refused before memory is allo
     CAPTURE(value);
     const HttpAnswer refused = server.post(stateless_headers("tools/call", "echo"), call_with_values(value, 8'000'000));
     CHECK(refused.status == 413);
-    CHECK(refused.json()["error"]["code"] == k_invalid_request);
+    CHECK(field(refused.json(), "error", "code") == k_invalid_request);
   }
   CHECK(server.post(stateless_headers("tools/call", "echo"), call_with_values("[]", 300'000)).status == 200);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <httplib.h>
 
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/mcp/transport/http/running.hpp"
@@ -10,6 +11,7 @@
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 TEST_CASE("http: stateless requests on one connection are answered with JSON") {
   const Running server;
@@ -19,7 +21,7 @@ TEST_CASE("http: stateless requests on one connection are answered with JSON") {
         connection.request("POST", "/mcp", stateless_headers("tools/call", "echo"), call_body("echo", k_meta, i));
     REQUIRE(answer.status == 200);
     CHECK(answer.header("Content-Type") == "application/json");
-    CHECK(answer.json()["id"] == i);
+    CHECK(field(answer.json(), "id") == i);
     CHECK(text_of(answer) == "{}");
   }
 }
@@ -29,8 +31,8 @@ TEST_CASE("http: headers that contradict the body are refused") {
   const auto code = [&](const HttpHeaders& headers, const std::string& text) {
     const HttpAnswer answer = server.post(headers, text);
     CHECK(answer.status == 400);
-    CHECK(answer.json()["id"] == 1);
-    return answer.json()["error"]["code"].get<int>();
+    CHECK(field(answer.json(), "id") == 1);
+    return field(answer.json(), "error", "code").get<int>();
   };
   const std::string list = body("tools/list", {{"_meta", k_meta}});
   CHECK(code(with(plain_headers(), {"MCP-Protocol-Version: 2026-07-28"}), list) == k_header_mismatch);
@@ -52,7 +54,7 @@ TEST_CASE("http: a name may be encoded, and an unknown method is 404") {
   CHECK(server.post(stateless_headers("tools/call", "=?base64?ZWNobw==?="), call_body("echo")).status == 200);
   const HttpAnswer unknown = server.post(stateless_headers("no/such"), body("no/such", {{"_meta", k_meta}}));
   CHECK(unknown.status == 404);
-  CHECK(unknown.json()["error"]["code"] == k_method_not_found);
+  CHECK(field(unknown.json(), "error", "code") == k_method_not_found);
 }
 
 TEST_CASE("http: header values are not decoded like URLs") {
@@ -61,7 +63,8 @@ TEST_CASE("http: header values are not decoded like URLs") {
     CAPTURE(name);
     const std::string meant = std::string(name).starts_with("=?") ? "a%2Fb" : name;
     const HttpAnswer answer = server.post(stateless_headers("tools/call", name), call_body(meant));
-    CHECK(answer.json()["error"]["code"] == k_invalid_params);  // the tool does not exist, but the header is right
+    CHECK(field(answer.json(), "error", "code") ==
+          k_invalid_params);  // the tool does not exist, but the header is right
   }
 }
 
@@ -71,7 +74,7 @@ TEST_CASE("http: a session begins with initialize and ends with DELETE") {
   REQUIRE(id.size() == 32);
   const HttpHeaders session = with(plain_headers(), {"Mcp-Session-Id: " + id});
   CHECK(server.post(session, notification_message("notifications/initialized", json::object()).dump()).status == 202);
-  CHECK(server.post(session, body("ping", json::object())).json()["result"] == json::object());
+  CHECK(field(server.post(session, body("ping", json::object())).json(), "result") == json::object());
   CHECK(server.post(plain_headers(), body("ping", json::object())).status == 400);
   CHECK(server.post(with(plain_headers(), {"Mcp-Session-Id: 00"}), body("ping", json::object())).status == 404);
   CHECK(server.connect().request("DELETE", "/mcp", session).status == 204);
@@ -86,7 +89,7 @@ TEST_CASE("http: only the revision that has batches accepts them") {
   const std::string old = server.initialize({}, "2025-03-26");
   CHECK(server.post(with(plain_headers(), {"Mcp-Session-Id: " + old}), batch).json().size() == 2);
   const std::string newer = server.initialize();
-  CHECK(server.post(with(plain_headers(), {"Mcp-Session-Id: " + newer}), batch).json()["error"]["code"] ==
+  CHECK(field(server.post(with(plain_headers(), {"Mcp-Session-Id: " + newer}), batch).json(), "error", "code") ==
         k_invalid_request);
 }
 
@@ -107,7 +110,7 @@ TEST_CASE("http: other paths and methods") {
 
 TEST_CASE("http: health and metrics") {
   const Running server;
-  CHECK(server.connect().request("GET", "/healthz", {}).json()["status"] == "ok");
+  CHECK(field(server.connect().request("GET", "/healthz", {}).json(), "status") == "ok");
   CHECK(server.connect().request("GET", "/readyz", {}).status == 200);
   server.post(stateless_headers("tools/call", "echo"), call_body("echo"));
   const std::string metrics = server.connect().request("GET", "/metrics", {}).body;

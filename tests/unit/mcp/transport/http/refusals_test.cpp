@@ -8,6 +8,7 @@
 #include <set>
 
 #include "mcp/transport/http/front.hpp"
+#include "support/field.hpp"
 #include "support/program.hpp"
 #include "unit/mcp/transport/http/running.hpp"
 
@@ -15,6 +16,7 @@ using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
 using dockbridge::test::eventually;
+using dockbridge::test::field;
 
 namespace {
 
@@ -67,11 +69,11 @@ TEST_CASE("http: a token gives access only to its own tools and sessions") {
   const Running server({}, {{"alice", k_secret}, {"bob", k_bobs_secret, std::set<std::string>{"owner"}}});
   const HttpHeaders alice = {"Authorization: Bearer " + k_secret};
   const HttpHeaders bob = {"Authorization: Bearer " + k_bobs_secret};
-  CHECK(server.list(alice).json()["result"]["tools"].size() == 5);
-  CHECK(server.list(bob).json()["result"]["tools"].size() == 1);
+  CHECK(field(server.list(alice).json(), "result", "tools").size() == 5);
+  CHECK(field(server.list(bob).json(), "result", "tools").size() == 1);
   CHECK(text_of(server.post(with(stateless_headers("tools/call", "owner"), bob), call_body("owner"))) == "bob");
-  CHECK(server.post(with(stateless_headers("tools/call", "echo"), bob), call_body("echo")).json()["error"]["code"] ==
-        k_invalid_params);
+  CHECK(field(server.post(with(stateless_headers("tools/call", "echo"), bob), call_body("echo")).json(), "error",
+              "code") == k_invalid_params);
   const std::string session = server.initialize(alice);
   const HttpHeaders in_session = with(plain_headers(), {"Mcp-Session-Id: " + session});
   CHECK(server.post(with(in_session, alice), body("ping", json::object())).status == 200);

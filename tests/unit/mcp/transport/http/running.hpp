@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "mcp/transport/http_server.hpp"
+#include "support/field.hpp"
 #include "support/http.hpp"
 #include "unit/mcp/doubles.hpp"
 
 namespace dockbridge::mcp::test {
 
+using dockbridge::test::field;
 using dockbridge::test::HttpAnswer;
 using dockbridge::test::HttpConnection;
 using dockbridge::test::HttpHeaders;
@@ -120,7 +122,7 @@ inline json next_message(HttpConnection& connection) {
 }
 
 inline std::string text_of(const HttpAnswer& answer) {
-  return answer.json()["result"]["content"][0]["text"];
+  return field(answer.json(), "result", "content", 0, "text");
 }
 
 inline http::Limits limits(void (*change)(http::Limits&)) {

@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "support/field.hpp"
 #include "unit/mcp/transport/http/running.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::mcp;
 using namespace dockbridge::mcp::test;
+using dockbridge::test::field;
 
 TEST_CASE("http: progress is sent as events, and the answer is the last of them") {
   Running server;
@@ -19,9 +21,9 @@ TEST_CASE("http: progress is sent as events, and the answer is the last of them"
   CHECK(head.header("Content-Type") == "text/event-stream");
   CHECK(head.header("X-Accel-Buffering") == "no");
   CHECK(connection.next_event() == "");
-  CHECK(next_message(connection)["method"] == "notifications/progress");
+  CHECK(field(next_message(connection), "method") == "notifications/progress");
   server.gate.open();
-  CHECK(next_message(connection)["result"]["content"][0]["text"] == "through");
+  CHECK(field(next_message(connection), "result", "content", 0, "text") == "through");
   CHECK_FALSE(connection.next_event());
   CHECK(connection.event_id().empty());
 }
@@ -52,7 +54,7 @@ TEST_CASE("http: a silent call becomes a stream with keep-alive comments") {
   while (const auto event = connection.next_event()) {
     last = *event;
   }
-  CHECK(json::parse(last)["result"]["content"][0]["text"] == "through");
+  CHECK(field(json::parse(last), "result", "content", 0, "text") == "through");
 }
 
 TEST_CASE("http: closing the connection cancels a stateless call") {
@@ -111,7 +113,7 @@ TEST_CASE("http: a client of a session resumes a lost stream") {
   CHECK(second.receive_head().status == 200);
   CHECK(second.next_event() == "");
   server.gate.open();
-  CHECK(next_message(second)["result"]["content"][0]["text"] == "through");
+  CHECK(field(next_message(second), "result", "content", 0, "text") == "through");
   CHECK_FALSE(second.next_event());
 }
 
@@ -168,7 +170,7 @@ TEST_CASE("http: a stored event counts as delivered after the client has resumed
   HttpConnection second = server.connect();
   second.send_request("GET", "/mcp", with(session, {"Last-Event-ID: " + last}));
   CHECK(second.receive_head().status == 200);
-  CHECK(next_message(second)["result"]["content"][0]["text"] == "through");
+  CHECK(field(next_message(second), "result", "content", 0, "text") == "through");
   CHECK(server.deliveries.settled() == 1);
 }
 
@@ -183,7 +185,7 @@ TEST_CASE("http: 200 open streams, and a request is still answered") {
   for (HttpConnection& stream : streams) {
     CHECK(stream.receive_head().status == 200);
     CHECK(stream.next_event() == "");
-    CHECK(next_message(stream)["method"] == "notifications/subscriptions/acknowledged");
+    CHECK(field(next_message(stream), "method") == "notifications/subscriptions/acknowledged");
   }
   CHECK(server.list().status == 200);
 }
@@ -208,7 +210,7 @@ TEST_CASE("http: a stopping server ends subscriptions, and leaves work running")
   while (const auto event = listening.next_event()) {
     last = event->empty() ? last : *event;
   }
-  CHECK(json::parse(last)["result"]["_meta"][k_meta_subscription] == 1);
+  CHECK(field(json::parse(last), "result", "_meta", k_meta_subscription) == 1);
   while (standing.next_event()) {
   }
 }
