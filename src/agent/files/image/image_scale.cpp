@@ -237,8 +237,8 @@ void decode_and_scale(std::string_view file, const ImageHeader& header, std::uin
   result.is_complete = 1;
 }
 
-/// Exit codes of the decoder.
-enum ExitCode : int { k_finished = 0, k_no_memory = 1, k_not_confined = 2 };
+/// Exit codes of the decoder. Any other code, such as that of a sanitizer (1), means that the image is damaged.
+enum ExitCode : int { k_finished = 0, k_no_memory = 101, k_not_confined = 102 };
 
 /// Drops every privilege but computing. Returns false if that is impossible.
 bool confine(pid_t parent) {
