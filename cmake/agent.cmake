@@ -48,6 +48,7 @@ dockbridge_objects(dockbridge_shared
   src/wire/operation.cpp
   src/wire/output_messages.cpp
   src/wire/route.cpp
+  src/wire/side_channel.cpp
   src/wire/session_messages.cpp
   src/wire/terminal.cpp
   src/wire/process_state.cpp
@@ -97,6 +98,7 @@ dockbridge_objects(agent_core
   src/agent/keeper/output_end.cpp
   src/agent/keeper/own_channel.cpp
   src/agent/keeper/process_tree.cpp
+  src/agent/keeper/side_channel.cpp
   src/agent/keeper/taken_inputs.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp

@@ -77,6 +77,9 @@ inline std::string out_name(const std::string& process) {
 inline std::string err_name(const std::string& process) {
   return process + ".err";
 }
+inline std::string side_name(const std::string& process) {
+  return process + ".side";
+}
 inline std::string screen_name(const std::string& process) {
   return process + ".screen";
 }

@@ -1,5 +1,7 @@
 #include "sandbox/process_control.hpp"
 
+#include <utility>
+
 namespace dockbridge::sandbox {
 
 template <typename Request>
@@ -18,13 +20,13 @@ Result<Taken> ProcessControl::give(const Request& request, std::size_t max, cons
   return Taken{answer->accepted, is_repeated ? std::optional(answer->keyed->seen) : std::nullopt};
 }
 
-Result<Taken> ProcessControl::send_input(const std::string& process, std::string_view bytes, bool then_end,
-                                         std::optional<Once> once, const CallLimit& limit, bool as_paste) {
+template <typename MakeRequest>
+Result<Taken> ProcessControl::give_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
+                                          const CallLimit& limit) {
   Taken all;
   do {
     const auto chunk = bytes.substr(0, wire::k_input_piece_bytes);
-    const bool last = chunk.size() == bytes.size();
-    const auto taken = give(wire::InputRequest{process, then_end && last, as_paste, once, chunk}, chunk.size(), limit);
+    const auto taken = give(request(chunk, once, chunk.size() == bytes.size()), chunk.size(), limit);
     if (!taken && taken.error().code == ErrorCode::keeper_busy && all.count > 0) {
       break;  // the result reports the accepted bytes
     }
@@ -42,6 +44,22 @@ Result<Taken> ProcessControl::send_input(const std::string& process, std::string
     }
   } while (!bytes.empty());
   return all;
+}
+
+Result<Taken> ProcessControl::send_input(const std::string& process, std::string_view bytes, bool then_end,
+                                         std::optional<Once> once, const CallLimit& limit, bool as_paste) {
+  const auto request = [&](std::string_view chunk, const std::optional<Once>& step, bool is_last) {
+    return wire::InputRequest{process, then_end && is_last, as_paste, step, chunk};
+  };
+  return give_pieces(bytes, std::move(once), request, limit);
+}
+
+Result<Taken> ProcessControl::send_side(const std::string& process, std::string_view bytes, std::optional<Once> once,
+                                        const CallLimit& limit) {
+  const auto request = [&](std::string_view chunk, const std::optional<Once>& step, bool) {
+    return wire::SideRequest{process, step, chunk};
+  };
+  return give_pieces(bytes, std::move(once), request, limit);
 }
 
 Result<Taken> ProcessControl::press_keys(const std::string& process, const std::vector<std::string>& keys,

@@ -34,6 +34,10 @@ class ProcessControl {
   /// terminal, marks them as a paste if the program has requested that.
   Result<Taken> send_input(const std::string& process, std::string_view bytes, bool then_end,
                            std::optional<Once> once = {}, const CallLimit& limit = {}, bool as_paste = false);
+  /// Sends bytes to its side channel. Returns how many were accepted: fewer than given if the process does not read
+  /// them, 0 if it has no side channel.
+  Result<Taken> send_side(const std::string& process, std::string_view bytes, std::optional<Once> once = {},
+                          const CallLimit& limit = {});
   /// Types keys (see wire/terminal.hpp) on its terminal. Returns how many were accepted: 0 without a terminal.
   Result<Taken> press_keys(const std::string& process, const std::vector<std::string>& keys,
                            const std::optional<Once>& once = {}, const CallLimit& limit = {});
@@ -50,6 +54,11 @@ class ProcessControl {
   /// Sends at most `max` bytes, keys or signals to a process.
   template <typename Request>
   Result<Taken> give(const Request& request, std::size_t max, const CallLimit& limit);
+  /// Sends bytes in requests of at most k_input_piece_bytes. `request` makes one of them, from its bytes, its `once`
+  /// and whether it is the last.
+  template <typename MakeRequest>
+  Result<Taken> give_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
+                            const CallLimit& limit);
   /// Sends a request whose answer is empty.
   template <typename Request>
   Result<void> order(const Request& request, const CallLimit& limit);

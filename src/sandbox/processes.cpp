@@ -46,6 +46,8 @@ bool is_plausible(wire::WaitOutcome happened, const WaitCondition& until, millis
       return until.idle.has_value() || until.answer;
     case wire::WaitOutcome::input:
       return until.input || until.answer;
+    case wire::WaitOutcome::side:
+      return until.known_side.has_value();
     case wire::WaitOutcome::nothing:
       return took + k_slack >= timeout;
   }

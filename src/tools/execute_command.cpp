@@ -161,6 +161,7 @@ const char* why_returned(const Snapshot& snapshot, bool background) {
     case WaitOutcome::grew:
     case WaitOutcome::pattern:
     case WaitOutcome::port:
+    case WaitOutcome::side:
     case WaitOutcome::nothing:
       break;
   }

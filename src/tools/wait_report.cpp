@@ -61,6 +61,7 @@ std::string happened_word(WaitOutcome happened) {
     case WaitOutcome::port:
     case WaitOutcome::idle:
     case WaitOutcome::input:
+    case WaitOutcome::side:
       break;
   }
   return std::string(name_of(happened));

@@ -42,6 +42,12 @@ void KeysRequest::visit(Codec& codec) {
   codec.optional("once", once);
 }
 
+void SideRequest::visit(Codec& codec) {
+  codec("process", process, process_id_from);
+  codec.optional("once", once);
+  codec.body(bytes);
+}
+
 void SignalRequest::visit(Codec& codec) {
   codec("process", process, process_id_from);
   codec("signal", number, signal_from);

@@ -55,6 +55,16 @@ struct KeysRequest {
   void visit(Codec& codec);
 };
 
+/// Bytes for the side channel of a process.
+struct SideRequest {
+  static constexpr Operation k_operation = Operation::side;
+  std::string process;
+  std::optional<Once> once{};
+  std::string_view bytes{};  ///< body
+
+  void visit(Codec& codec);
+};
+
 struct SignalRequest {
   static constexpr Operation k_operation = Operation::signal;
   std::string process;
@@ -73,7 +83,7 @@ struct TakenRequest {
   void visit(Codec& codec);
 };
 
-/// Answer to `input`, `keys` and `taken`, and to `signal` with a key.
+/// Answer to `input`, `keys`, `side` and `taken`, and to `signal` with a key.
 struct InputAnswer {
   /// Input that a process has taken under an idempotency key.
   struct Keyed {

@@ -24,6 +24,7 @@ constexpr std::array k_operations = {
     // With `once`, the process takes each of these only once, and the host may repeat it.
     OperationProperties{input, "input", k_once, k_completes, session},
     OperationProperties{keys, "keys", k_once, k_completes, session},
+    OperationProperties{side, "side", k_once, k_completes, session},
     OperationProperties{taken, "taken", k_repeatable, k_completes, session},
     OperationProperties{screen, "screen", k_repeatable, k_completes, session},
     OperationProperties{resize, "resize", k_repeatable, k_completes, session},

@@ -15,6 +15,7 @@ enum class Operation : std::uint8_t {
   grep,
   input,
   keys,
+  side,
   taken,
   screen,
   resize,

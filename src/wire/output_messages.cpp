@@ -8,7 +8,10 @@ namespace dockbridge::wire {
 
 void ReadRequest::visit(Codec& codec) {
   codec("process", process, process_id_from);
-  codec("stream", stream, [](const Field& field) { return field.text() == "err" ? Stream::err : Stream::out; });
+  codec("stream", stream, [](const Field& field) {
+    const auto named = value_named<Stream>(field.text());
+    return named.value_or(Stream::out);
+  });
   codec("offset", offset, k_any_number);
   codec("max", max, k_any_number);
 }

@@ -24,9 +24,13 @@ inline constexpr std::size_t k_max_text_body = k_max_body_to_host - 4096;
 /// More states than an agent can send in one answer.
 inline constexpr std::size_t k_max_listed = 10'000;
 
-enum class Stream : std::uint8_t { out, err };
+enum class Stream : std::uint8_t {
+  out,
+  err,
+  side,  ///< pieces of the side channel, see wire/side_channel.hpp
+};
 template <>
-inline constexpr std::array<std::string_view, 2> k_names<Stream> = {"out", "err"};
+inline constexpr std::array<std::string_view, 3> k_names<Stream> = {"out", "err", "side"};
 
 struct ReadRequest {
   static constexpr Operation k_operation = Operation::read;

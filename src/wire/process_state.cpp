@@ -65,6 +65,9 @@ void ProcessState::visit(Codec& codec) {
   codec("cause", cause);
   codec("out", out);
   codec("err", err);
+  if (codec.is_reading() || side.total > 0) {
+    codec.lenient("side", side);
+  }
   codec("idleMs", idle_ms, time);
   codec("stdinOpen", stdin_open);
   if (codec.is_reading() || running()) {

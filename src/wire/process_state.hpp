@@ -104,6 +104,7 @@ struct ProcessState {
   Cause cause = Cause::none;
   StreamState out;
   StreamState err;
+  StreamState side{};         ///< empty if it has no side channel
   std::uint64_t idle_ms = 0;  ///< since the last output or input
   bool stdin_open = false;
   WaitsForInput waits_for_input = WaitsForInput::no;

@@ -49,6 +49,7 @@ std::vector<std::string> process_ids_from(const Field& field) {
 
 void WaitCondition::visit(Codec& codec) {
   codec.optional("known", known, OffsetsAtMost{UINT64_MAX});
+  codec.optional("side", known_side, k_any_number);
   codec.optional("pattern", pattern);
   if (pattern) {
     codec("from", search_from, OffsetsAtMost{UINT64_MAX});
@@ -78,6 +79,7 @@ void Command::visit(Codec& codec) {
   codec.optional("outputLimit", output_limit, k_any_number);
   codec.optional("nice", nice, AtMost{k_max_nice});
   codec.optional("terminal", terminal);
+  codec.optional("side", has_side_channel);
   codec.optional("user", user);
   codec.optional("call", call);
 

@@ -32,15 +32,17 @@ enum class WaitOutcome : std::uint8_t {
   port,     ///< something listens on the port
   idle,     ///< no output and no input for the given time
   input,    ///< the process waits for input
+  side,     ///< there is more on the side channel than `known_side`
   nothing,  ///< the timeout passed
 };
 template <>
-inline constexpr std::array<std::string_view, 7> k_names<WaitOutcome> = {"ended", "grew",  "pattern", "port",
-                                                                         "idle",  "input", "nothing"};
+inline constexpr std::array<std::string_view, 8> k_names<WaitOutcome> = {"ended", "grew",  "pattern", "port",
+                                                                         "idle",  "input", "side",    "nothing"};
 
 /// Events that end a wait, besides the end of the process and the timeout.
 struct WaitCondition {
   std::optional<Offsets> known{};              ///< more output than this
+  std::optional<std::uint64_t> known_side{};   ///< more on the side channel than so many bytes
   std::optional<std::string> pattern{};        ///< a line of output that matches, in RE2 syntax
   Offsets search_from{};                       ///< start of the lines that are matched against the pattern
   std::optional<std::uint16_t> port{};         ///< something listens on it in the container
@@ -74,6 +76,7 @@ struct Command {
   std::uint64_t output_limit = 0;    ///< bytes after which the process is ended; 0 means no limit
   int nice = 0;
   std::optional<TerminalSize> terminal;  ///< nullopt: pipes
+  bool has_side_channel = false;         ///< on descriptor 3; not together with a terminal
   std::optional<std::string> user;       ///< nullopt: the user of the container
   std::string owner;
   std::string rationale;

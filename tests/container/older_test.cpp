@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "cli/bridge.hpp"
 #include "support/connected.hpp"
 #include "support/field.hpp"
 
@@ -101,6 +102,12 @@ TEST_CASE("older: a process of version 0.1.0 works with every process tool") {
                                                         {{"dockbridge/idempotencyKey", "k"}})),
             "result");
   CHECK(field(error_of(keyed), "code") == "keeper_too_old");
+  cli::Options options;
+  options.container.name = c.container.name();
+  Log log{2, LogLevel::off, LogFormat::text};
+  cli::Bridge bridge(options, log);
+  const auto side = bridge.sandbox().control().send_side(id, "x");
+  CHECK((!side && side.error().code == ErrorCode::keeper_too_old));
   const int waiting = other.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "^got x"}}}});
   c.server.call("send_input", {{"processId", id}, {"input", "x"}});
   CHECK(field(fields_of(field(other.receive_answer(waiting), "result")), "happened") == "pattern");

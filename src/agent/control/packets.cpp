@@ -24,8 +24,9 @@ bool is_sound(const StatePacket& state) {
          state.end <= static_cast<std::uint8_t>(wire::EndKind::unknown) && state.end_code >= 0 &&
          state.end_code <= wire::k_max_end_code && state.pid >= 0 && state.pid <= wire::k_max_pid &&
          state.out_total <= wire::k_max_stream_bytes && state.err_total <= wire::k_max_stream_bytes &&
-         state.idle_ms <= k_max_time && state.starved_ms <= k_max_time && state.children <= wire::k_max_pid &&
-         is_time(state.ended_at_ms) && is_time(state.ended_uptime_ms) && wire::is_plausible(state.used);
+         state.side_total <= wire::k_max_stream_bytes && state.idle_ms <= k_max_time &&
+         state.starved_ms <= k_max_time && state.children <= wire::k_max_pid && is_time(state.ended_at_ms) &&
+         is_time(state.ended_uptime_ms) && wire::is_plausible(state.used);
 }
 
 }  // namespace

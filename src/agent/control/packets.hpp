@@ -16,8 +16,8 @@ namespace dockbridge::agent {
 // The packets on a keeper's control socket (SOCK_SEQPACKET), specified in docs/agent-protocol.md.
 // They are fixed little-endian structures. A keeper and its sessions may have different versions.
 
-/// New in 2: watch_input, keys, screen, resize. In 3: trim. In 4: once. In 5: k_watch_answer, k_as_paste.
-inline constexpr std::uint8_t k_control_version = 5;
+/// New in 2: watch_input, keys, screen, resize. In 3: trim. In 4: once. In 5: k_watch_answer, k_as_paste. In 6: side.
+inline constexpr std::uint8_t k_control_version = 6;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// Input that a keeper queues for its process.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -41,6 +41,7 @@ enum class Order : std::uint8_t {
   resize = 11,       ///< value: columns in the lower half, rows in the upper half
   trim = 12,         ///< limit stored output to value bytes from now on
   once = 13,         ///< payload: a OnceHeader and the payload of its order; reply: `accepted` with a OnceAnswer
+  side = 14,         ///< payload: bytes for the side channel; reply: `accepted`
 };
 
 /// Keeper to session.
@@ -98,8 +99,9 @@ struct StatePacket {
   wire::Usage used{};
   std::int64_t ended_uptime_ms = 0;
   std::uint64_t starved_ms = 0;
+  std::uint64_t side_total = 0;
 };
-static_assert(sizeof(StatePacket) == 112);
+static_assert(sizeof(StatePacket) == 120);
 inline constexpr std::size_t k_min_state_bytes = 56;
 
 using wire::k_digest_length;
@@ -112,7 +114,7 @@ struct OnceHeader {
   std::uint64_t at = 0;        ///< units before those of this order
   std::uint64_t seen_out = 0;  ///< output that the sender knew when it began
   std::uint64_t seen_err = 0;
-  std::uint8_t order = 0;  ///< input, keys or signal; none: only reply
+  std::uint8_t order = 0;  ///< input, keys, signal or side; none: only reply
   std::array<std::uint8_t, 7> reserved{};
 };
 static_assert(sizeof(OnceHeader) == 96);

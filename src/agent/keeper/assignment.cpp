@@ -100,6 +100,7 @@ std::string encode(const Assignment& assignment) {
   const wire::TerminalSize size = assignment.terminal.value_or(wire::TerminalSize{});
   to.number(size.columns);
   to.number(size.rows);
+  to.number(assignment.has_side_channel ? 1 : 0);
   to.number(assignment.watch_input ? 1 : 0);
   return to.take();
 }
@@ -130,6 +131,7 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   if (columns > 0 && rows > 0) {
     assignment.terminal = wire::TerminalSize{columns, rows};
   }
+  assignment.has_side_channel = from.number() != 0;
   assignment.watch_input = from.number() != 0;
   if (!from.is_complete() || child.argv.empty()) {
     return fail(ErrorCode::cannot_start, "The keeper received a malformed command");

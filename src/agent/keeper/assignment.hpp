@@ -22,9 +22,10 @@ struct Assignment {
   std::uint64_t output_limit = 0;  ///< bytes of both streams after which the command is ended; 0: no limit
   SpoolCaps caps;
   std::optional<wire::TerminalSize> terminal;  ///< nullopt: pipes
-  bool watch_input = false;                    ///< as with the order watch_input on the first link
-  Fd journal;                                  ///< for the record
-  Fd stdin_file;                               ///< input of the command; empty: a pipe, for send_input
+  bool has_side_channel = false;
+  bool watch_input = false;  ///< as with the order watch_input on the first link
+  Fd journal;                ///< for the record
+  Fd stdin_file;             ///< input of the command; empty: a pipe, for send_input
 };
 
 // The message has no version, because a session and the keepers that it has started have the same build.

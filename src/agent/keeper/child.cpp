@@ -1,5 +1,6 @@
 #include "agent/keeper/child.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/ioctl.h>
@@ -13,6 +14,8 @@
 namespace dockbridge::agent {
 
 namespace {
+
+constexpr int k_side_channel_fd = 3;
 
 enum class Stage : int { none, identity, cwd, exec };
 
@@ -38,6 +41,11 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   ::dup2(spec.stdin_fd, 0);
   ::dup2(spec.stdout_fd, 1);
   ::dup2(spec.stderr_fd, 2);
+  if (spec.side_fd == k_side_channel_fd) {
+    ::fcntl(spec.side_fd, F_SETFD, 0);  // dup2 would leave it close-on-exec
+  } else if (spec.side_fd >= 0) {
+    ::dup2(spec.side_fd, k_side_channel_fd);
+  }
   if (spec.on_terminal) {
     ::ioctl(1, TIOCSCTTY, 0);  // input may come from a file
   }

@@ -27,6 +27,7 @@ struct ChildSpec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  int side_fd = -1;          ///< becomes descriptor 3; -1: none
   bool on_terminal = false;  ///< stdout becomes its controlling terminal
 };
 

@@ -20,6 +20,7 @@ std::optional<std::size_t> count_units(Order order, std::string_view payload) {
     case Order::none:
       return 0;
     case Order::input:
+    case Order::side:
       return payload.size();
     case Order::keys:
       return count_keys(payload);
@@ -38,6 +39,9 @@ Accepted InputOrders::execute(Order order, std::uint32_t value, std::string_view
   }
   if (order == Order::keys) {
     return {m_input.press(payload, now), false};
+  }
+  if (order == Order::side) {
+    return {m_side.write(payload, now), false};
   }
   signal_descendants(static_cast<int>(value));
   return {1, false};

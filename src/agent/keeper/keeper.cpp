@@ -26,7 +26,7 @@ constexpr milliseconds k_max_kill_time{1000};
 constexpr milliseconds k_frozen{1000};
 
 /// Positions in the list of polled descriptors. The links follow.
-enum Polled : std::size_t { k_signals, k_out, k_err, k_listener, k_in, k_screen, k_first_link };
+enum Polled : std::size_t { k_signals, k_out, k_err, k_listener, k_in, k_side, k_screen, k_first_link };
 
 /// Kills a tree that must not stay because it has no record.
 void kill_tree(int signals) {
@@ -60,7 +60,8 @@ Keeper::Keeper(Assignment assignment, const Context& context)
       m_activity(m_links),
       m_output(context.directory, m_assignment.process, m_assignment.caps, m_activity),
       m_input(m_activity),
-      m_orders(m_input),
+      m_side(context.directory, m_assignment.process, m_assignment.caps, m_output, m_activity),
+      m_orders(m_input, m_side),
       m_end(m_assignment.journal, m_assignment.process) {}
 
 Result<void> Keeper::start(Streams streams) {
@@ -80,10 +81,19 @@ Result<void> Keeper::start(Streams streams) {
     streams.child_in = std::move(m_assignment.stdin_file);
     streams.in = m_terminal ? std::move(streams.in) : Fd();
   }
+  Fd child_side;
+  if (m_assignment.has_side_channel) {
+    auto opened = m_side.open();
+    if (!opened) {
+      return fail(opened.error());
+    }
+    child_side = std::move(*opened);
+  }
   ChildSpec& child = m_assignment.child;
   child.stdin_fd = streams.child_in.get();
   child.stdout_fd = streams.child_out.get();
   child.stderr_fd = streams.child_err.get();
+  child.side_fd = child_side.get();
   child.on_terminal = m_terminal != nullptr;
   if (child.identity) {
     // The command may then open /dev/stdin, /dev/stdout and /dev/stderr.
@@ -128,6 +138,9 @@ void Keeper::loop() {
     if (polled[k_err].revents != 0) {
       m_output.read_err(Clock::now());
     }
+    if (polled[k_side].revents != 0) {
+      m_side.serve(Clock::now());
+    }
     check_output_limit();
     if (polled[k_in].revents != 0) {
       m_input.write_queue();
@@ -160,6 +173,7 @@ void Keeper::list_descriptors(std::vector<pollfd>& polled) const {
                  {m_output.err_fd(), POLLIN, 0},
                  {m_links.has_room() ? m_context.listener : -1, POLLIN, 0},
                  {m_input.fd_to_write(), POLLOUT, 0},
+                 {m_side.fd(), m_side.awaited_events(), 0},
                  {m_terminal ? m_terminal->screen_fd() : -1, screen_events, 0}});
   for (const Link& link : m_links.all()) {
     polled.push_back({link.socket.get(), POLLIN, 0});
@@ -248,6 +262,7 @@ bool Keeper::execute(Link& link, const ControlPacket& packet) {
       return true;
     case Order::input:
     case Order::keys:
+    case Order::side:
       m_orders.execute(link.socket.get(), packet, Clock::now());
       return true;
     case Order::once:
@@ -267,6 +282,7 @@ bool Keeper::execute(Link& link, const ControlPacket& packet) {
       return true;
     case Order::trim:
       m_output.trim(value);
+      m_side.trim(value);
       return true;
     case Order::signal:
       signal_descendants(static_cast<int>(value));
@@ -292,6 +308,7 @@ void Keeper::reap() {
     return;
   }
   // The end is recorded only when everything that the command wrote before it is in the spool.
+  m_side.drain(Clock::now());
   m_output.drain(Clock::now());
   check_output_limit();
   m_end.enter(*phase, m_orders.taken());
@@ -339,6 +356,7 @@ StatePacket Keeper::state() const {
   state.stdin_open = m_input.is_open() ? 1 : 0;
   state.out_total = m_output.out_total();
   state.err_total = m_output.err_total();
+  state.side_total = m_side.total();
   m_end.describe(state);
   m_activity.describe(state, Clock::now());
   return state;

@@ -15,6 +15,7 @@
 #include "agent/keeper/end_timers.hpp"
 #include "agent/keeper/input_orders.hpp"
 #include "agent/keeper/links.hpp"
+#include "agent/keeper/side_channel.hpp"
 #include "agent/keeper/streams.hpp"
 #include "agent/keeper/terminal.hpp"
 #include "util/clock.hpp"
@@ -72,6 +73,7 @@ class Keeper {
   std::unique_ptr<Terminal> m_terminal;  // null: pipes
   CommandOutput m_output;
   CommandInput m_input;
+  SideChannel m_side;
   InputOrders m_orders;
   CommandEnd m_end;
   EndTimers m_timers;

@@ -38,7 +38,8 @@ bool Links::is_watched_for(std::uint32_t events) const {
 
 void Links::notify(StatePacket state, std::uint32_t events, bool is_free) {
   for (Link& link : m_links) {
-    const bool has_grown = state.out_total != link.sent.out_total || state.err_total != link.sent.err_total;
+    const bool has_grown = state.out_total != link.sent.out_total || state.err_total != link.sent.err_total ||
+                           state.side_total != link.sent.side_total;
     const bool is_due = link.is_attached && (state.phase != link.sent.phase || (link.watches_growth && has_grown) ||
                                              (link.watched_events & events) != 0);
     state.header.value = link.is_first && is_free ? k_keeper_is_free : 0;

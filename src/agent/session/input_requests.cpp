@@ -54,6 +54,24 @@ Result<void> InputRequests::keys(std::uint64_t request, const wire::KeysRequest&
   return {};
 }
 
+Result<void> InputRequests::side(std::uint64_t request, const wire::SideRequest& message) {
+  const auto process = m_processes.find_live(message.process);
+  if (!process) {
+    return fail(process.error());
+  }
+  if (message.bytes.size() > wire::k_input_piece_bytes) {
+    return fail(ErrorCode::bad_request, "Too many bytes for one request");
+  }
+  KeeperLink& link = *(*process)->link;
+  if (auto sent = message.once ? link.once(once_header(*message.once, Order::side), 0, message.bytes)
+                               : link.side(message.bytes);
+      !sent) {
+    return sent;
+  }
+  (*process)->input_requests.push_back({request, message.bytes.size(), message.once.has_value()});
+  return {};
+}
+
 Result<void> InputRequests::signal(std::uint64_t request, const wire::SignalRequest& message) {
   const auto process = m_processes.find_live(message.process);
   if (!process) {

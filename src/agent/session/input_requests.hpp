@@ -14,6 +14,7 @@ class InputRequests {
 
   Result<void> input(std::uint64_t request, const wire::InputRequest& message);
   Result<void> keys(std::uint64_t request, const wire::KeysRequest& message);
+  Result<void> side(std::uint64_t request, const wire::SideRequest& message);
   Result<void> signal(std::uint64_t request, const wire::SignalRequest& message);
   Result<void> taken(std::uint64_t request, const wire::TakenRequest& message);
   Result<void> resize(std::uint64_t request, const wire::ResizeRequest& message);

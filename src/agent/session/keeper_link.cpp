@@ -16,6 +16,8 @@ namespace {
 /// Time from the first line of a process in the journal to the line of its keeper.
 constexpr milliseconds k_start_span{5000};
 
+constexpr std::uint8_t k_first_with_side_channel = 6;
+
 Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = socket_address(directory_fd, keeper);
@@ -104,6 +106,10 @@ Result<void> KeeperLink::keys(std::string_view names) {
   return send_new(2, Order::keys, 0, names);
 }
 
+Result<void> KeeperLink::side(std::string_view bytes) {
+  return send_new(k_first_with_side_channel, Order::side, 0, bytes);
+}
+
 Result<void> KeeperLink::screen() {
   return send_new(2, Order::screen, 0);
 }
@@ -114,7 +120,8 @@ Result<void> KeeperLink::resize(wire::TerminalSize size) {
 
 Result<void> KeeperLink::once(const OnceHeader& step, std::uint32_t value, std::string_view payload) {
   std::string whole(reinterpret_cast<const char*>(&step), sizeof step);
-  return send_new(4, Order::once, value, whole.append(payload));
+  const bool is_side = step.order == static_cast<std::uint8_t>(Order::side);
+  return send_new(is_side ? k_first_with_side_channel : 4, Order::once, value, whole.append(payload));
 }
 
 Result<void> KeeperLink::signal(int number) {

@@ -48,9 +48,11 @@ class KeeperLink {
   /// Requests one report of each event in `wanted`: k_watch_input, k_watch_answer. 0 cancels the request.
   Result<void> watch_input(std::uint32_t wanted);
   Result<void> keys(std::string_view names);
+  Result<void> side(std::string_view bytes);
   Result<void> screen();
   Result<void> resize(wire::TerminalSize size);
-  /// Sends input, keys or a signal, as `step` says, with the value and payload of that order.
+  /// Sends input, keys, a signal or bytes for the side channel, as `step` says, with the value and payload of that
+  /// order.
   Result<void> once(const OnceHeader& step, std::uint32_t value, std::string_view payload);
 
  private:

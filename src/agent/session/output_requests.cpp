@@ -7,9 +7,25 @@
 
 namespace dockbridge::agent {
 
+namespace {
+
+std::string spool_name(const std::string& process, wire::Stream stream) {
+  switch (stream) {
+    case wire::Stream::out:
+      return out_name(process);
+    case wire::Stream::err:
+      return err_name(process);
+    case wire::Stream::side:
+      return side_name(process);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> OutputRequests::read(std::uint64_t request, const wire::ReadRequest& message) {
   const std::string& id = message.process;
-  const auto spool = SpoolReader::open(m_state.fd(), message.stream == wire::Stream::err ? err_name(id) : out_name(id));
+  const auto spool = SpoolReader::open(m_state.fd(), spool_name(id, message.stream));
   if (!spool) {
     return fail(spool.error());
   }

@@ -107,11 +107,13 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bo
   };
   auto out = stream_state(directory.fd(), out_name(id), reported(&StatePacket::out_total));
   auto err = stream_state(directory.fd(), err_name(id), reported(&StatePacket::err_total));
-  if (!out || !err) {
-    return fail(!out ? out.error() : err.error());
+  auto side = stream_state(directory.fd(), side_name(id), reported(&StatePacket::side_total));
+  if (!out || !err || !side) {
+    return fail(!out ? out.error() : !err ? err.error() : side.error());
   }
   state.out = *out;
   state.err = *err;
+  state.side = *side;
   if (state.phase == wire::Phase::lost) {
     state.children = count_survivors(id);
     return state;

@@ -80,6 +80,9 @@ struct StartOrder {
 };
 
 Result<StartOrder> make_order(const wire::Command& command, const std::string& shell) {
+  if (command.terminal && command.has_side_channel) {
+    return fail(ErrorCode::bad_request, "A process on a terminal cannot have a side channel");
+  }
   StartOrder order;
   std::optional<Account> account;
   if (command.user) {
@@ -98,6 +101,7 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   order.assignment.max_runtime = command.max_runtime;
   order.assignment.output_limit = command.output_limit;
   order.assignment.terminal = command.terminal;
+  order.assignment.has_side_channel = command.has_side_channel;
   Meta& meta = order.meta;
   meta.command = utf8_prefix(command.command, k_command_preview_bytes);
   meta.cwd = order.assignment.child.cwd;

@@ -34,7 +34,9 @@ std::uint64_t bytes_on_disk(int directory_fd, const std::string& name) {
 std::uint64_t stored_bytes(const StateDirectory& state) {
   std::uint64_t bytes = 0;
   for (const std::string& name : state.names()) {
-    bytes += name.ends_with(".out") || name.ends_with(".err") ? bytes_on_disk(state.fd(), name) : 0;
+    bytes += name.ends_with(".out") || name.ends_with(".err") || name.ends_with(".side")
+                 ? bytes_on_disk(state.fd(), name)
+                 : 0;
   }
   return bytes;
 }
@@ -46,7 +48,8 @@ struct Stored {
 };
 
 Stored stored_by(int directory_fd, const std::string& process) {
-  return {process, bytes_on_disk(directory_fd, out_name(process)) + bytes_on_disk(directory_fd, err_name(process))};
+  return {process, bytes_on_disk(directory_fd, out_name(process)) + bytes_on_disk(directory_fd, err_name(process)) +
+                       bytes_on_disk(directory_fd, side_name(process))};
 }
 
 /// Time since the end of a process, as far as it is known; nullopt if the process may still run.

@@ -114,6 +114,8 @@ Result<void> Session::serve(std::uint64_t request, wire::Operation operation, co
       return m_input_requests.input(request, wire::from_json<wire::InputRequest>(head, body));
     case keys:
       return m_input_requests.keys(request, wire::from_json<wire::KeysRequest>(head));
+    case side:
+      return m_input_requests.side(request, wire::from_json<wire::SideRequest>(head, body));
     case taken:
       return m_input_requests.taken(request, wire::from_json<wire::TakenRequest>(head));
     case screen:

@@ -258,8 +258,8 @@ void StateDirectory::visit(const RecordVisitor& visitor) const {
 }
 
 void StateDirectory::remove(const std::string& process) const {
-  for (const std::string& name :
-       {out_name(process), err_name(process), screen_name(process), script_name(process), process}) {
+  for (const std::string& name : {out_name(process), err_name(process), side_name(process), screen_name(process),
+                                  script_name(process), process}) {
     ::unlinkat(m_fd.get(), name.c_str(), 0);
   }
 }

@@ -29,6 +29,7 @@ Result<Wait> Wait::make(const wire::WaitTerms& terms, Clock::time_point now) {
   wait.m_deadline = now + terms.timeout;
   wait.m_carry = terms.carry;
   wait.m_known = until.known;
+  wait.m_known_side = until.known_side;
   if (until.pattern) {
     auto watch = PatternWatch::make(*until.pattern, {until.search_from.first, until.search_from.second});
     if (!watch) {
@@ -80,6 +81,9 @@ std::optional<WaitOutcome> Wait::outcome(bool has_keeper, const std::optional<St
   }
   if (m_known && (last->out_total > m_known->first || last->err_total > m_known->second)) {
     return WaitOutcome::grew;
+  }
+  if (m_known_side && last->side_total > *m_known_side) {
+    return WaitOutcome::side;
   }
   const bool waits = last->waits_for_input == static_cast<std::uint8_t>(wire::WaitsForInput::yes);
   if (waits && (m_needs_input || (m_needs_answer && has_answered(*last)))) {

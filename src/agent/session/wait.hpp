@@ -56,7 +56,7 @@ class Wait {
 
   [[nodiscard]] std::uint64_t carry() const { return m_carry; }
   [[nodiscard]] const std::optional<PatternWatch>& pattern() const { return m_pattern; }
-  [[nodiscard]] bool needs_growth() const { return m_known || m_pattern; }
+  [[nodiscard]] bool needs_growth() const { return m_known || m_known_side || m_pattern; }
   [[nodiscard]] bool heeds_starvation() const { return m_idle && m_idle->heeds_starvation(); }
   /// Events that the keeper must watch for: k_watch_input, k_watch_answer.
   [[nodiscard]] std::uint32_t watched() const {
@@ -67,6 +67,7 @@ class Wait {
   Clock::time_point m_deadline;
   std::uint64_t m_carry = 0;
   std::optional<wire::Offsets> m_known;  ///< waits for more output than this
+  std::optional<std::uint64_t> m_known_side;
   std::optional<PatternWatch> m_pattern;
   std::optional<std::uint16_t> m_port;
   std::optional<SilenceLimit> m_idle;
