@@ -1,0 +1,551 @@
+"""Driver of a Python session: runs cells of code that the host sends over a socket.
+
+Descriptor 3 is the socket, called the channel. Requests and events are JSON objects, one a line. stdin, stdout and
+stderr belong to user code, and so does the module __main__, in which the cells run. The driver makes no threads.
+
+User code may replace anything: builtins, os.write, sys.stdout, signal handlers. Therefore this module keeps its own
+references. Start-up imports only modules that an empty interpreter has loaded already; python_rich.py, python_magics.py
+and python_ipython.py are loaded on first use as dockbridge_rich, dockbridge_magics and dockbridge_ipython.
+
+Signals are blocked except while user code runs and while the driver waits for a request. So an interrupt or a signal
+handler of the user never breaks off the work of the driver itself.
+"""
+import builtins
+import sys
+
+# Functions defined below look builtins up in this copy, so user code may change or delete the originals.
+__builtins__ = dict(builtins.__dict__)
+
+from _frozen_importlib import module_from_spec
+from _frozen_importlib_external import PathFinder
+from _signal import (SIG_BLOCK, SIG_SETMASK, SIGINT, default_int_handler, getsignal, pthread_sigmask, signal,
+                     valid_signals)
+from _thread import allocate_lock
+from os import environ
+from posix import chdir, close, dup, dup2, fstat, getpid, read, register_at_fork, set_blocking, write
+from time import perf_counter
+
+k_channel_descriptor = 3
+k_lowest_moved_descriptor = 100  # above what user code and its children expect to find open
+k_read_bytes = 65536
+k_max_text = 100_000  # characters of one text in an event
+k_max_history = 16 << 20  # characters of source that are kept
+k_reserve_bytes = 4 << 20  # released after a MemoryError, so that it can be reported
+
+k_only_ast = 0x400  # ast.PyCF_ONLY_AST
+k_top_level_await = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+k_coroutine = 0x80  # inspect.CO_COROUTINE
+
+# Types whose repr() is their whole representation.
+k_plain_types = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set, frozenset, range,
+                           type, type(None), type(Ellipsis), type(len), type(lambda: None)))
+k_json_names = {"__builtins__": {}, "true": True, "false": False, "null": None}
+k_signals = valid_signals()
+
+modules = sys.modules
+directory = __file__.rpartition("/")[0]
+namespace = modules["__main__"].__dict__
+
+
+# JSON. Requests come from the host, which is trusted, so eval can read them. See parse().
+
+def encode_text(text):
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return '"' + text + '"'
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate, which JSON readers reject
+        text = text.encode("utf-8", "backslashreplace").decode()
+    try:
+        from _json import encode_basestring_ascii
+        return encode_basestring_ascii(text)
+    except ImportError:
+        return '"' + "".join(map(encode_character, text)) + '"'
+
+
+def encode_character(character):
+    if character in '"\\':
+        return "\\" + character
+    return character if character >= " " and character != "\x7f" else "\\u%04x" % ord(character)
+
+
+def encode(value):
+    if isinstance(value, str):
+        return encode_text(str.__str__(value))
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return float.__repr__(value) if value - value == 0 else "null"
+    if isinstance(value, dict):
+        return "{" + ",".join([encode_text(str(key)) + ":" + encode(value[key]) for key in value]) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([encode(item) for item in value]) + "]"
+    return encode_text(str(value))
+
+
+def parse(line):
+    """Reads a request. The host escapes control characters, so JSON strings are valid Python strings as well."""
+    request = eval(line.decode(), k_json_names)
+    if type(request) is not dict:
+        raise ValueError("A request is a JSON object")
+    return request
+
+
+class Channel:
+    """Exchanges lines with the host. Only the process that was started as driver uses it, never a forked child."""
+
+    def __init__(self):
+        self.owner = getpid()
+        self.descriptor = self.move(k_channel_descriptor)
+        self.lock = allocate_lock()  # display() may be called in a thread
+        self.received = b""
+        self.is_lost = False
+        register_at_fork(after_in_child=self.close_in_child)
+
+    @staticmethod
+    def move(old):
+        """Moves the channel to a high descriptor that programs started by user code do not inherit."""
+        set_blocking(old, True)
+        new = k_lowest_moved_descriptor
+        try:
+            while is_open(new):
+                new += 1
+            dup2(old, new, False)
+        except OSError:  # the limit of descriptors is lower
+            new = dup(old)
+        close(old)
+        return new
+
+    def close_in_child(self):
+        try:
+            close(self.descriptor)
+        except OSError:
+            pass
+
+    def is_ours(self):
+        return getpid() == self.owner
+
+    def send(self, message):
+        if not self.is_ours():
+            return
+        data = (encode(message) + "\n").encode()
+        allowed = pthread_sigmask(SIG_BLOCK, k_signals)
+        try:
+            with self.lock:
+                self.write(data)
+        finally:
+            pthread_sigmask(SIG_SETMASK, allowed)
+
+    def write(self, data):
+        """Writes everything. extend and map run in C: no signal handler runs between a write and its bookkeeping."""
+        written = []
+        postponed = None
+        while not self.is_lost and sum(written) < len(data):
+            try:
+                written.extend(map(write, (self.descriptor,), (data[sum(written):],)))
+            except BaseException as problem:
+                if is_descriptor_error(problem):
+                    self.is_lost = True
+                else:  # raised by a signal handler: another thread of user code received a signal
+                    postponed = problem
+        if postponed:
+            raise postponed
+
+    def receive(self):
+        """Returns the next line, or None at the end of the channel."""
+        while True:
+            line, newline, rest = self.received.partition(b"\n")
+            if newline:
+                self.received = rest
+                return line
+            piece = self.read() if self.is_ours() and not self.is_lost else b""
+            if not piece:
+                return None
+            self.received += piece
+
+    def read(self):
+        """Waits for data. Signal handlers of user code run meanwhile, and so do background tasks of asyncio."""
+        pieces = []
+        while not pieces:
+            try:
+                session.allow_signals()
+                if session.loop is not None:
+                    rich().run_loop_until_request()
+                pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
+            except BaseException as problem:
+                if is_descriptor_error(problem):
+                    return b""
+                if isinstance(problem, SystemExit):  # a handler of SIGTERM, for example
+                    raise
+                rich().print_error(problem)
+        session.block_signals()
+        return pieces[0]
+
+
+def is_open(descriptor):
+    try:
+        fstat(descriptor)
+        return True
+    except OSError:
+        return False
+
+
+def is_descriptor_error(problem):
+    """Whether a system call failed. Exceptions that a signal handler raises, such as TimeoutError, have no errno."""
+    return isinstance(problem, OSError) and problem.errno is not None
+
+
+class History:
+    """Keeps the source of cells, up to a limit, and shows it to tracebacks and to the module inspect."""
+
+    def __init__(self):
+        self.sources = {}
+        self.size = 0
+        self.dropped = 0
+
+    def add(self, number, source):
+        self.size += len(source) - len(self.sources.pop(number, ""))
+        self.sources[number] = source
+        self.show(number, source)
+        while self.size > k_max_history:
+            oldest = next(iter(self.sources))
+            self.size -= len(self.sources.pop(oldest))
+            self.dropped += 1
+            lines = self.shown_lines()
+            if lines is not None:
+                lines.pop(file_name(oldest), None)
+
+    def show_all(self):
+        for number, source in self.sources.items():
+            self.show(number, source)
+
+    def show(self, number, source):
+        lines = self.shown_lines()
+        if lines is not None:
+            name = file_name(number)
+            lines[name] = (len(source), None, [line + "\n" for line in source.split("\n")], name)
+
+    @staticmethod
+    def shown_lines():
+        """The cache of the module linecache; None while nothing has imported it."""
+        cache = getattr(modules.get("linecache"), "cache", None)
+        return cache if type(cache) is dict else None
+
+
+def file_name(number):
+    return "<cell %d>" % number
+
+
+class Finder:
+    """Finds the other modules of the driver, and lets python_rich.py adapt a few modules when they are imported."""
+
+    own_modules = frozenset(("dockbridge_rich", "dockbridge_magics", "dockbridge_ipython"))
+    adapted_modules = frozenset(("linecache", "matplotlib", "dockbridge_matplotlib", "IPython.core.display",
+                                 "IPython.core.display_functions"))
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.own_modules:
+            return PathFinder.find_spec(name, [directory])
+        if name in self.adapted_modules:
+            return rich().find_adapted(name, path)
+        return None
+
+
+loaded = {}
+
+
+def load(name):
+    """Returns another module of the driver, whatever user code has done to sys.meta_path and sys.modules."""
+    if name not in loaded:
+        spec = PathFinder.find_spec(name, [directory])
+        module = modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        loaded[name] = module
+    return loaded[name]
+
+
+def rich():
+    return load("dockbridge_rich")
+
+
+def ignore_signal(number, frame):
+    """Handles SIGINT between cells."""
+
+
+class Session:
+    """State that lasts from cell to cell."""
+
+    def __init__(self):
+        self.allowed_mask = pthread_sigmask(SIG_BLOCK, k_signals) - {SIGINT}
+        self.runs_user_code = False
+        self.cell = 0  # the running cell or the last one
+        self.figures = {}  # where files of the cell go: {"directory": ..., "prefix": ...}
+        self.loop = None  # event loop of asyncio, made by the first cell with a top-level await
+        self.future_flags = 0  # from __future__ import annotations lasts
+        self.hidden_names = ()  # names in __main__ that are not variables of the user
+        self.ends_after_cell = environ.pop("DOCKBRIDGE_PYTHON_ONCE", "") == "1"
+        self.has_ipython = (environ.pop("DOCKBRIDGE_PYTHON_IPYTHON", "never") == "auto"
+                            and PathFinder.find_spec("IPython") is not None)
+        self.reserve = bytes(k_reserve_bytes)  # calloc: costs no memory while untouched
+        self.streams = (sys.stdout, sys.stderr)
+
+    def allow_signals(self):
+        pthread_sigmask(SIG_SETMASK, self.allowed_mask)
+
+    def block_signals(self):
+        self.allowed_mask = pthread_sigmask(SIG_SETMASK, k_signals)
+
+    def begin_user_code(self):
+        self.allow_signals()  # a SIGINT that arrived before the cell is ignored here
+        if getsignal(SIGINT) is ignore_signal:
+            signal(SIGINT, default_int_handler)
+
+    def end_user_code(self):
+        if getsignal(SIGINT) is default_int_handler:
+            signal(SIGINT, ignore_signal)
+        self.block_signals()
+        self.runs_user_code = False
+
+
+def compile_cell(source, name):
+    """Returns code objects to evaluate in order. The value of the last one is the value of the cell."""
+    try:
+        tree = parse_cell(source, name)
+    except SyntaxError as error:
+        tree = load("dockbridge_magics").parse_translated(source, name, error)
+    flags = k_top_level_await | session.future_flags
+    last = tree.body[-1] if tree.body else None
+    if type(last).__name__ != "Expr" or ends_with_semicolon(source, last):
+        return [compile_tree(tree, name, "exec", flags)]
+    from _ast import Expression
+    tree.body.pop()
+    head = compile_tree(tree, name, "exec", flags)
+    flags |= session.future_flags
+    return [head, compile_tree(Expression(last.value), name, "eval", flags)]
+
+
+def parse_cell(source, name):
+    if source.lstrip().startswith("%%"):
+        raise SyntaxError("cell magic")
+    return compile(source, name, "exec", k_only_ast | k_top_level_await | session.future_flags, True)
+
+
+def compile_tree(tree, name, mode, flags):
+    code = compile(tree, name, mode, flags, True)
+    if "__future__" in code.co_names:
+        session.future_flags |= code.co_flags & __import__("__future__").annotations.compiler_flag
+    return code
+
+
+def ends_with_semicolon(source, statement):
+    """Whether a semicolon follows the last statement. Only brackets, comments and semicolons can follow it."""
+    lines = source.split("\n")[statement.end_lineno - 1:]
+    lines[0] = lines[0].encode()[statement.end_col_offset:].decode()
+    return any(";" in line.partition("#")[0] for line in lines)
+
+
+def evaluate(codes):
+    if any([code.co_flags & k_coroutine for code in codes]):
+        return rich().evaluate_in_loop(codes)
+    value = None
+    for code in codes:
+        value = eval(code, namespace)
+    return value
+
+
+def present_value(value, event):
+    """Adds the value of a cell to its event."""
+    if value is None:
+        return
+    names = builtins.__dict__
+    names["___"], names["__"], names["_"] = names.get("__"), names.get("_"), value
+    if type(value) not in k_plain_types:
+        return rich().present(value, event, "value")
+    text = repr(value)
+    event["value"] = {"text/plain": text[:k_max_text]}
+    if len(text) > k_max_text:
+        event["cut"] = {"text/plain": len(text)}
+
+
+def present_error(error, event):
+    """Adds an exception to the event of a cell. Returns the exit status that a script with this error has."""
+    event["status"] = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+    if isinstance(error, MemoryError):
+        session.reserve = None
+    try:
+        event["error"] = rich().describe_error(error)
+    except Exception:  # no memory, or user code has damaged the standard library
+        name = type(error).__name__
+        event["error"] = {"name": name, "value": "", "traceback": name + "\n"}
+    if not isinstance(error, SystemExit):
+        return 130 if event["status"] == "interrupted" else 1
+    code = error.code
+    return 0 if code is None else code & 0xff if isinstance(code, int) else 1
+
+
+def flush_streams():
+    for stream in (sys.__dict__.get("stdout"), sys.__dict__.get("stderr")) + session.streams:
+        try:
+            stream.flush()
+        except Exception:  # closed, or replaced by something without flush
+            pass
+    if "ctypes" in modules:
+        try:
+            modules["ctypes"].CDLL(None).fflush(None)
+        except Exception:
+            pass
+
+
+def run_cell(request):
+    """Runs a cell. Returns the exit status that a script with the same code has."""
+    number = session.cell = request["cell"]
+    source = request["code"]
+    if "\r" in source:
+        source = source.replace("\r\n", "\n").replace("\r", "\n")
+    session.figures = request.get("figures") or {}
+    if session.reserve is None:
+        session.reserve = bytes(k_reserve_bytes)
+    history.add(number, source)
+    flush_streams()
+    channel.send({"event": "begin", "cell": number})
+    end = {"event": "end", "cell": number, "status": "ok"}
+    start = perf_counter()
+    exit_status = protected(run_user_code, request, source, end)
+    if isinstance(exit_status, BaseException):
+        exit_status = present_error(exit_status, end)
+    end["seconds"] = round(perf_counter() - start, 6)
+    end["kept"] = True
+    channel.send(end)
+    return exit_status
+
+
+def protected(function, *arguments):
+    """Calls a function that runs user code. Returns its result, or an exception that ended it.
+
+    An interrupt can arrive at any moment until end_user_code() has finished, so that is repeated until it does.
+    """
+    result = None
+    session.runs_user_code = True
+    is_started = False
+    while session.runs_user_code:
+        try:
+            if not is_started:
+                is_started = True
+                session.begin_user_code()
+                result = function(*arguments)
+            session.end_user_code()
+        except BaseException as error:
+            if not channel.is_ours():
+                raise
+            result = error
+    return result
+
+
+def run_user_code(request, source, end):
+    exit_status = 0
+    try:
+        environ.update(request.get("env") or {})
+        if request.get("cwd"):
+            chdir(request["cwd"])
+        if session.has_ipython:
+            load("dockbridge_ipython").run(source, end)
+        else:
+            present_value(evaluate(compile_cell(source, file_name(session.cell))), end)
+    except BaseException as error:
+        if not channel.is_ours():
+            leave_forked_child(error)
+        exit_status = present_error(error, end)
+    if not channel.is_ours():
+        leave_forked_child(None)
+    if "matplotlib" in modules:
+        rich().show_open_figures()
+    flush_streams()
+    return exit_status
+
+
+def leave_forked_child(error):
+    """Ends a child that user code forked and that has reached the end of the cell, as a script ends there."""
+    if error is None or isinstance(error, SystemExit):
+        raise SystemExit(error and error.code)
+    rich().print_error(error)
+    raise SystemExit(1)
+
+
+def answer(request):
+    """Answers a request. Returns None, or the exit status if the process is to end."""
+    operation = request.get("op")
+    if operation == "run":
+        if type(request.get("cell")) is not int or type(request.get("code")) is not str:
+            raise ValueError("run: cell must be a number and code a text")
+        exit_status = run_cell(request)
+        return exit_status if request.get("last") or session.ends_after_cell else None
+    reply = {"request": request.get("request")}
+    if operation == "ping":
+        reply["event"] = "pong"
+    elif operation == "history":
+        reply["event"] = "history"
+        reply["cells"] = [{"cell": cell, "code": history.sources[cell]} for cell in history.sources]
+        reply["dropped"] = history.dropped
+    elif operation == "variables":
+        rich().list_variables(reply)
+    else:
+        raise ValueError("Unknown operation: %s" % (operation,))
+    channel.send(reply)
+
+
+def serve():
+    """Answers requests until the channel ends. Returns the exit status."""
+    while True:
+        line = channel.receive()
+        if line is None:
+            return 0
+        try:
+            exit_status = answer(parse(line))
+        except Exception as problem:
+            channel.send({"event": "bad_request", "message": "%s: %s" % (type(problem).__name__, problem)})
+            continue
+        if exit_status is not None:
+            return exit_status
+
+
+def prepare_interpreter():
+    """Makes the interpreter look as a script or a prompt finds it."""
+    if directory in sys.path:
+        sys.path.remove(directory)
+    sys.argv = [""]
+    namespace.pop("sys", None)  # left by the command that imports the driver
+    sys.meta_path.insert(0, Finder())
+    builtins.display = display
+    for name in ("exit", "quit"):  # the originals close stdin
+        if hasattr(builtins, name):
+            setattr(builtins, name, sys.exit)
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(line_buffering=True)
+    if sys.stderr is not None:
+        sys.stderr.reconfigure(line_buffering=True)
+    if not callable(getsignal(SIGINT)) or getsignal(SIGINT) is default_int_handler:
+        signal(SIGINT, ignore_signal)
+
+
+def display(*objects, **options):
+    """Shows objects in the result of the cell: text, HTML, images, figures."""
+    rich().display(*objects, **options)
+
+
+def main():
+    prepare_interpreter()
+    channel.send({"event": "ready", "version": "%d.%d.%d" % sys.version_info[:3], "ipython": session.has_ipython,
+                  "executable": sys.executable, "prefix": sys.prefix})
+    exit_status = serve()
+    session.begin_user_code()
+    if session.loop is not None:
+        rich().close_loop()
+    raise SystemExit(exit_status)
+
+
+session = Session()
+channel = Channel()
+history = History()
+main()
