@@ -284,6 +284,7 @@ class Session:
         self.figures = {}  # where files of the cell go: {"directory": ..., "prefix": ...}
         self.loop = None  # event loop of asyncio, made by the first cell with a top-level await
         self.future_flags = 0  # from __future__ import annotations lasts
+        self.interrupts = []  # SIGINTs that the running cell got while it awaited
         self.hidden_names = ()  # names in __main__ that are not variables of the user
         self.ends_after_cell = environ.pop("DOCKBRIDGE_PYTHON_ONCE", "") == "1"
         self.has_ipython = (environ.pop("DOCKBRIDGE_PYTHON_IPYTHON", "never") == "auto"
@@ -314,7 +315,7 @@ def compile_cell(source, name):
     try:
         tree = parse_cell(source, name)
     except SyntaxError as error:
-        tree = load("dockbridge_magics").parse_translated(source, name, error)
+        tree, source = load("dockbridge_magics").parse_translated(source, name, error)
     flags = k_top_level_await | session.future_flags
     last = tree.body[-1] if tree.body else None
     if type(last).__name__ != "Expr" or ends_with_semicolon(source, last):

@@ -67,21 +67,24 @@ def format_error(error):
     import traceback
     if driver.file_name(session.cell) not in linecache.cache:
         history.show_all()
-    report = traceback.TracebackException(type(error), error, first_user_entry(error.__traceback__))
+    report = traceback.TracebackException(type(error), error, first_user_entry(error))
     remove_driver_frames(report)
     return "".join(report.format())
 
 
-def first_user_entry(entry):
+def first_user_entry(error):
     """Skips the frames that lead to the cell: those of the driver, of IPython or of asyncio."""
-    first = entry
-    while first is not None and not first.tb_frame.f_code.co_filename.startswith("<cell "):
-        first = first.tb_next
-    if first is None:  # raised outside cells, for example by a task that runs a function of a module
-        while entry is not None and is_driver_file(entry.tb_frame.f_code.co_filename):
-            entry = entry.tb_next
-        return entry
-    return first
+    entry = error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename.startswith("<cell "):
+            return entry
+        entry = entry.tb_next
+    if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell "):
+        return None  # the cell has not been compiled
+    entry = error.__traceback__
+    while entry is not None and is_driver_file(entry.tb_frame.f_code.co_filename):
+        entry = entry.tb_next
+    return entry
 
 
 def is_driver_file(name):
@@ -419,11 +422,15 @@ def short_repr(value):
 # Event loop of asyncio
 
 def evaluate_in_loop(codes):
+    return run_in_loop(evaluate_all(codes))
+
+
+def run_in_loop(coroutine):
     """Runs a cell with a top-level await as a task of the session's event loop."""
     import asyncio
     loop = open_loop(asyncio)
-    task = loop.create_task(evaluate_all(codes))
-    interrupts = []
+    task = loop.create_task(coroutine)
+    interrupts = session.interrupts = []
 
     def interrupt(number, frame):
         """Cancels the cell, not a background task that happens to run. A second interrupt is raised anywhere."""
