@@ -298,10 +298,14 @@ class Session:
     def block_signals(self):
         self.allowed_mask = pthread_sigmask(SIG_SETMASK, k_signals)
 
-    def begin_user_code(self):
+    def begin_user_code(self, event):
         self.allow_signals()  # a SIGINT that arrived before the cell is ignored here
+        self.block_signals()
         if getsignal(SIGINT) is ignore_signal:
             signal(SIGINT, default_int_handler)
+        if event:
+            channel.send(event)
+        self.allow_signals()  # a SIGINT that arrived after the event interrupts the cell
 
     def end_user_code(self):
         if getsignal(SIGINT) is default_int_handler:
@@ -410,10 +414,10 @@ def run_cell(request):
         session.reserve = bytes(k_reserve_bytes)
     history.add(number, source)
     flush_streams()
-    channel.send({"event": "begin", "cell": number})
+    begin = {"event": "begin", "cell": number}
     end = {"event": "end", "cell": number, "status": "ok"}
     start = perf_counter()
-    exit_status = protected(run_user_code, request, source, end)
+    exit_status = protected(begin, run_user_code, request, source, end)
     if isinstance(exit_status, BaseException):
         exit_status = present_error(exit_status, end)
     end["seconds"] = round(perf_counter() - start, 6)
@@ -422,8 +426,8 @@ def run_cell(request):
     return exit_status
 
 
-def protected(function, *arguments):
-    """Calls a function that runs user code. Returns its result, or an exception that ended it.
+def protected(event, function, *arguments):
+    """Sends an event, if any, and calls a function that runs user code. Returns its result or its exception.
 
     An interrupt can arrive at any moment until end_user_code() has finished, so that is repeated until it does.
     """
@@ -434,7 +438,7 @@ def protected(function, *arguments):
         try:
             if not is_started:
                 is_started = True
-                session.begin_user_code()
+                session.begin_user_code(event)
                 result = function(*arguments)
             session.end_user_code()
         except BaseException as error:
@@ -540,7 +544,7 @@ def main():
     channel.send({"event": "ready", "version": "%d.%d.%d" % sys.version_info[:3], "ipython": session.has_ipython,
                   "executable": sys.executable, "prefix": sys.prefix})
     exit_status = serve()
-    session.begin_user_code()
+    session.begin_user_code(None)
     if session.loop is not None:
         rich().close_loop()
     raise SystemExit(exit_status)
