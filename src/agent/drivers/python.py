@@ -18,8 +18,8 @@ __builtins__ = dict(builtins.__dict__)
 
 from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import PathFinder
-from _signal import (SIG_BLOCK, SIG_SETMASK, SIGINT, default_int_handler, getsignal, pthread_sigmask, signal,
-                     valid_signals)
+from _signal import (SIG_BLOCK, SIG_SETMASK, SIGINT, default_int_handler, getsignal, pthread_sigmask,
+                     signal, sigtimedwait, valid_signals)
 from _thread import allocate_lock
 from os import environ
 from posix import chdir, close, dup, dup2, fstat, getpid, read, register_at_fork, set_blocking, write
@@ -57,9 +57,8 @@ def encode_text(text):
     except UnicodeEncodeError:  # a lone surrogate, which JSON readers reject
         text = text.encode("utf-8", "backslashreplace").decode()
     try:
-        from _json import encode_basestring_ascii
-        return encode_basestring_ascii(text)
-    except ImportError:
+        return import_once("_json").encode_basestring_ascii(text)
+    except Exception:  # not there, or user code has damaged the import system
         return '"' + "".join(map(encode_character, text)) + '"'
 
 
@@ -167,20 +166,25 @@ class Channel:
 
     def read(self):
         """Waits for data. Signal handlers of user code run meanwhile, and so do background tasks of asyncio."""
-        pieces = []
-        while not pieces:
+        pieces, errors = [], []
+        while not pieces or not session.are_signals_blocked:
             try:
-                session.allow_signals()
-                if session.loop is not None:
-                    rich().run_loop_until_request()
-                pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
-            except BaseException as problem:
-                if is_descriptor_error(problem):
-                    return b""
-                if isinstance(problem, SystemExit):  # a handler of SIGTERM, for example
+                if errors:
+                    session.block_signals()
+                    rich().print_error(errors.pop())
+                if not pieces:
+                    session.allow_signals()
+                    if session.loop is not None:
+                        rich().run_loop_until_request()
+                    pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
+                session.block_signals()
+            except BaseException as error:
+                if isinstance(error, SystemExit):  # a handler of SIGTERM, for example
                     raise
-                rich().print_error(problem)
-        session.block_signals()
+                if is_descriptor_error(error):
+                    pieces.append(b"")
+                else:
+                    errors.append(error)
         return pieces[0]
 
 
@@ -259,11 +263,36 @@ loaded = {}
 def load(name):
     """Returns another module of the driver, whatever user code has done to sys.meta_path and sys.modules."""
     if name not in loaded:
-        spec = PathFinder.find_spec(name, [directory])
-        module = modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
-        loaded[name] = module
+        loaded[name] = with_original_builtins(load_module, name)
     return loaded[name]
+
+
+def import_once(name):
+    """Returns a module of the standard library that is written in C."""
+    if name not in loaded:
+        loaded[name] = with_original_builtins(__import__, name)
+    return loaded[name]
+
+
+def load_module(name):
+    spec = PathFinder.find_spec(name, [directory])
+    module = modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def with_original_builtins(function, *arguments):
+    """Calls a function that uses the standard library, which fails if user code has changed the builtins."""
+    names = builtins.__dict__
+    changed = dict(names)
+    names.update(__builtins__)
+    try:
+        return function(*arguments)
+    finally:
+        names.update(changed)
+        for name in __builtins__:
+            if name not in changed:
+                del names[name]
 
 
 def rich():
@@ -279,7 +308,7 @@ class Session:
 
     def __init__(self):
         self.allowed_mask = pthread_sigmask(SIG_BLOCK, k_signals) - {SIGINT}
-        self.runs_user_code = False
+        self.are_signals_blocked = True
         self.cell = 0  # the running cell or the last one
         self.figures = {}  # where files of the cell go: {"directory": ..., "prefix": ...}
         self.loop = None  # event loop of asyncio, made by the first cell with a top-level await
@@ -292,26 +321,34 @@ class Session:
         self.reserve = bytes(k_reserve_bytes)  # calloc: costs no memory while untouched
         self.streams = (sys.stdout, sys.stderr)
 
+    def renew_reserve(self):
+        if self.reserve is None:
+            try:
+                self.reserve = bytes(k_reserve_bytes)
+            except MemoryError:  # as long as user code keeps what it has allocated
+                pass
+
     def allow_signals(self):
+        self.are_signals_blocked = False
         pthread_sigmask(SIG_SETMASK, self.allowed_mask)
 
     def block_signals(self):
-        self.allowed_mask = pthread_sigmask(SIG_SETMASK, k_signals)
+        """Raises what a signal handler raises. In that case the caller repeats it until signals are blocked."""
+        if not self.are_signals_blocked:
+            self.allowed_mask = pthread_sigmask(SIG_BLOCK, ())  # user code may have changed it
+            self.are_signals_blocked = True
+        pthread_sigmask(SIG_SETMASK, k_signals)
 
-    def begin_user_code(self, event):
-        self.allow_signals()  # a SIGINT that arrived before the cell is ignored here
-        self.block_signals()
+    @staticmethod
+    def enable_interrupts():
         if getsignal(SIGINT) is ignore_signal:
+            sigtimedwait((SIGINT,), 0)  # discards one that arrived before the cell
             signal(SIGINT, default_int_handler)
-        if event:
-            channel.send(event)
-        self.allow_signals()  # a SIGINT that arrived after the event interrupts the cell
 
-    def end_user_code(self):
+    @staticmethod
+    def disable_interrupts():
         if getsignal(SIGINT) is default_int_handler:
             signal(SIGINT, ignore_signal)
-        self.block_signals()
-        self.runs_user_code = False
 
 
 def compile_cell(source, name):
@@ -324,11 +361,10 @@ def compile_cell(source, name):
     last = tree.body[-1] if tree.body else None
     if type(last).__name__ != "Expr" or ends_with_semicolon(source, last):
         return [compile_tree(tree, name, "exec", flags)]
-    from _ast import Expression
     tree.body.pop()
     head = compile_tree(tree, name, "exec", flags)
     flags |= session.future_flags
-    return [head, compile_tree(Expression(last.value), name, "eval", flags)]
+    return [head, compile_tree(import_once("_ast").Expression(last.value), name, "eval", flags)]
 
 
 def parse_cell(source, name):
@@ -380,7 +416,7 @@ def present_error(error, event):
     if isinstance(error, MemoryError):
         session.reserve = None
     try:
-        event["error"] = rich().describe_error(error)
+        event["error"] = with_original_builtins(rich().describe_error, error)
     except Exception:  # no memory, or user code has damaged the standard library
         name = type(error).__name__
         event["error"] = {"name": name, "value": "", "traceback": name + "\n"}
@@ -410,8 +446,6 @@ def run_cell(request):
     if "\r" in source:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     session.figures = request.get("figures") or {}
-    if session.reserve is None:
-        session.reserve = bytes(k_reserve_bytes)
     history.add(number, source)
     flush_streams()
     begin = {"event": "begin", "cell": number}
@@ -423,35 +457,37 @@ def run_cell(request):
     end["seconds"] = round(perf_counter() - start, 6)
     end["kept"] = True
     channel.send(end)
+    session.renew_reserve()
     return exit_status
 
 
 def protected(event, function, *arguments):
-    """Sends an event, if any, and calls a function that runs user code. Returns its result or its exception.
-
-    An interrupt can arrive at any moment until end_user_code() has finished, so that is repeated until it does.
-    """
+    """Sends an event, if any, and calls a function that runs user code. Returns its result or its exception."""
+    session.enable_interrupts()
+    if event:
+        channel.send(event)  # an interrupt that arrives from here on ends the function
     result = None
-    session.runs_user_code = True
     is_started = False
-    while session.runs_user_code:
+    while not is_started or not session.are_signals_blocked:
         try:
             if not is_started:
                 is_started = True
-                session.begin_user_code(event)
+                session.allow_signals()
                 result = function(*arguments)
-            session.end_user_code()
+            session.block_signals()
         except BaseException as error:
             if not channel.is_ours():
                 raise
             result = error
+    session.disable_interrupts()
     return result
 
 
 def run_user_code(request, source, end):
     exit_status = 0
     try:
-        environ.update(request.get("env") or {})
+        if request.get("env"):
+            environ.update(request["env"])
         if request.get("cwd"):
             chdir(request["cwd"])
         if session.has_ipython:
@@ -544,7 +580,8 @@ def main():
     channel.send({"event": "ready", "version": "%d.%d.%d" % sys.version_info[:3], "ipython": session.has_ipython,
                   "executable": sys.executable, "prefix": sys.prefix})
     exit_status = serve()
-    session.begin_user_code(None)
+    session.enable_interrupts()
+    session.allow_signals()
     if session.loop is not None:
         rich().close_loop()
     raise SystemExit(exit_status)
@@ -553,4 +590,5 @@ def main():
 session = Session()
 channel = Channel()
 history = History()
-main()
+# Before Python 3.10 a function uses the builtins of its caller if both have the same globals. Here they differ.
+eval("main()", {"main": main})
