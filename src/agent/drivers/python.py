@@ -166,26 +166,21 @@ class Channel:
 
     def read(self):
         """Waits for data. Signal handlers of user code run meanwhile, and so do background tasks of asyncio."""
-        pieces, errors = [], []
-        while not pieces or not session.are_signals_blocked:
-            try:
-                if errors:
-                    session.block_signals()
-                    rich().print_error(errors.pop())
-                if not pieces:
-                    session.allow_signals()
-                    if session.loop is not None:
-                        rich().run_loop_until_request()
-                    pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
-                session.block_signals()
-            except BaseException as error:
-                if isinstance(error, SystemExit):  # a handler of SIGTERM, for example
-                    raise
-                if is_descriptor_error(error):
-                    pieces.append(b"")
-                else:
-                    errors.append(error)
+        pieces = []
+        while not pieces:
+            error = call_with_signals(self.read_piece, pieces)
+            if isinstance(error, SystemExit):  # a handler of SIGTERM, for example
+                raise error
+            if is_descriptor_error(error):
+                return b""
+            if error is not None:
+                rich().print_error(error)
         return pieces[0]
+
+    def read_piece(self, pieces):
+        if session.loop is not None:
+            rich().run_loop_until_request()
+        pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
 
 
 def is_open(descriptor):
@@ -333,7 +328,6 @@ class Session:
         pthread_sigmask(SIG_SETMASK, self.allowed_mask)
 
     def block_signals(self):
-        """Raises what a signal handler raises. In that case the caller repeats it until signals are blocked."""
         if not self.are_signals_blocked:
             self.allowed_mask = pthread_sigmask(SIG_BLOCK, ())  # user code may have changed it
             self.are_signals_blocked = True
@@ -451,7 +445,7 @@ def run_cell(request):
     begin = {"event": "begin", "cell": number}
     end = {"event": "end", "cell": number, "status": "ok"}
     start = perf_counter()
-    exit_status = protected(begin, run_user_code, request, source, end)
+    exit_status = run_protected(begin, run_user_code, request, source, end)
     if isinstance(exit_status, BaseException):
         exit_status = present_error(exit_status, end)
     end["seconds"] = round(perf_counter() - start, 6)
@@ -461,25 +455,39 @@ def run_cell(request):
     return exit_status
 
 
-def protected(event, function, *arguments):
+def run_protected(event, function, *arguments):
     """Sends an event, if any, and calls a function that runs user code. Returns its result or its exception."""
     session.enable_interrupts()
     if event:
         channel.send(event)  # an interrupt that arrives from here on ends the function
+    result = call_with_signals(function, *arguments)
+    if isinstance(result, BaseException) and not channel.is_ours():
+        raise result
+    session.disable_interrupts()
+    return result
+
+
+def call_with_signals(function, *arguments):
+    """Calls a function while signals are allowed. Returns its result or its exception.
+
+    A signal handler may raise an exception at any moment until signals are blocked again, even while an earlier
+    exception is handled.
+    """
     result = None
     is_started = False
     while not is_started or not session.are_signals_blocked:
         try:
-            if not is_started:
-                is_started = True
-                session.allow_signals()
-                result = function(*arguments)
-            session.block_signals()
+            try:
+                if not is_started:
+                    is_started = True
+                    session.allow_signals()
+                    result = function(*arguments)
+                session.block_signals()
+            except BaseException as error:
+                result = error
+                session.block_signals()
         except BaseException as error:
-            if not channel.is_ours():
-                raise
             result = error
-    session.disable_interrupts()
     return result
 
 

@@ -378,7 +378,7 @@ def list_variables(reply):
             variables.append({"name": name})
             describe_variable(variables[-1], driver.namespace[name])
 
-    if driver.protected(None, describe_all) is not None:
+    if driver.run_protected(None, describe_all) is not None:
         reply["interrupted"] = True
 
 
