@@ -130,8 +130,9 @@ class Channel:
         if not self.is_ours():
             return
         data = (encode(message) + "\n").encode()
-        allowed = pthread_sigmask(SIG_BLOCK, k_signals)
+        allowed = pthread_sigmask(SIG_BLOCK, ())
         try:
+            pthread_sigmask(SIG_SETMASK, k_signals)
             with self.lock:
                 self.write(data)
         finally:

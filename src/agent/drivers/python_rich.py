@@ -429,7 +429,7 @@ def run_in_loop(coroutine):
     """Runs a cell with a top-level await as a task of the session's event loop."""
     import asyncio
     loop = open_loop(asyncio)
-    task = loop.create_task(coroutine)
+    task = None
     interrupts = session.interrupts = []
 
     def interrupt(number, frame):
@@ -439,9 +439,10 @@ def run_in_loop(coroutine):
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 
-    if getsignal(SIGINT) is default_int_handler:
-        signal(SIGINT, interrupt)
     try:
+        task = loop.create_task(coroutine)
+        if getsignal(SIGINT) is default_int_handler:
+            signal(SIGINT, interrupt)
         return loop.run_until_complete(task)
     except asyncio.CancelledError as error:
         if interrupts:
@@ -450,7 +451,7 @@ def run_in_loop(coroutine):
     finally:
         if getsignal(SIGINT) is interrupt:
             signal(SIGINT, default_int_handler)
-        if not task.done():
+        if task is not None and not task.done():
             task.cancel()
 
 
