@@ -69,7 +69,8 @@ class Matplotlib(RichTest):
         self.assertEqual(len(self.images(k_figures + "f = figure(2, 2)\nf.show()")), 1)
 
     def test_figure_is_shown_although_user_code_selects_agg(self):
-        self.assertEqual(len(self.images("import matplotlib\nmatplotlib.use('Agg')\n" + k_figures + "f = figure(2, 2)")), 1)
+        self.assertEqual(len(self.images("import matplotlib\nmatplotlib.use('Agg')\n" + k_figures +
+                                         "f = figure(2, 2)\nplt.show()")), 1)
 
     def test_figure_is_shown_although_the_cell_fails(self):
         end = self.session.run(k_figures + "figure(2, 2)\n1 / 0")
@@ -191,6 +192,15 @@ class IPythonShell(RichTest):
         self.run_cell("1")
         found = [name for _, _, names in os.walk(self.directory) for name in names if name.endswith(".sqlite")]
         self.assertEqual(found, [])
+
+    def test_broken_ipython_is_not_used(self):
+        os.makedirs(self.directory + "/broken/IPython")
+        with open(self.directory + "/broken/IPython/__init__.py", "w") as file:
+            file.write("raise ImportError('broken')")
+        session = self.open({"DOCKBRIDGE_PYTHON_IPYTHON": "auto", "PYTHONPATH": self.directory + "/broken"})
+        end = session.run("1 + 1")
+        self.assertEqual(end["value"], {"text/plain": "2"})
+        self.assertIn("IPython is not used because it failed to start", end["stderr"])
 
     def test_missing_home(self):
         session = Session(environment={"DOCKBRIDGE_PYTHON_IPYTHON": "auto", "HOME": "/proc/none"})

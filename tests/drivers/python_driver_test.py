@@ -6,13 +6,14 @@ import ast
 import json
 import os
 import resource
-import shutil
 import signal
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from driver_session import Session, k_sources, temporary_directory
+from driver_session import Session, k_interpreter, k_sources, temporary_directory
 
 k_png = "bytes.fromhex('89504e470d0a1a0a0000000d494844520000000300000002') + b'rest'"
 
@@ -51,7 +52,7 @@ class Values(DriverTest):
         self.assertEqual(self.session.run("\n# nothing\n")["status"], "ok")
 
     def test_semicolon_suppresses_the_value(self):
-        for code in ("1;", "1 ; # note", "(1\n);", "1\n;" if False else "1;\n\n# end", "'a;b';"):
+        for code in ("1;", "1 ; # note", "(1\n);", "1;\n\n# end", "'a;b';"):
             self.assertNotIn("value", self.session.run(code), code)
 
     def test_semicolon_in_string_or_comment_suppresses_nothing(self):
@@ -344,6 +345,17 @@ class Asyncio(DriverTest):
         self.assertEqual(self.value("t.done()"), "False")
         self.assertEqual(self.value("m = n\nawait asyncio.sleep(0.05)\nn > m"), "True")
 
+    def test_interrupt_right_after_begin_is_never_lost(self):
+        self.session.run("import asyncio\nawait asyncio.sleep(0)")
+        for moment in range(100):
+            self.session.start("await asyncio.sleep(100)")
+            limit = time.perf_counter() + moment * 1e-5  # a cell needs about 0.5 ms until it waits
+            while time.perf_counter() < limit:
+                pass
+            self.session.interrupt()
+            self.assertEqual(self.session.end()["status"], "interrupted")
+        self.assertEqual(self.value("len(asyncio.all_tasks(asyncio.get_event_loop_policy().get_event_loop()))"), "0")
+
     def test_interrupt_of_computation_in_an_async_cell(self):
         self.session.start("import asyncio\nawait asyncio.sleep(0)\nprint('go')\nwhile True: pass")
         self.session.wait_for_text("stdout", "go")
@@ -483,6 +495,7 @@ class Hostile(DriverTest):
 
     def test_cleared_sys_modules(self):
         self.survives("import sys\nsys.modules.clear()")
+        self.assertEqual(self.session.error("1 / 0")["name"], "ZeroDivisionError")
 
     def test_cleared_meta_path(self):
         self.session.run("import sys\nsys.meta_path.clear()\nsys.path.clear()")
@@ -625,10 +638,13 @@ class Forks(DriverTest):
         self.assertEqual(self.value("import os, sys\npid = os.fork()\nif not pid: sys.exit(7)\n"
                                     "os.waitpid(pid, 0)[1] >> 8"), "7")
 
-    def test_child_that_displays_writes_nothing_to_the_channel(self):
-        end = self.session.run("import os\npid = os.fork()\nif not pid:\n    display('child')\n    os._exit(0)\n"
-                               "os.waitpid(pid, 0)[1]")
-        self.assertEqual((end["displays"], end["value"]["text/plain"]), ([], "0"))
+    def test_child_that_displays_writes_neither_events_nor_files(self):
+        with temporary_directory() as directory:
+            end = self.session.run("import os\npid = os.fork()\nif not pid:\n    display({'image/png': b'a'}, raw=True)"
+                                   "\n    os._exit(0)\nos.waitpid(pid, 0)[1]",
+                                   figures={"directory": directory, "prefix": "p"})
+            self.assertEqual((end["displays"], end["value"]["text/plain"]), ([], "0"))
+            self.assertEqual(os.listdir(directory), [])
 
     def test_no_warning_about_threads_at_fork(self):
         end = self.session.run("import os, warnings\nwarnings.simplefilter('error')\npid = os.fork()\n"
@@ -671,7 +687,7 @@ class Magics(DriverTest):
         end = self.session.run("%cd /usr\n%env DRIVER_TEST=5\n%who")
         self.assertEqual(end["stdout"], "/usr\nenv: DRIVER_TEST=5\nNo variables are defined.\n")
         self.assertEqual(self.value("import os\nos.getcwd(), os.environ['DRIVER_TEST']"), "('/usr', '5')")
-        self.assertEqual(self.session.run("%who")["stdout"], "os\n" if False else "No variables are defined.\n")
+        self.assertEqual(self.session.run("x = y = 1\n%who")["stdout"], "x  y\n")
 
     def test_time_and_timeit(self):
         end = self.session.run("%time x = sum(range(10))")
@@ -706,6 +722,10 @@ class Magics(DriverTest):
         self.assertIn("Unknown magic: %nope. Known: %pip, %cd,", error["value"])
         self.assertEqual(self.session.texts["stdout"], b"")
         self.assertIn("%%bash", self.session.error("%%nope\n1")["value"])
+
+    def test_broken_format_is_a_plain_syntax_error(self):
+        for code in ("x = %s", "x = 10\n% 3", "x = 1\n%"):
+            self.assertIn("invalid syntax", self.session.error(code)["value"], code)
 
     def test_matplotlib_inline_is_ignored(self):
         self.assertEqual(self.session.run("%matplotlib inline")["status"], "ok")
@@ -825,8 +845,6 @@ class Sources(unittest.TestCase):
             session.send(op="run", cell=1, code="import sys\nsorted(sys.modules)")
             session.event("begin")
             used = set(eval(session.event("end")["value"]["text/plain"]))
-        import subprocess
-        from driver_session import k_interpreter
         empty = set(eval(subprocess.check_output(
             [k_interpreter, "-c", "import sys; print(list(sys.modules))"], universal_newlines=True)))
         self.assertEqual(used - empty, {"dockbridge_driver", "_ast"})

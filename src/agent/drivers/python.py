@@ -45,6 +45,7 @@ k_signals = valid_signals()
 modules = sys.modules
 directory = __file__.rpartition("/")[0]
 namespace = modules["__main__"].__dict__
+driver_module = modules["dockbridge_driver"]
 
 
 # JSON. Requests come from the host, which is trusted, so eval can read them. See parse().
@@ -271,6 +272,7 @@ def import_once(name):
 
 
 def load_module(name):
+    modules["dockbridge_driver"] = driver_module  # where the other modules look for it
     spec = PathFinder.find_spec(name, [directory])
     module = modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -451,7 +453,11 @@ def run_cell(request):
         exit_status = present_error(exit_status, end)
     end["seconds"] = round(perf_counter() - start, 6)
     end["kept"] = True
-    channel.send(end)
+    try:
+        channel.send(end)
+    except Exception as error:  # no memory
+        channel.send({"event": "end", "cell": number, "status": "error", "seconds": end["seconds"], "kept": True,
+                      "error": {"name": type(error).__name__, "value": "Cannot send the result", "traceback": ""}})
     session.renew_reserve()
     return exit_status
 
@@ -499,8 +505,9 @@ def run_user_code(request, source, end):
             environ.update(request["env"])
         if request.get("cwd"):
             chdir(request["cwd"])
-        if session.has_ipython:
-            load("dockbridge_ipython").run(source, end)
+        ipython = load_ipython()
+        if ipython is not None:
+            ipython.run(source, end)
         else:
             present_value(evaluate(compile_cell(source, file_name(session.cell))), end)
     except BaseException as error:
@@ -513,6 +520,17 @@ def run_user_code(request, source, end):
         rich().show_open_figures()
     flush_streams()
     return exit_status
+
+
+def load_ipython():
+    """Returns the module that runs cells in IPython; None if it is not to be used or does not work."""
+    if session.has_ipython:
+        try:
+            return load("dockbridge_ipython")
+        except Exception as error:
+            session.has_ipython = False
+            rich().print_error(error, "IPython is not used because it failed to start:\n")
+    return None
 
 
 def leave_forked_child(error):
@@ -571,10 +589,9 @@ def prepare_interpreter():
     for name in ("exit", "quit"):  # the originals close stdin
         if hasattr(builtins, name):
             setattr(builtins, name, sys.exit)
-    if sys.stdout is not None:
-        sys.stdout.reconfigure(line_buffering=True)
-    if sys.stderr is not None:
-        sys.stderr.reconfigure(line_buffering=True)
+    for stream in session.streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
     if not callable(getsignal(SIGINT)) or getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, ignore_signal)
 

@@ -54,6 +54,8 @@ def translate_line(lines, error, name):
         call = "%s(%r)" % ("capture" if target else "shell", text)
     else:
         word, _, arguments = text.partition(" ")
+        if not word.isidentifier() or target and word not in line_magics:
+            return False
         check_known(word, line_magics, "%", name, error.lineno, lines[index])
         call = "line_magics[%r](%r)" % (word, arguments.strip())
     lines[index] = match["indent"] + (target + " = " if target else "") + k_call + call

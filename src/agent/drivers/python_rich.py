@@ -46,7 +46,7 @@ def describe_error(error):
     result = {"name": name, "value": value[:k_max_text]}
     if isinstance(error, SystemExit):
         code = error.code
-        result["code"] = 0 if code is None else code if isinstance(code, int) else 1
+        result["code"] = 0 if code is None else int(code) if isinstance(code, int) else 1
         text = "%s: %s\n" % (name, value) if value else name + "\n"
     else:
         text = format_error(error)
@@ -120,7 +120,7 @@ def print_error(error, heading=""):
 # Values and display
 
 def display(*objects, raw=False, metadata=None, **unused):
-    for value in objects:
+    for value in objects if channel.is_ours() else ():
         event = {"event": "display", "cell": session.cell}
         if raw:
             put_bundle(event, "data", value, metadata)
@@ -357,6 +357,8 @@ def import_matplotlib(execute, module):
         environ["MPLBACKEND"] = "module://dockbridge_matplotlib"
     try:
         execute(module)
+        from warnings import filterwarnings  # figures are shown at the end of the cell even if user code selects Agg
+        filterwarnings("ignore", ".*(non-GUI backend|is non-interactive)", UserWarning)
     finally:
         if chosen is None:
             environ.pop("MPLBACKEND", None)
@@ -419,7 +421,8 @@ def short_repr(value):
     return text if len(text) <= k_max_variable_repr else text[:k_max_variable_repr - 3] + "..."
 
 
-# Event loop of asyncio
+# Event loop of asyncio. It runs during cells with a top-level await and while the driver waits for a request. Background
+# tasks pause during other cells, so that those can call asyncio.run().
 
 def evaluate_in_loop(codes):
     return run_in_loop(evaluate_all(codes))
