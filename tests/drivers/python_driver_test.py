@@ -363,6 +363,17 @@ class Asyncio(DriverTest):
         self.assertEqual(self.session.end()["status"], "interrupted")
         self.assertEqual(self.value("await asyncio.sleep(0, 3)"), "3")
 
+    def test_event_loop_that_user_code_left_running_does_no_harm(self):
+        self.session.run("import asyncio\nawait asyncio.sleep(0)")
+        self.session.run("asyncio._set_running_loop(asyncio.new_event_loop())")
+        self.assertEqual(self.session.run("asyncio._set_running_loop(None)\n1")["stderr"], "")
+        self.assertEqual(self.value("await asyncio.sleep(0, 2)"), "2")
+
+    def test_closed_event_loop_is_replaced(self):
+        self.session.run("import asyncio\nloop = asyncio.get_running_loop()\nawait asyncio.sleep(0)")
+        self.session.run("loop.close()")
+        self.assertEqual(self.value("await asyncio.sleep(0, 2)"), "2")
+
     def test_pending_tasks_are_cancelled_at_the_end(self):
         self.session.run("import asyncio\nasync def f():\n    try: await asyncio.sleep(100)\n"
                          "    finally: print('cancelled')\nasync def start():\n    t = asyncio.ensure_future(f())\n"
@@ -418,6 +429,12 @@ class Interrupts(DriverTest):
         self.session.run("import signal\ndef h(*a): raise TimeoutError('late')\nsignal.signal(signal.SIGALRM, h)\n"
                          "signal.setitimer(signal.ITIMER_REAL, 0.05)")
         self.session.wait_for_text("stderr", "TimeoutError: late")
+        self.assertEqual(self.value("1"), "1")
+
+    def test_signal_handler_may_raise_an_error_of_the_system(self):
+        self.session.run("import signal\ndef h(*a): open('/nonexistent')\nsignal.signal(signal.SIGUSR1, h)")
+        os.kill(self.session.process.pid, signal.SIGUSR1)
+        self.session.wait_for_text("stderr", "FileNotFoundError")
         self.assertEqual(self.value("1"), "1")
 
     def test_signal_handlers_that_raise_do_not_break_the_protocol(self):

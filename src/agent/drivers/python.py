@@ -32,6 +32,7 @@ k_max_text = 100_000  # characters of one text in an event
 k_max_history = 16 << 20  # characters of source that are kept
 k_reserve_bytes = 4 << 20  # released after a MemoryError, so that it can be reported
 
+k_channel_errors = (9, 32, 104)  # EBADF, EPIPE, ECONNRESET
 k_only_ast = 0x400  # ast.PyCF_ONLY_AST
 k_top_level_await = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 k_coroutine = 0x80  # inspect.CO_COROUTINE
@@ -40,7 +41,7 @@ k_coroutine = 0x80  # inspect.CO_COROUTINE
 k_plain_types = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set, frozenset, range,
                            type, type(None), type(Ellipsis), type(len), type(lambda: None)))
 k_json_names = {"__builtins__": {}, "true": True, "false": False, "null": None}
-k_signals = valid_signals()
+k_all_signals = valid_signals()
 
 modules = sys.modules
 directory = __file__.rpartition("/")[0]
@@ -133,7 +134,7 @@ class Channel:
         data = (encode(message) + "\n").encode()
         allowed = pthread_sigmask(SIG_BLOCK, ())
         try:
-            pthread_sigmask(SIG_SETMASK, k_signals)
+            pthread_sigmask(SIG_SETMASK, k_all_signals)
             with self.lock:
                 self.write(data)
         finally:
@@ -146,11 +147,11 @@ class Channel:
         while not self.is_lost and sum(written) < len(data):
             try:
                 written.extend(map(write, (self.descriptor,), (data[sum(written):],)))
-            except BaseException as problem:
-                if is_descriptor_error(problem):
+            except BaseException as error:
+                if is_channel_error(error):
                     self.is_lost = True
                 else:  # raised by a signal handler: another thread of user code received a signal
-                    postponed = problem
+                    postponed = error
         if postponed:
             raise postponed
 
@@ -173,7 +174,7 @@ class Channel:
             error = call_with_signals(self.read_piece, pieces)
             if isinstance(error, SystemExit):  # a handler of SIGTERM, for example
                 raise error
-            if is_descriptor_error(error):
+            if is_channel_error(error):
                 return b""
             if error is not None:
                 rich().print_error(error)
@@ -193,9 +194,9 @@ def is_open(descriptor):
         return False
 
 
-def is_descriptor_error(problem):
-    """Whether a system call failed. Exceptions that a signal handler raises, such as TimeoutError, have no errno."""
-    return isinstance(problem, OSError) and problem.errno is not None
+def is_channel_error(error):
+    """Whether the host is gone or user code has closed the channel. Signal handlers may raise any other error."""
+    return isinstance(error, OSError) and error.errno in k_channel_errors
 
 
 class History:
@@ -214,22 +215,22 @@ class History:
             oldest = next(iter(self.sources))
             self.size -= len(self.sources.pop(oldest))
             self.dropped += 1
-            lines = self.shown_lines()
-            if lines is not None:
-                lines.pop(file_name(oldest), None)
+            cache = self.line_cache()
+            if cache is not None:
+                cache.pop(file_name(oldest), None)
 
     def show_all(self):
         for number, source in self.sources.items():
             self.show(number, source)
 
     def show(self, number, source):
-        lines = self.shown_lines()
-        if lines is not None:
+        cache = self.line_cache()
+        if cache is not None:
             name = file_name(number)
-            lines[name] = (len(source), None, [line + "\n" for line in source.split("\n")], name)
+            cache[name] = (len(source), None, [line + "\n" for line in source.split("\n")], name)
 
     @staticmethod
-    def shown_lines():
+    def line_cache():
         """The cache of the module linecache; None while nothing has imported it."""
         cache = getattr(modules.get("linecache"), "cache", None)
         return cache if type(cache) is dict else None
@@ -305,7 +306,7 @@ class Session:
     """State that lasts from cell to cell."""
 
     def __init__(self):
-        self.allowed_mask = pthread_sigmask(SIG_BLOCK, k_signals) - {SIGINT}
+        self.allowed_mask = pthread_sigmask(SIG_BLOCK, k_all_signals) - {SIGINT}
         self.are_signals_blocked = True
         self.cell = 0  # the running cell or the last one
         self.figures = {}  # where files of the cell go: {"directory": ..., "prefix": ...}
@@ -330,11 +331,11 @@ class Session:
         self.are_signals_blocked = False
         pthread_sigmask(SIG_SETMASK, self.allowed_mask)
 
-    def block_signals(self):
+    def block_all_signals(self):
         if not self.are_signals_blocked:
             self.allowed_mask = pthread_sigmask(SIG_BLOCK, ())  # user code may have changed it
             self.are_signals_blocked = True
-        pthread_sigmask(SIG_SETMASK, k_signals)
+        pthread_sigmask(SIG_SETMASK, k_all_signals)
 
     @staticmethod
     def enable_interrupts():
@@ -353,6 +354,8 @@ def compile_cell(source, name):
     try:
         tree = parse_cell(source, name)
     except SyntaxError as error:
+        if "!" not in source and "%" not in source:
+            raise
         tree, source = load("dockbridge_magics").parse_translated(source, name, error)
     flags = k_top_level_await | session.future_flags
     last = tree.body[-1] if tree.body else None
@@ -489,10 +492,10 @@ def call_with_signals(function, *arguments):
                     is_started = True
                     session.allow_signals()
                     result = function(*arguments)
-                session.block_signals()
+                session.block_all_signals()
             except BaseException as error:
                 result = error
-                session.block_signals()
+                session.block_all_signals()
         except BaseException as error:
             result = error
     return result
@@ -571,8 +574,8 @@ def serve():
             return 0
         try:
             exit_status = answer(parse(line))
-        except Exception as problem:
-            channel.send({"event": "bad_request", "message": "%s: %s" % (type(problem).__name__, problem)})
+        except Exception as error:
+            channel.send({"event": "bad_request", "message": "%s: %s" % (type(error).__name__, error)})
             continue
         if exit_status is not None:
             return exit_status

@@ -173,7 +173,12 @@ def call_method(value, name, default=None, **arguments):
         if getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
             return default  # an object that has every attribute, such as a mock
         method = getattr(value, name, None)
-        return method(**arguments) if callable(method) else default
+    except Exception:  # an object that computes its attributes
+        return default
+    if not callable(method):
+        return default
+    try:
+        return method(**arguments)
     except NotImplementedError:
         return default
     except Exception as error:
@@ -496,8 +501,9 @@ def report_task(task):
 
 def run_loop_until_request():
     """Runs background tasks until the channel is readable."""
+    import asyncio
     loop = session.loop
-    if loop.is_closed() or loop.is_running():
+    if loop.is_closed() or asyncio._get_running_loop() is not None:  # user code has left another loop running
         return
     loop.add_reader(channel.descriptor, loop.stop)
     try:
