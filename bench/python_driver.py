@@ -22,8 +22,12 @@ def seconds(function):
 
 
 def run_bare(code):
-    subprocess.run([driver_session.k_interpreter, "-c", code], check=True, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    """Starts an interpreter in the way in which the tests start the driver, and waits until it has ended."""
+    process = subprocess.Popen([driver_session.k_interpreter, "-c", code], stdin=subprocess.PIPE, bufsize=0,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), close_fds=False,
+                               preexec_fn=lambda: None)
+    process.communicate()
+    assert process.returncode == 0
 
 
 def environment():

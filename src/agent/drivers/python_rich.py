@@ -10,7 +10,7 @@ __builtins__ = driver.__builtins__
 
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import PathFinder
-from _signal import SIGINT, default_int_handler, getsignal, signal
+from _signal import SIGINT, default_int_handler, getsignal, set_wakeup_fd, signal
 from os import environ, makedirs, path, strerror
 from posix import O_CLOEXEC, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, close, getpid, open as open_file, unlink, write
 
@@ -293,9 +293,7 @@ def show_figure(figure):
 def show_open_figures():
     """Shows and closes the figures that are open, in the order of their numbers."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
-    if helpers is None:
-        return
-    for manager in helpers.Gcf.get_all_fig_managers():
+    for manager in helpers.Gcf.get_all_fig_managers() if helpers is not None else ():
         figure = manager.canvas.figure
         try:
             if not any([figure is shown for shown in shown_figures]):
@@ -430,27 +428,34 @@ def short_repr(value):
 # tasks pause during other cells, so that those can call asyncio.run().
 
 def evaluate_in_loop(codes):
+    import asyncio  # takes long, and an interrupt meanwhile must not leave a coroutine behind
     return run_in_loop(evaluate_all(codes))
 
 
 def run_in_loop(coroutine):
     """Runs a cell with a top-level await as a task of the session's event loop."""
     import asyncio
-    loop = open_loop(asyncio)
-    task = None
+    loop, task = open_loop(asyncio), None
     interrupts = session.interrupts = []
 
     def interrupt(number, frame):
         """Cancels the cell, not a background task that happens to run. A second interrupt is raised anywhere."""
         interrupts.append(number)
+        if task is None:
+            return  # cancelled as soon as it exists
         if asyncio.current_task(loop) is task or len(interrupts) > 1:
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 
+    # A signal that arrives right before the loop waits must wake it, so it writes to the loop's own pipe.
+    pipe = getattr(loop, "_csock", None)
+    earlier_pipe = set_wakeup_fd(pipe.fileno(), warn_on_full_buffer=False) if pipe else -1
     try:
-        task = loop.create_task(coroutine)
         if getsignal(SIGINT) is default_int_handler:
             signal(SIGINT, interrupt)
+        task = loop.create_task(coroutine)
+        if interrupts:
+            task.cancel()
         return loop.run_until_complete(task)
     except asyncio.CancelledError as error:
         if interrupts:
@@ -459,7 +464,11 @@ def run_in_loop(coroutine):
     finally:
         if getsignal(SIGINT) is interrupt:
             signal(SIGINT, default_int_handler)
-        if task is not None and not task.done():
+        if not getattr(loop, "_signal_handlers", None):  # those of user code need the pipe
+            set_wakeup_fd(earlier_pipe)
+        if task is None:
+            coroutine.close()
+        elif not task.done():
             task.cancel()
 
 
