@@ -110,9 +110,9 @@ def main():
         print("%-34s %7.3f ms" % ("round trip of 1+1", statistics.median(trips) * 1e3))
         private_after, resident_after = private_kib(session.process.pid)
     bare_private, bare_resident = measure_bare_memory()
-    print("memory over the bare interpreter: ready %.1f MiB private, %.1f MiB resident; after 2100 cells %.1f MiB private"
-          % ((private - bare_private) / 1024, (resident - bare_resident) / 1024,
-             (private_after - bare_private) / 1024))
+    print("memory over the bare interpreter: %.1f MiB private, %.1f MiB resident; after 2100 cells %.1f MiB private" %
+          ((private - bare_private) / 1024, (resident - bare_resident) / 1024,
+           (private_after - bare_private) / 1024))
 
 
 main()

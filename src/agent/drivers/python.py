@@ -200,7 +200,7 @@ def is_channel_error(error):
 
 
 class History:
-    """Keeps the source of cells, up to a limit, and shows it to tracebacks and to the module inspect."""
+    """Keeps the source of cells up to a limit, and registers it with linecache for tracebacks and inspect."""
 
     def __init__(self):
         self.sources = {}
@@ -210,7 +210,7 @@ class History:
     def add(self, number, source):
         self.size += len(source) - len(self.sources.pop(number, ""))
         self.sources[number] = source
-        self.show(number, source)
+        self.register(number, source)
         while self.size > k_max_history:
             oldest = next(iter(self.sources))
             self.size -= len(self.sources.pop(oldest))
@@ -219,11 +219,11 @@ class History:
             if cache is not None:
                 cache.pop(file_name(oldest), None)
 
-    def show_all(self):
+    def register_all(self):
         for number, source in self.sources.items():
-            self.show(number, source)
+            self.register(number, source)
 
-    def show(self, number, source):
+    def register(self, number, source):
         cache = self.line_cache()
         if cache is not None:
             name = file_name(number)
@@ -281,7 +281,7 @@ def load_module(name):
 
 
 def with_original_builtins(function, *arguments):
-    """Calls a function that uses the standard library, which fails if user code has changed the builtins."""
+    """Calls a function with the builtins that the standard library needs, whatever user code has done to them."""
     names = builtins.__dict__
     changed = dict(names)
     names.update(__builtins__)
@@ -397,7 +397,7 @@ def evaluate(codes):
 
 
 def present_value(value, event):
-    """Adds the value of a cell to its event."""
+    """Adds the value of a cell to its event and to the names _, __ and ___."""
     if value is None:
         return
     names = builtins.__dict__
@@ -582,7 +582,7 @@ def serve():
 
 
 def prepare_interpreter():
-    """Makes the interpreter look as a script or a prompt finds it."""
+    """Restores what a script expects to find, and installs what the driver adds."""
     if directory in sys.path:
         sys.path.remove(directory)
     sys.argv = [""]

@@ -66,7 +66,7 @@ def format_error(error):
     import linecache
     import traceback
     if driver.file_name(session.cell) not in linecache.cache:
-        history.show_all()
+        history.register_all()
     report = traceback.TracebackException(type(error), error, first_user_entry(error))
     remove_driver_frames(report)
     return "".join(report.format())
@@ -345,7 +345,7 @@ def find_adapted(name, search_path):
                 return
             execute(module)
             if name == "linecache":
-                history.show_all()
+                history.register_all()
             elif "display" in vars(module) and not session.has_ipython:
                 module.display = driver.display
 
@@ -424,8 +424,8 @@ def short_repr(value):
     return text if len(text) <= k_max_variable_repr else text[:k_max_variable_repr - 3] + "..."
 
 
-# Event loop of asyncio. It runs during cells with a top-level await and while the driver waits for a request. Background
-# tasks pause during other cells, so that those can call asyncio.run().
+# Event loop of asyncio. It runs during cells with a top-level await and while the driver waits for a request.
+# Background tasks pause during other cells, so that those can call asyncio.run().
 
 def evaluate_in_loop(codes):
     import asyncio  # takes long, and an interrupt meanwhile must not leave a coroutine behind
