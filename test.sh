@@ -9,7 +9,8 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/docker/lib.sh"
 
 set_up_packages() {
   ensure_packages "${k_build_packages[@]}" busybox-static ccache patch openssl clang libclang-rt-14-dev \
-    clang-format clang-tidy shellcheck podman conmon catatonit uidmap
+    clang-format clang-tidy shellcheck podman conmon catatonit uidmap \
+    python3-matplotlib python3-numpy python3-pandas ipython3
   command -v npm >/dev/null || ensure_packages nodejs npm
 }
 
