@@ -9,6 +9,7 @@
 #include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/png.hpp"
+#include "support/repeated.hpp"
 #include "util/encoding.hpp"
 
 // Replies of the file tools as a model reads them: only the text.
@@ -239,6 +240,35 @@ TEST_CASE("guard: with --edit-guard match, a unique text replaces a prior read")
   CHECK(error_code(files.tools.edit("file", "two", "2")) == "ambiguous_match");
   REQUIRE(done(files.tools.edit("file", "one", "1")));
   CHECK(files.bytes("/app/file") == "1 two two\n");
+}
+
+TEST_CASE("edit: the reply to a large change is bounded, and states what is left out") {
+  Files files;
+  (void)files.sh(
+      "cd /app && seq -f 'the old text of line %g' 900 > a && "
+      "seq -f 'the old text of line %g, and then more' 450 | sed 'a between' > b");
+  for (const char* path : {"a", "b"}) {
+    CAPTURE(path);
+    REQUIRE(done(files.tools.read(path)));
+    const json edited = files.tools.edit(path, "old", "new", {{"replaceAll", true}});
+    REQUIRE(done(edited));
+    CHECK(text_of(edited).size() <= k_max_reply_bytes);
+    CHECK(text_of(edited).size() > 7000);
+    CHECK(says(edited, " changed lines left out; file_read shows the file]"));
+    const json undone = files.tools.undo(path);
+    REQUIRE(done(undone));
+    CHECK(text_of(undone).size() <= k_max_reply_bytes);
+  }
+  // Changes by others, too.
+  (void)files.sh("cd /app && seq -f 'their text of line %g' 800 > head && cat head a > both && mv both a");
+  const json stale =
+      files.tools.edit("a", "the old text of line 7\n", std::string(9000, 'x') + "\n" + repeated("a new line\n", 800));
+  REQUIRE(done(stale));
+  CHECK(text_of(stale).size() <= k_max_reply_bytes);
+  CHECK(says(stale, "others had changed the file"));
+  CHECK(says(stale, "+their text of line 1\n"));
+  CHECK(says(stale, "+a new line\n"));
+  CHECK(says(stale, "[the rest of this note is left out; file_read shows the file]"));
 }
 
 TEST_CASE("edit: several files change all or none") {

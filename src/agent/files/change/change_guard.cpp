@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 6 * 1024};
+constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 5'000};
 
 /// The history has a preview under this owner, so it does not count for other calls.
 std::string previewer(const std::string& owner, const EditSetMode& mode) {
