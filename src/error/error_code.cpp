@@ -131,7 +131,7 @@ constexpr std::array k_table = {
     ErrorDescription{too_many_files, file, "too_many_files", "One call would change too many files.",
                      "Edit fewer files in one call, or use a narrower glob"},
     ErrorDescription{bad_image, file, "bad_image", "The image is damaged or has an unknown format.",
-                     "Pass scale: false to get the file unchanged"},
+                     "Check the file with a command such as file, or create it again"},
     ErrorDescription{out_of_memory, file, "out_of_memory", "Not enough memory to scale the image.",
                      "Pass scale: false, or make a smaller copy with a command"},
     ErrorDescription{directory_locked, file, "directory_locked", "Another process has locked the directory.",

@@ -56,7 +56,7 @@ TEST_CASE("files: a name that is not UTF-8 is listed and searched") {
   Files files;
   (void)files.sh(
       "cd /app && printf 'needle\\n' > \"$(printf 'bad\\377')\" && ln -s \"$(printf 'bad\\377')\" good && "
-      "printf 'GIF89a\\001\\000' > \"$(printf 'picture\\377')\" && ln -s \"$(printf 'picture\\377')\" picture");
+      "printf 'GIF89a\\1\\0\\1\\0' > \"$(printf 'picture\\377')\" && ln -s \"$(printf 'picture\\377')\" picture");
   CHECK(field(fields_of(files.tools.ls(".")), "total") == 4);
   CHECK(field(fields_of(files.tools.grep("needle", ".")), "filesWithMatches") == 1);
   REQUIRE(done(files.tools.read("good")));

@@ -341,8 +341,7 @@ Result<ScaledImage> scale_image(std::string_view file, const ImageHeader& header
   }
   const std::size_t size = result.size;
   if (result.is_complete != 1 || size == 0 || size > max_bytes) {
-    return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind",
-                "Pass scale: false");
+    return fail(ErrorCode::bad_image, "Image cannot be decoded: it is damaged, or of an unknown kind");
   }
   return ScaledImage{std::string(result.bytes, size), result.is_png == 1 ? "image/png" : "image/jpeg",
                      header.is_turned() ? height : width, header.is_turned() ? width : height};

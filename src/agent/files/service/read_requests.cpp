@@ -87,7 +87,7 @@ Result<wire::FileImageAnswer> read_image(const FileSpace& space, FileChanger& ch
   }
   const auto header = image_header_of(*bytes);
   auto scaled = header ? scale_image(*bytes, *header, request.max_side, wire::k_max_body_to_host - k_image_reserve)
-                       : fail(ErrorCode::bad_image, "Image has no readable header", "Pass scale: false");
+                       : fail(ErrorCode::bad_image, "Image has no readable header");
   if (!scaled) {
     return fail(scaled.error());
   }
