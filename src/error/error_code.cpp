@@ -121,7 +121,7 @@ constexpr std::array k_table = {
                      "Use a path on another file system"},
     ErrorDescription{disk_full, file, "disk_full", "No space left on the device. The file is unchanged.",
                      "Free some space in the container. `df -h` shows where"},
-    ErrorDescription{not_read, file, "not_read", "The file exists and the caller has not read it.",
+    ErrorDescription{not_read, file, "not_read", "The file exists and the caller has not read it, or not to its end.",
                      "Read the file first, or pass its revision as expectedRevision"},
     ErrorDescription{file_changed, file, "file_changed",
                      "The file was changed by another process since it was read, or during the call.",

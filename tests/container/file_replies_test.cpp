@@ -233,6 +233,25 @@ TEST_CASE("guard: what a client wrote counts as read") {
   CHECK(error_code(files.tools.edit("other", "unread", "read")) == "not_read");
 }
 
+TEST_CASE("guard: a page is enough for an edit, not to write the whole file") {
+  Files files;
+  (void)files.sh("seq 1 4000 > /app/rows");
+  REQUIRE(done(files.tools.read("rows", {{"limit", 1}})));
+  const json refused = files.tools.write("rows", "all\n");
+  CHECK(error_code(refused) == "not_read");
+  CHECK(says(refused, "Read the rest of the file first (offset: 1)"));
+  REQUIRE(done(files.tools.edit("rows", "3999\n", "x\n")));
+  // The lines of a reply count, not those that the agent had to read for it.
+  json page = files.tools.read("rows");
+  const int next = number_after(page, "offset: ");
+  CHECK(number_after(files.tools.write("rows", "all\n"), "(offset: ") == next);
+  for (int offset = next; offset >= 0; offset = number_after(page, "offset: ")) {
+    page = files.tools.read("rows", {{"offset", offset}});
+    REQUIRE(done(page));
+  }
+  CHECK(done(files.tools.write("rows", "all\n")));
+}
+
 TEST_CASE("guard: with --edit-guard match, a unique text replaces a prior read") {
   Files files({"--init"}, "dockbridge-test:slim", {"--edit-guard", "match"});
   (void)files.sh("printf 'one two two\\n' > /app/file");
