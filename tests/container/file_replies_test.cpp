@@ -291,6 +291,15 @@ TEST_CASE("edit: the reply to a large change is bounded, and states what is left
   CHECK(says(stale, "[the rest of this note is left out; file_read shows the file]"));
 }
 
+TEST_CASE("edit: without a text, edits and glob are named") {
+  Files files;
+  const json refused = files.server.call("file_edit", {{"filePath", "x"}});
+  CHECK(error_code(refused) == "bad_arguments");
+  CHECK(says(refused, "Missing argument: oldString"));
+  CHECK(says(refused, "or with edits"));
+  CHECK(says(refused, "With glob in place of filePath"));
+}
+
 TEST_CASE("edit: several files change all or none") {
   Files files;
   (void)files.sh("mkdir -p /app/a /app/b && cd /app && echo one > a/x && echo two > b/y && echo three > z");
@@ -357,7 +366,14 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   CHECK(files.bytes("/app/src/a.ts") == "new new\n");
   CHECK(files.bytes("/app/src/deep/b.ts") == "one\r\nnew\r\n");
   CHECK(files.bytes("/app/src/d.js") == "old\n");
-  CHECK(error_code(files.server.call("file_edit", preview_arguments)) == "no_match");
+  const json absent = files.server.call("file_edit", preview_arguments);
+  CHECK(error_code(absent) == "no_match");
+  CHECK(says(absent, "oldString is not in the 3 files that match src/**/*.ts"));
+  const json unmatched =
+      files.server.call("file_edit", {{"glob", "scr/*.ts"}, {"oldString", "old"}, {"newString", "new"}});
+  CHECK(error_code(unmatched) == "no_match");
+  CHECK(says(unmatched, "No text file matches scr/*.ts"));
+  CHECK(says(unmatched, "Correct the glob."));
   // Lines with LF for a file with CR LF. The glob is absolute, below the workdir.
   const json lines = {{"glob", "/app/src/**"}, {"oldString", "one\nnew"}, {"newString", "1\n2"}};
   json lines_preview = lines;
@@ -369,8 +385,6 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   for (const json& more : std::vector<json>{{{"filePath", "src/a.ts"}},
                                             {{"edits", {edit_of("a", "b", "c")}}},
                                             {{"expectedRevision", "0123456789"}},
-                                            {{"glob", "/etc/*"}},
-                                            {{"glob", "../x"}},
                                             {{"glob", ""}},
                                             {{"oldString", "\n\n"}},
                                             {{"preview", "perhaps"}}}) {
@@ -381,6 +395,31 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   }
   CHECK(error_code(files.server.call("file_edit", {{"glob", "src/[*"}, {"oldString", "x"}, {"newString", "y"}})) ==
         "bad_glob");
+}
+
+TEST_CASE("edit: a glob may lead anywhere, within the root if there is one") {
+  const auto replace = [](const Files& files, const std::string& glob) {
+    json arguments = {{"glob", glob}, {"oldString", "old"}, {"newString", "new"}, {"preview", true}};
+    json replaced = files.tools.server.call("file_edit", arguments);
+    arguments["preview"] = false;
+    return replaced.value("isError", false) ? replaced : files.tools.server.call("file_edit", arguments);
+  };
+  const std::string make = "mkdir -p /srv/a /app/b && echo old | tee /srv/a/x.conf ~/y.conf > /app/b/z.conf";
+  Files files;
+  (void)files.sh(make);
+  for (const char* glob : {"/srv/**/*.conf", "~/*.conf", "../app/b/*.conf"}) {
+    CAPTURE(glob);
+    CHECK(says(replace(files, glob), "Edited 1 file."));
+  }
+  CHECK(files.sh("cat /srv/a/x.conf ~/y.conf /app/b/z.conf") == "new\nnew\nnew");
+  Files confined({"--init"}, "dockbridge-test:slim", {"--root", "/app/b"});
+  (void)confined.sh(make);
+  for (const char* glob : {"/srv/**/*.conf", "~/*.conf", "../../srv/a/*.conf"}) {
+    CAPTURE(glob);
+    CHECK(error_code(replace(confined, glob)) == "outside_root");
+  }
+  CHECK(says(replace(confined, "/app/b/*.conf"), "Edited 1 file."));
+  CHECK(confined.sh("cat /srv/a/x.conf ~/y.conf /app/b/z.conf") == "old\nold\nnew");
 }
 
 TEST_CASE("edit: a replacement in too many files and its preview are bounded") {
