@@ -99,6 +99,7 @@ TEST_CASE("files: link loops, dangling links and directories have distinct error
   (void)files.sh("cd /app && ln -s b a && ln -s a b && ln -s none dangling && mkdir dir && echo x > file");
   CHECK(error_code(files.tools.read("a")) == "symlink_loop");
   CHECK(error_code(files.tools.write("a", "x")) == "symlink_loop");
+  CHECK(says(files.tools.read("dangling"), "Target of the symbolic link is missing: /app/dangling"));
   CHECK(error_code(files.tools.read("dangling")) == "no_such_file");
   CHECK(error_code(files.tools.write("dangling", "x")) == "dangling_link");
   CHECK(error_code(files.tools.read("dir")) == "is_a_directory");
