@@ -96,18 +96,18 @@ std::optional<std::string> Arguments::text(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-std::string_view Arguments::required_view(const std::string& name) {
+std::string_view Arguments::required_view(const std::string& name, const std::string& next_step) {
   const std::string* value = find_text(name);
   if (value == nullptr && !m_error) {
     m_error = Error{ErrorCode::bad_arguments, fmt::format("Missing argument: {}{}", m_prefix, name),
-                    fmt::format("Call again with {}", name)};
+                    next_step.empty() ? fmt::format("Call again with {}", name) : next_step};
     m_is_missing = true;
   }
   return value == nullptr ? std::string_view() : *value;
 }
 
-std::string Arguments::required_text(const std::string& name) {
-  return std::string(required_view(name));
+std::string Arguments::required_text(const std::string& name, const std::string& next_step) {
+  return std::string(required_view(name, next_step));
 }
 
 bool Arguments::flag(const std::string& name, bool otherwise) {

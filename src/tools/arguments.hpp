@@ -25,9 +25,10 @@ class Arguments {
   explicit Arguments(const mcp::json& values, std::span<const ArgumentAlias> aliases = {}, std::string prefix = "")
       : m_values(values), m_aliases(aliases), m_prefix(std::move(prefix)) {}
 
-  std::string required_text(const std::string& name);
+  /// An empty `next_step` asks for the argument.
+  std::string required_text(const std::string& name, const std::string& next_step = "");
   /// The same without a copy. The view is valid as long as the arguments.
-  std::string_view required_view(const std::string& name);
+  std::string_view required_view(const std::string& name, const std::string& next_step = "");
   std::optional<std::string> text(const std::string& name);
   /// A text, or a number as text.
   std::optional<std::string> text_or_number(const std::string& name);

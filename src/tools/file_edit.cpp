@@ -46,8 +46,8 @@ ordered_json output_schema() {
   return result_schema(std::move(properties));
 }
 
-TextEdit read_edit(Arguments& arguments) {
-  return {arguments.required_text("oldString"), arguments.required_text("newString"),
+TextEdit read_edit(Arguments& arguments, const char* step_without_text = "") {
+  return {arguments.required_text("oldString", step_without_text), arguments.required_text("newString"),
           arguments.flag("replaceAll", false)};
 }
 
@@ -70,7 +70,10 @@ std::vector<FileEdits> read_edits(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   std::vector<FileEdits> files;
   if (!arguments.has("edits")) {
-    add_edit(files, read_path(call, "filePath"), read_edit(arguments));
+    add_edit(files, read_path(call, "filePath"),
+             read_edit(arguments,
+                       "Call again with oldString and newString, or with edits, a list of them. "
+                       "With glob in place of filePath, all matching files are edited"));
     return files;
   }
   const auto usual_path = arguments.text("filePath");
@@ -108,6 +111,7 @@ std::string_view longest_line(std::string_view text) {
 struct FoundFiles {
   std::vector<FileEdits> edits;
   std::vector<std::string> remarks;  ///< lines about files that were passed over
+  std::uint64_t searched = 0;        ///< text files that match the glob
 };
 
 /// Files that match the glob and have the longest line of the text. A name that is not UTF-8 cannot be used in a
@@ -134,7 +138,7 @@ Result<FoundFiles> find_files(const ToolRequest& call, const SearchStart& start,
                 "Use a narrower glob");
   }
   const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
-  FoundFiles files{{}, passed_over(found->totals, paths, found->binary_skipped)};
+  FoundFiles files{{}, passed_over(found->totals, paths, found->binary_skipped), found->files_searched};
   std::size_t unnamed = 0;
   for (const sandbox::FoundInFile& file : found->files) {
     if (file.path.find(k_replacement_character) == std::string::npos) {
@@ -149,21 +153,29 @@ Result<FoundFiles> find_files(const ToolRequest& call, const SearchStart& start,
   return files;
 }
 
-Error no_file_matches(const std::string& glob, const std::vector<std::string>& remarks) {
-  std::string message = "No file that matches " + printable_line(glob, 200) + " contains oldString";
-  for (const std::string& remark : remarks) {
+Error nothing_to_replace(const std::string& glob, const FoundFiles& files) {
+  const std::string name = printable_line(glob, 200);
+  const bool is_glob_wrong = files.searched == 0;
+  std::string message = is_glob_wrong
+                            ? "No text file matches " + name
+                            : fmt::format("oldString is not in the {} that {} {}", counted(files.searched, "file"),
+                                          files.searched == 1 ? "matches" : "match", name);
+  for (const std::string& remark : files.remarks) {
     message += "\n" + remark;
   }
   return {ErrorCode::no_match, std::move(message),
-          "Files that .gitignore ignores, hidden and binary files are not searched"};
+          is_glob_wrong
+              ? "Correct the glob. A relative one starts at the workdir. Files that .gitignore ignores, hidden "
+                "and binary files do not count"
+              : "Copy oldString exactly from one of the files. file_grep finds a line of it"};
 }
 
 ToolResult replace(const ToolRequest& call, EditSet set) {
   const std::string glob = call.arguments.required_text("glob");
   std::vector<std::string> globs = {glob};
   const SearchStart start = search_start(call, std::nullopt, "glob", globs);
-  if (glob.empty() || !is_at_or_below(start.path, call.sandbox.files().base())) {
-    call.arguments.reject("glob", "must be beneath the workdir");
+  if (glob.empty()) {
+    call.arguments.reject("glob", "must not be empty");
   }
   if (call.arguments.has("filePath") || call.arguments.has("edits")) {
     call.arguments.reject("glob", "must not be combined with filePath or edits");
@@ -184,7 +196,7 @@ ToolResult replace(const ToolRequest& call, EditSet set) {
     return mcp::error_result(files.error());
   }
   set.files = std::move(files->edits);
-  const Error nothing = no_file_matches(glob, files->remarks);
+  const Error nothing = nothing_to_replace(glob, *files);
   const auto edited = set.files.empty() ? fail(nothing) : call.sandbox.files().edit_all(set, call.limit());
   if (!edited || edited->empty()) {
     return mcp::error_result(edited ? nothing : edited.error());

@@ -59,24 +59,6 @@ ordered_json output_schema() {
                         {"finalNewline", {{"type", "boolean"}}}});
 }
 
-/// Drops the last lines of a page until it fits with its line numbers. The first line stays.
-void shorten(ReadFile& file, std::size_t max_bytes) {
-  std::size_t lines = 0;
-  std::size_t at = 0;
-  for (std::size_t shown = 0; at < file.text.size(); ++lines) {
-    const std::size_t end = std::min(file.text.find('\n', at), file.text.size() - 1) + 1;
-    const std::size_t digits = fmt::format_int(file.first_line + static_cast<std::int64_t>(lines)).size();
-    shown += digits + 1 + (end - at);
-    if (shown > max_bytes && lines > 0) {
-      break;
-    }
-    at = end;
-  }
-  file.more = file.more || at < file.text.size();
-  file.text.resize(at);
-  file.lines = std::min(lines, file.lines);
-}
-
 std::string numbered(const ReadFile& file) {
   constexpr std::size_t k_default_digits = 5;
   std::string text;
@@ -267,7 +249,6 @@ ToolResult read(const ToolRequest& call) {
     return mcp::error_result(file.error());
   }
   if (file->kind == FileKind::text) {
-    shorten(*file, request.max_bytes);
     const bool is_shortened = file->more && (!limit || file->lines < request.limit) && request.column == 0;
     return text_result(std::move(*file), request.column, is_shortened);
   }

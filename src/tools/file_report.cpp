@@ -143,12 +143,12 @@ std::string_view without_names(std::string_view diff) {
 
 std::vector<std::string> notes_of(const sandbox::ChangedFile& file) {
   std::vector<std::string> notes = file.notes;
+  if (!file.encoding.empty() && file.encoding != wire::name_of(wire::Encoding::utf8)) {
+    notes.push_back("stored as " + file.encoding);
+  }
   if (file.was_stale) {
     notes.push_back("others had changed the file since you read it; your edit was applied to what it is now" +
                     (file.stale_changes.empty() ? "" : ". They changed:\n" + to_valid_utf8(file.stale_changes).text));
-  }
-  if (!file.encoding.empty() && file.encoding != wire::name_of(wire::Encoding::utf8)) {
-    notes.push_back("stored as " + file.encoding);
   }
   return notes;
 }
@@ -169,20 +169,43 @@ json change_fields(const sandbox::ChangedFile& file) {
           {"notes", notes_of(file)}};
 }
 
+/// The first lines of a text whose lines begin with a newline.
+std::string_view first_lines(std::string_view text, std::size_t max_bytes) {
+  return text.size() <= max_bytes ? text : text.substr(0, text.rfind('\n', max_bytes));
+}
+
 std::uint64_t replacements_in(const sandbox::ChangedFile& file) {
   return std::accumulate(file.replacements.begin(), file.replacements.end(), std::uint64_t{0});
 }
 
 }  // namespace
 
+std::string shown_change(const sandbox::ChangedFile& file, std::size_t max_bytes, std::string_view hint) {
+  const std::string whole_diff = file.diff.empty() ? "" : "\n" + to_valid_utf8(without_names(file.diff)).text;
+  const std::string all_notes = with_notes("", notes_of(file));
+  const std::string_view notes =
+      first_lines(all_notes, std::max(max_bytes / 3, max_bytes - std::min(max_bytes, whole_diff.size())));
+  const std::string_view diff = first_lines(whole_diff, max_bytes - notes.size());
+  std::uint64_t left_out = file.added + file.removed;
+  for (std::size_t at = diff.find('\n'); at != std::string_view::npos; at = diff.find('\n', at + 1)) {
+    const bool is_changed_line = diff.substr(at + 1).starts_with('+') || diff.substr(at + 1).starts_with('-');
+    left_out -= is_changed_line && left_out > 0 ? 1 : 0;
+  }
+  std::string text(diff);
+  if (left_out > 0 && !file.diff.empty()) {
+    text += fmt::format("\n[{} of {} changed lines left out{}]", left_out, file.added + file.removed, hint);
+  }
+  text += notes;
+  return notes.size() < all_notes.size() ? text + fmt::format("\n[the rest of this note is left out{}]", hint) : text;
+}
+
 ToolResult report_change(const ToolRequest& call, const sandbox::ChangedFile& file, const std::string& done) {
   ToolResult result;
   const ShownPaths paths(file.path, call.sandbox.files().base(), file.path);
   result.text = fmt::format("{} {} ({})", done, paths.of(""), human_bytes(file.size));
-  if (!file.diff.empty()) {
-    result.text += "\n" + to_valid_utf8(without_names(file.diff)).text;
-  }
-  result.text = with_notes(std::move(result.text), notes_of(file));
+  constexpr std::size_t k_room = k_default_reply_bytes - k_reply_reserve;
+  result.text += shown_change(file, k_room - std::min(k_room, result.text.size()),
+                              call.listed.contains("file_read") ? "; file_read shows the file" : "");
   if (!file.revision.empty()) {
     result.text += fmt::format("\n[revision {}{}]", short_revision(file.revision),
                                file.change.empty() || !call.listed.contains("file_undo")

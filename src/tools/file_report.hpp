@@ -60,6 +60,9 @@ std::string counted(std::uint64_t count, std::string_view unit);
 std::string short_revision(const std::string& revision);
 std::string short_change(const std::string& change);
 
+/// The diff and the notes of a change, each with a newline before it. Lines that exceed `max_bytes` are left out, and a
+/// line says so; it ends with `hint`.
+std::string shown_change(const sandbox::ChangedFile& file, std::size_t max_bytes, std::string_view hint);
 /// Reports a change. `done` ("Wrote", "Edited") begins the first line.
 mcp::ToolResult report_change(const ToolRequest& call, const sandbox::ChangedFile& file, const std::string& done);
 /// A changed file in a reply about several.

@@ -17,13 +17,14 @@ std::string_view literal_directory(std::string_view glob) {
   return glob.substr(0, glob.substr(0, glob.find_first_of("*?[{\\")).rfind('/'));
 }
 
-}  // namespace
-
+/// Whether an absolute path is a directory itself or below it. False for a path with "..", which may lead anywhere.
 bool is_at_or_below(std::string_view path, std::string_view directory) {
   directory = directory.substr(0, directory.find_last_not_of('/') + 1);
   const bool leads_up = path.ends_with("/..") || path.find("/../") != std::string_view::npos;
   return !leads_up && path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
+
+}  // namespace
 
 std::string joined_path(std::string_view directory, std::string_view path) {
   return std::string(directory) + (directory.ends_with('/') ? "" : "/") + std::string(path);

@@ -26,9 +26,6 @@ SearchStart search_start(const ToolRequest& call, const std::optional<std::strin
 /// slash, which stands for that directory.
 std::string take_common_directory(std::span<std::string> globs);
 
-/// Whether an absolute path is a directory itself or below it. False for a path with "..", which may lead anywhere.
-bool is_at_or_below(std::string_view path, std::string_view directory);
-
 /// A path of a file below a directory.
 std::string joined_path(std::string_view directory, std::string_view path);
 

@@ -45,7 +45,7 @@ struct FileReadRequest {
   std::size_t limit = 2000;
   std::uint64_t column = 0;  ///< characters of the first line to skip; that line is then cut by `max_bytes` only
   std::size_t max_line_characters = 2000;
-  std::size_t max_bytes = 96ULL * 1024;
+  std::size_t max_bytes = 96ULL * 1024;  ///< of the lines with their numbers; the first line is always sent
 
   void visit(Codec& codec);
 };

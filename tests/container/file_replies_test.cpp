@@ -9,7 +9,9 @@
 #include "support/field.hpp"
 #include "support/file_tools.hpp"
 #include "support/png.hpp"
+#include "support/repeated.hpp"
 #include "util/encoding.hpp"
+#include "util/text.hpp"
 
 // Replies of the file tools as a model reads them: only the text.
 
@@ -231,6 +233,25 @@ TEST_CASE("guard: a file that the client wrote counts as read") {
   CHECK(error_code(files.tools.edit("other", "unread", "read")) == "not_read");
 }
 
+TEST_CASE("guard: a page is enough for an edit, not to write the whole file") {
+  Files files;
+  (void)files.sh("seq 1 4000 > /app/rows");
+  REQUIRE(done(files.tools.read("rows", {{"limit", 1}})));
+  const json refused = files.tools.write("rows", "all\n");
+  CHECK(error_code(refused) == "not_read");
+  CHECK(says(refused, "Read the rest of the file first (offset: 1)"));
+  REQUIRE(done(files.tools.edit("rows", "3999\n", "x\n")));
+  // The lines of a reply count, not those that the agent had to read for it.
+  json page = files.tools.read("rows");
+  const int next = number_after(page, "offset: ");
+  CHECK(number_after(files.tools.write("rows", "all\n"), "(offset: ") == next);
+  for (int offset = next; offset >= 0; offset = number_after(page, "offset: ")) {
+    page = files.tools.read("rows", {{"offset", offset}});
+    REQUIRE(done(page));
+  }
+  CHECK(done(files.tools.write("rows", "all\n")));
+}
+
 TEST_CASE("guard: with --edit-guard match, a unique text replaces a prior read") {
   Files files({"--init"}, "dockbridge-test:slim", {"--edit-guard", "match"});
   (void)files.sh("printf 'one two two\\n' > /app/file");
@@ -239,6 +260,44 @@ TEST_CASE("guard: with --edit-guard match, a unique text replaces a prior read")
   CHECK(error_code(files.tools.edit("file", "two", "2")) == "ambiguous_match");
   REQUIRE(done(files.tools.edit("file", "one", "1")));
   CHECK(files.bytes("/app/file") == "1 two two\n");
+}
+
+TEST_CASE("edit: the reply to a large change is bounded, and states what is left out") {
+  Files files;
+  (void)files.sh(
+      "cd /app && seq -f 'the old text of line %g' 900 > a && "
+      "seq -f 'the old text of line %g, and then more' 450 | sed 'a between' > b");
+  for (const char* path : {"a", "b"}) {
+    CAPTURE(path);
+    REQUIRE(done(files.tools.read(path)));
+    const json edited = files.tools.edit(path, "old", "new", {{"replaceAll", true}});
+    REQUIRE(done(edited));
+    CHECK(text_of(edited).size() <= k_max_reply_bytes);
+    CHECK(text_of(edited).size() > 7000);
+    CHECK(says(edited, " changed lines left out; file_read shows the file]"));
+    const json undone = files.tools.undo(path);
+    REQUIRE(done(undone));
+    CHECK(text_of(undone).size() <= k_max_reply_bytes);
+  }
+  // Changes by others, too.
+  (void)files.sh("cd /app && seq -f 'their text of line %g' 800 > head && cat head a > both && mv both a");
+  const json stale =
+      files.tools.edit("a", "the old text of line 7\n", std::string(9000, 'x') + "\n" + repeated("a new line\n", 800));
+  REQUIRE(done(stale));
+  CHECK(text_of(stale).size() <= k_max_reply_bytes);
+  CHECK(says(stale, "others had changed the file"));
+  CHECK(says(stale, "+their text of line 1\n"));
+  CHECK(says(stale, "+a new line\n"));
+  CHECK(says(stale, "[the rest of this note is left out; file_read shows the file]"));
+}
+
+TEST_CASE("edit: without a text, edits and glob are named") {
+  Files files;
+  const json refused = files.server.call("file_edit", {{"filePath", "x"}});
+  CHECK(error_code(refused) == "bad_arguments");
+  CHECK(says(refused, "Missing argument: oldString"));
+  CHECK(says(refused, "or with edits"));
+  CHECK(says(refused, "With glob in place of filePath"));
 }
 
 TEST_CASE("edit: several files change all or none") {
@@ -307,7 +366,14 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   CHECK(files.bytes("/app/src/a.ts") == "new new\n");
   CHECK(files.bytes("/app/src/deep/b.ts") == "one\r\nnew\r\n");
   CHECK(files.bytes("/app/src/d.js") == "old\n");
-  CHECK(error_code(files.server.call("file_edit", preview_arguments)) == "no_match");
+  const json absent = files.server.call("file_edit", preview_arguments);
+  CHECK(error_code(absent) == "no_match");
+  CHECK(says(absent, "oldString is not in the 3 files that match src/**/*.ts"));
+  const json unmatched =
+      files.server.call("file_edit", {{"glob", "scr/*.ts"}, {"oldString", "old"}, {"newString", "new"}});
+  CHECK(error_code(unmatched) == "no_match");
+  CHECK(says(unmatched, "No text file matches scr/*.ts"));
+  CHECK(says(unmatched, "Correct the glob."));
   // Lines with LF for a file with CR LF. The glob is absolute, below the workdir.
   const json lines = {{"glob", "/app/src/**"}, {"oldString", "one\nnew"}, {"newString", "1\n2"}};
   json lines_preview = lines;
@@ -319,8 +385,6 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   for (const json& more : std::vector<json>{{{"filePath", "src/a.ts"}},
                                             {{"edits", {edit_of("a", "b", "c")}}},
                                             {{"expectedRevision", "0123456789"}},
-                                            {{"glob", "/etc/*"}},
-                                            {{"glob", "../x"}},
                                             {{"glob", ""}},
                                             {{"oldString", "\n\n"}},
                                             {{"preview", "perhaps"}}}) {
@@ -331,6 +395,31 @@ TEST_CASE("edit: a glob replaces everywhere, after a preview") {
   }
   CHECK(error_code(files.server.call("file_edit", {{"glob", "src/[*"}, {"oldString", "x"}, {"newString", "y"}})) ==
         "bad_glob");
+}
+
+TEST_CASE("edit: a glob may lead anywhere, within the root if there is one") {
+  const auto replace = [](const Files& files, const std::string& glob) {
+    json arguments = {{"glob", glob}, {"oldString", "old"}, {"newString", "new"}, {"preview", true}};
+    json replaced = files.tools.server.call("file_edit", arguments);
+    arguments["preview"] = false;
+    return replaced.value("isError", false) ? replaced : files.tools.server.call("file_edit", arguments);
+  };
+  const std::string make = "mkdir -p /srv/a /app/b && echo old | tee /srv/a/x.conf ~/y.conf > /app/b/z.conf";
+  Files files;
+  (void)files.sh(make);
+  for (const char* glob : {"/srv/**/*.conf", "~/*.conf", "../app/b/*.conf"}) {
+    CAPTURE(glob);
+    CHECK(says(replace(files, glob), "Edited 1 file."));
+  }
+  CHECK(files.sh("cat /srv/a/x.conf ~/y.conf /app/b/z.conf") == "new\nnew\nnew");
+  Files confined({"--init"}, "dockbridge-test:slim", {"--root", "/app/b"});
+  (void)confined.sh(make);
+  for (const char* glob : {"/srv/**/*.conf", "~/*.conf", "../../srv/a/*.conf"}) {
+    CAPTURE(glob);
+    CHECK(error_code(replace(confined, glob)) == "outside_root");
+  }
+  CHECK(says(replace(confined, "/app/b/*.conf"), "Edited 1 file."));
+  CHECK(confined.sh("cat /srv/a/x.conf ~/y.conf /app/b/z.conf") == "old\nold\nnew");
 }
 
 TEST_CASE("edit: a replacement in too many files and its preview are bounded") {
@@ -403,6 +492,9 @@ TEST_CASE("images: large files of few pixels are shown smaller, and a long heade
   const json wide = files.tools.read("wide.gif");
   CHECK(says(wide, "1600x3\nIt was not scaled: only PNG and JPEG images are."));
   CHECK(field(wide, "content", 1, "data") == to_base64(gif));
+  const std::string webp = std::string("RIFF\x16\0\0\0WEBPVP8X\x0A\0\0\0\0\0\0\0\x3F\x06\0\x02\0\0", 30) + "rest";
+  REQUIRE(done(files.tools.write("wide.webp", to_base64(webp), {{"encoding", "base64"}})));
+  CHECK(says(files.tools.read("wide.webp"), "1600x3\nIt was not scaled: only PNG and JPEG images are."));
 }
 
 TEST_CASE("images: bombs and damaged files fail only their own call") {
@@ -414,15 +506,34 @@ TEST_CASE("images: bombs and damaged files fail only their own call") {
   REQUIRE(done(files.tools.write("deep.png", to_base64(deep), {{"encoding", "base64"}})));
   CHECK(error_code(files.tools.read("deep.png")) == "out_of_memory");
   REQUIRE(done(files.tools.write("bomb.png", to_base64(bomb), {{"encoding", "base64"}})));
-  REQUIRE(done(files.tools.write("damaged.png", to_base64(damaged), {{"encoding", "base64"}})));
   const json refused = files.tools.read("bomb.png");
   REQUIRE(done(refused));
   CHECK(field(refused, "content").size() == 1);
   CHECK(says(refused, "Image has 30000x30000 pixels"));
-  const json broken = files.tools.read("damaged.png");
+  const std::string small = plain_png(40, 40);
+  for (const auto& [name, bytes] :
+       {std::pair(std::string("large.png"), damaged), std::pair(std::string("start.png"), small.substr(0, 8)),
+        std::pair(std::string("small.png"), small.substr(0, small.size() / 2)),
+        std::pair(std::string("small.jpg"), std::string("\xFF\xD8\xFF\xC0\0\x0B\x08\0\1\0\1\1\1\x11\0", 15))}) {
+    CAPTURE(name);
+    REQUIRE(done(files.tools.write(name, to_base64(bytes), {{"encoding", "base64"}})));
+    for (const json& more : {json::object(), json{{"scale", false}}}) {
+      const json broken = files.tools.read(name, more);
+      REQUIRE(done(broken));
+      CHECK(field(broken, "content").size() == 1);
+      CHECK(
+          text_of(broken).starts_with(fmt::format("{} is a damaged or incomplete image (image/{}), {}\n", name,
+                                                  name.ends_with("png") ? "png" : "jpeg", human_bytes(bytes.size()))));
+      CHECK(!says(broken, "scale: false"));
+    }
+  }
+  // Its data ends before its pixels do.
+  const std::string short_data = png_start(2000, 2000) + png_chunk("IDAT", zlib_stored("x")) + png_chunk("IEND", "");
+  REQUIRE(done(files.tools.write("short.png", to_base64(short_data), {{"encoding", "base64"}})));
+  const json broken = files.tools.read("short.png");
   REQUIRE(done(broken));
   CHECK(field(broken, "content").size() == 1);
   CHECK(says(broken, "cannot be decoded"));
-  CHECK(field(files.tools.read("damaged.png", {{"scale", false}}), "content", 1, "data") == to_base64(damaged));
+  CHECK(!says(broken, "scale: false"));
   CHECK(files.container.zombies() == 0);
 }

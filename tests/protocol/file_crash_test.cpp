@@ -145,7 +145,7 @@ struct World {
   }
   [[nodiscard]] wire::Frame read() const {
     return ask(
-        {{"op", "file.read"}, {"offset", 0}, {"limit", 1}, {"column", 0}, {"maxLine", 2000}, {"maxBytes", 10'000}});
+        {{"op", "file.read"}, {"offset", 0}, {"limit", 9}, {"column", 0}, {"maxLine", 2000}, {"maxBytes", 10'000}});
   }
 };
 

@@ -56,6 +56,14 @@ std::string displayed_path(const std::string& path) {
   return printable_line(path, k_shown_path_bytes);
 }
 
+namespace {
+
+std::string dangling_message(const std::string& path) {
+  return "Target of the symbolic link is missing: " + displayed_path(path);
+}
+
+}  // namespace
+
 Error file_error(const std::string& path, int number) {
   const std::string name = displayed_path(path);
   switch (number) {
@@ -64,7 +72,8 @@ Error file_error(const std::string& path, int number) {
     case EACCES:
     case EPERM:
       return {ErrorCode::no_permission, "Permission denied: " + name,
-              "The agent runs as the container's user; execute_command with user: root may help"};
+              ::geteuid() == 0 ? "Check the mode and the mount of the file with a command such as stat"
+                               : "The agent runs as the container's user; execute_command with user: root may help"};
     case ENOTDIR:
       return {ErrorCode::not_a_directory, "Not a directory: " + name};
     case EISDIR:
@@ -250,7 +259,10 @@ Result<ResolvedFile> FileSpace::find(const std::string& path) const {
   ResolvedFile file;
   file.handle = open_way(m_directory.get(), *way, O_PATH);
   if (!file.handle || ::fstat(file.handle.get(), &file.info) != 0) {
-    return fail(file_error(path, errno));
+    const int number = errno;
+    const bool is_link = number == ENOENT && open_way(m_directory.get(), *way, O_PATH | O_NOFOLLOW);
+    return is_link ? fail(ErrorCode::no_such_file, dangling_message(path), "Correct the link, or create its target")
+                   : fail(file_error(path, number));
   }
   auto real = real_path(file.handle);
   if (!real) {
@@ -329,7 +341,7 @@ Result<FilePlace> FileSpace::place_for(const std::string& path, bool may_make_di
   }
   struct stat info {};
   if (::fstatat(directory->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
-    return fail(ErrorCode::dangling_link, fmt::format("Dangling symbolic link: {}", displayed_path(path)));
+    return fail(ErrorCode::dangling_link, dangling_message(path));
   }
   return FilePlace{std::move(*directory), name, (*folder == "/" ? "" : *folder) + "/" + name};
 }

@@ -178,8 +178,8 @@ TEST_CASE("state files: a FIFO in place of any file does not block") {
     const FileHistory history(directory.fd());
     put_fifo(directory, "files_seen");
     CHECK_FALSE(history.last_seen("ann", "/a"));
-    history.note_seen("ann", "/a", revision);
-    CHECK(history.last_seen("ann", "/a") == revision);
+    history.note_seen("ann", "/a", {revision});
+    CHECK(history.last_seen("ann", "/a")->revision == revision);
   }
   SUBCASE("the log of changes") {
     const FileHistory history(directory.fd());
@@ -219,7 +219,7 @@ TEST_CASE("state files: a link in place of a file is not followed") {
   for (const char* name : {"files_seen", "out", "lock", "expired.new"}) {
     std::filesystem::create_symlink(elsewhere / "target", directory / name);
   }
-  FileHistory(directory.fd()).note_seen("ann", "/a", revision_of("content"));
+  FileHistory(directory.fd()).note_seen("ann", "/a", {revision_of("content")});
   CHECK_FALSE(SpoolReader::open(directory.fd(), "out"));
   REQUIRE(replace_file_at(directory.fd(), "expired", "new"));
   const StateDirectory state = open_state(directory);

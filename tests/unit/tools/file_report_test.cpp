@@ -53,6 +53,38 @@ TEST_CASE("counted: one item is singular") {
   CHECK(tools::counted(2, "file") == "2 files");
 }
 
+TEST_CASE("shown change: diff and notes are bounded together, and the omissions are stated") {
+  sandbox::ChangedFile file;
+  file.diff = "--- a/x\t\n+++ b/x\t\n@@ -1 +1 @@\n-old\n+new\n";
+  file.added = 1;
+  file.removed = 1;
+  file.notes = {"kept"};
+  CHECK(tools::shown_change(file, 9000, "; file_read") == "\n@@ -1 +1 @@\n-old\n+new\nNote: kept");
+  file.added = 500;
+  file.removed = 500;
+  CHECK(tools::shown_change(file, 9000, "") ==
+        "\n@@ -1 +1 @@\n-old\n+new\n[998 of 1000 changed lines left out]\nNote: kept");
+  file.added = 1000;
+  file.removed = 1000;
+  for (int i = 1; i < 1000; ++i) {
+    file.diff += "-old\n+new\n";
+  }
+  file.was_stale = true;
+  for (int i = 0; i < 500; ++i) {
+    file.stale_changes += "+theirs\n";
+  }
+  for (const std::size_t most : {std::size_t{3000}, std::size_t{9000}}) {
+    CAPTURE(most);
+    const std::string text = tools::shown_change(file, most, "; file_read shows the file");
+    CHECK(text.size() < most + 150);
+    CHECK(text.size() > most - 150);
+    CHECK(text.find("\n-old\n+new\n") != std::string::npos);
+    CHECK(text.find(" of 2000 changed lines left out; file_read shows the file]\nNote: kept\nNote: others had") !=
+          std::string::npos);
+    CHECK(text.ends_with("\n+theirs\n[the rest of this note is left out; file_read shows the file]"));
+  }
+}
+
 TEST_CASE("list of changes: all names precede the diffs if not all of them fit") {
   std::vector<tools::ListedChange> changes = {{"a", "a [1]", "\n+one"}, {"b", "b [2]", "\n+two"}};
   CHECK(tools::list_changes(changes, 100) == "\na [1]\n+one\nb [2]\n+two");

@@ -19,6 +19,7 @@ struct ChangeAnswer {
   std::uint64_t size = 0;
   Encoding encoding = Encoding::utf8;
   std::vector<std::size_t> replacements;  ///< of each edit
+  bool is_whole_write = false;            ///< the owner gave the whole content
   Diff diff;
   std::optional<Diff> since;       ///< changes by others since the owner read the file
   std::vector<std::string> notes;  ///< for people: what could not be kept, was written in place, and so on

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -74,7 +75,14 @@ void ChangeCommitter::record(const std::string& owner, FileChange change, Change
   answer.path = change.path;
   answer.before = change.before;
   answer.revision = change.after;
-  m_history.note_seen(owner, change.path, change.after);
+  SeenContent seen{change.after};
+  if (!answer.is_whole_write) {
+    const auto before = m_history.last_seen(owner, change.path);
+    seen.lines = before && before->revision == change.before ? before->lines : 0;
+    // The removed lines may be among those that were seen.
+    seen.lines -= seen.lines == SeenContent::k_all_lines ? 0 : std::min(seen.lines, std::uint64_t{answer.diff.removed});
+  }
+  m_history.note_seen(owner, change.path, seen);
   if (!change.id.empty() && m_history.note_change(change)) {
     answer.change = std::move(change.id);
   }

@@ -9,7 +9,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 6 * 1024};
+constexpr DiffLimits k_diff_in_error{.context = 3, .max_bytes = 5'000};
 
 /// The history has a preview under this owner, so it does not count for other calls.
 std::string previewer(const std::string& owner, const EditSetMode& mode) {
@@ -21,9 +21,10 @@ std::string previewer(const std::string& owner, const EditSetMode& mode) {
 Result<std::string> ChangeGuard::expected_revision(const wire::ChangeRequest& request, const CurrentFile& current,
                                                    const EditSetMode* mode) const {
   const std::string& revision = current.content.revision;
+  const std::string path = displayed_path(current.place.path);
   const auto seen = m_history.last_seen(request.owner, current.place.path);
   if (request.expected_revision) {
-    for (const std::string& known : {revision, seen.value_or("")}) {
+    for (const std::string& known : {revision, seen ? seen->revision : ""}) {
       if (wire::is_revision_start(*request.expected_revision) && known.starts_with(*request.expected_revision)) {
         return known;
       }
@@ -32,17 +33,21 @@ Result<std::string> ChangeGuard::expected_revision(const wire::ChangeRequest& re
   }
   const auto previewed =
       mode != nullptr ? m_history.last_seen(previewer(request.owner, *mode), current.place.path) : std::nullopt;
-  if ((mode != nullptr && mode->preview) || previewed == revision) {
+  if ((mode != nullptr && mode->preview) || (previewed && previewed->revision == revision)) {
     return revision;
   }
+  if (seen && mode == nullptr && seen->revision == revision && seen->lines != SeenContent::k_all_lines) {
+    return fail(ErrorCode::not_read, "File has not been read to its end: " + path,
+                fmt::format("Read the rest of the file first (offset: {}). Or use file_edit", seen->lines));
+  }
   if (seen) {
-    return *seen;
+    return seen->revision;
   }
   if (previewed) {
-    return fail(ErrorCode::file_changed, "File has changed since the preview: " + displayed_path(current.place.path),
+    return fail(ErrorCode::file_changed, "File has changed since the preview: " + path,
                 "Call with preview: true again");
   }
-  return fail(ErrorCode::not_read, "File has not been read: " + displayed_path(current.place.path),
+  return fail(ErrorCode::not_read, "File has not been read: " + path,
               mode != nullptr && mode->is_replacement ? "Call with preview: true first" : "");
 }
 
@@ -81,7 +86,7 @@ std::optional<Diff> ChangeGuard::changes_since(const std::string& revision, cons
 }
 
 void ChangeGuard::note_preview(const std::string& owner, const EditSetMode& mode, const CurrentFile& current) const {
-  m_history.note_seen(previewer(owner, mode), current.place.path, current.content.revision);
+  m_history.note_seen(previewer(owner, mode), current.place.path, {current.content.revision});
 }
 
 }  // namespace dockbridge::agent

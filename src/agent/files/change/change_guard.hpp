@@ -21,14 +21,14 @@ struct EditSetMode {
   bool is_replacement = false;  ///< the files are the result of a search: those without a match are left out
 };
 
-/// Decides whether an owner may change a file: only if it has read the content that is there. Does not change files.
-/// Borrows history and store.
+/// Decides whether an owner may change a file: only if it has read the content that is there, and all of it to write
+/// the whole file. Does not change files. Borrows history and store.
 class ChangeGuard {
  public:
   ChangeGuard(const FileHistory& history, ContentStore& store) : m_history(history), m_store(store) {}
 
   /// The revision that the owner's change is based on; error `not_read` if there is none. `mode` is that of edits. It
-  /// is null if the whole file is written, for which a preview does not count.
+  /// is null if the whole file is written, for which a preview or a part of the file does not count.
   Result<std::string> expected_revision(const wire::ChangeRequest& request, const CurrentFile& current,
                                         const EditSetMode* mode = nullptr) const;
   /// Error `file_changed` with a diff if the file does not have the expected revision.

@@ -18,6 +18,7 @@ namespace {
 /// Contents of all files of a set, before and after.
 constexpr std::size_t k_max_set_bytes = 64ULL * 1024 * 1024;
 constexpr std::size_t k_max_named_errors = 5;
+constexpr std::size_t k_max_error_bytes = 9'000;
 
 /// The error with the path in its message.
 Error naming(const Error& error, const std::string& path) {
@@ -31,11 +32,14 @@ Error combined(const std::vector<Error>& errors, std::size_t files) {
     return errors.front();
   }
   Error error = errors.front();
-  for (std::size_t i = 1; i < std::min(errors.size(), k_max_named_errors); ++i) {
-    error.message += "\n" + errors[i].message;
+  std::size_t named = 1;
+  for (; named < std::min(errors.size(), k_max_named_errors) &&
+         error.message.size() + errors[named].message.size() < k_max_error_bytes;
+       ++named) {
+    error.message += "\n" + errors[named].message;
   }
-  if (errors.size() > k_max_named_errors) {
-    error.message += fmt::format("\nand {} more", errors.size() - k_max_named_errors);
+  if (errors.size() > named) {
+    error.message += fmt::format("\nand {} more", errors.size() - named);
   }
   error.message += "\nNo file was changed";
   return error;

@@ -49,15 +49,15 @@ Result<FileChanger> FileChanger::open(int state_fd, bool may_prepare) {
   return FileChanger(state_fd, std::move(*store), may_prepare);
 }
 
-void FileChanger::note_seen(const std::string& owner, const std::string& path, const std::string& revision,
+void FileChanger::note_seen(const std::string& owner, const std::string& path, const SeenContent& seen,
                             std::optional<std::string> whole) {
   run_deferred_work();
-  if (revision.empty()) {
+  if (seen.revision.empty()) {
     return;
   }
-  m_committer.history().note_seen(owner, path, revision);
+  m_committer.history().note_seen(owner, path, seen);
   if (whole) {
-    m_committer.deferred().store(revision, std::move(*whole));
+    m_committer.deferred().store(seen.revision, std::move(*whole));
   }
 }
 
@@ -78,6 +78,7 @@ Result<ChangeAnswer> FileChanger::write(const FileSpace& space, const ChangeRequ
     return fail(current.error());
   }
   ChangeAnswer answer;
+  answer.is_whole_write = true;
   answer.encoding = content.is_text ? encoding_for(content, *current) : Encoding::utf8;
   if (answer.encoding == Encoding::utf8) {
     return m_committer.commit(request.owner, *current, NewBytes(content.bytes), content.mode, std::move(answer));
@@ -173,8 +174,11 @@ Result<ChangeAnswer> FileChanger::write_staged(const FileSpace& space, const Cha
     return fail(ErrorCode::too_large, "A text of this size can be stored only as UTF-8",
                 "Pass encoding: utf-8, or the encoded bytes as base64");
   }
+  ChangeAnswer answer;
+  answer.is_whole_write = true;
   const auto bytes = NewBytes::of_file(staged->fd());
-  return bytes ? m_committer.commit(request.owner, *current, *bytes, content.mode, {}, staged->beside_target())
+  return bytes ? m_committer.commit(request.owner, *current, *bytes, content.mode, std::move(answer),
+                                    staged->beside_target())
                : fail(bytes.error());
 }
 

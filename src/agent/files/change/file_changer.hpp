@@ -42,13 +42,13 @@ class FileChanger {
   Result<ChangeAnswer> write_staged(const FileSpace& space, const ChangeRequest& request, const NewContent& content);
   void abandon_staged() { m_staged.reset(); }
 
-  /// The revision that `owner` last read or wrote.
-  [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const {
+  /// The content that `owner` last read or wrote.
+  [[nodiscard]] std::optional<SeenContent> last_seen(const std::string& owner, const std::string& path) const {
     return m_committer.history().last_seen(owner, path);
   }
-  /// Records that `owner` has received the content with this revision. An empty revision is ignored. `whole` is the
-  /// content, if it is known.
-  void note_seen(const std::string& owner, const std::string& path, const std::string& revision,
+  /// Records that `owner` has received this content. An empty revision is ignored. `whole` is the content, if it is
+  /// known.
+  void note_seen(const std::string& owner, const std::string& path, const SeenContent& seen,
                  std::optional<std::string> whole);
 
   /// Does the work that a reply does not need. To be called after the reply was sent. The next request calls it

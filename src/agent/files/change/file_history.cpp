@@ -66,14 +66,25 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 
 }  // namespace
 
-void FileHistory::note_seen(const std::string& owner, const std::string& path, const std::string& revision) const {
+void FileHistory::note_seen(const std::string& owner, const std::string& path, const SeenContent& seen) const {
+  const std::string lines = seen.lines == SeenContent::k_all_lines ? "" : fmt::format("\t{}", seen.lines);
   // If this fails (disk full), the owner has to read the file again before it can write it.
-  (void)append(k_seen, fmt::format("\n{}\t{}\t{}\n", escaped(owner), escaped(path), revision));
+  (void)append(k_seen, fmt::format("\n{}\t{}\t{}{}\n", escaped(owner), escaped(path), seen.revision, lines));
 }
 
-std::optional<std::string> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
-  auto revision = last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
-  return revision && (revision->empty() || is_revision(*revision)) ? std::move(revision) : std::nullopt;
+std::optional<SeenContent> FileHistory::last_seen(const std::string& owner, const std::string& path) const {
+  const auto found = last_line(k_seen, fmt::format("{}\t{}\t", escaped(owner), escaped(path)));
+  const auto fields = found ? fields_of(*found) : std::vector<std::string_view>();
+  if (fields.empty() || fields.size() > 2 || !(fields[0].empty() || is_revision(fields[0]))) {
+    return std::nullopt;
+  }
+  SeenContent seen{std::string(fields[0])};
+  if (fields.size() == 2) {
+    const char* end = fields[1].data() + fields[1].size();
+    const auto lines = std::from_chars(fields[1].data(), end, seen.lines);
+    return lines.ec == std::errc() && lines.ptr == end ? std::optional(seen) : std::nullopt;
+  }
+  return seen;
 }
 
 Result<void> FileHistory::note_change(const FileChange& change) const {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,14 @@ struct FileChange {
   mode_t mode = 0;     ///< of the file before
 };
 
+/// A content of a file that an owner has seen.
+struct SeenContent {
+  static constexpr std::uint64_t k_all_lines = UINT64_MAX;
+
+  std::string revision;
+  std::uint64_t lines = k_all_lines;  ///< from the start on, without a gap
+};
+
 /// Records which content of which file each owner has seen, and all changes. Two logs in the state directory, shared by
 /// all sessions, that lose their older half when they exceed a limit. So what an owner has read counts for the next
 /// server, too.
@@ -28,9 +37,9 @@ class FileHistory {
   explicit FileHistory(int state_fd) : m_state_fd(state_fd) {}
 
   /// Records that `owner` has seen this content of the file. Costs one short write.
-  void note_seen(const std::string& owner, const std::string& path, const std::string& revision) const;
-  /// The revision that `owner` has seen last.
-  [[nodiscard]] std::optional<std::string> last_seen(const std::string& owner, const std::string& path) const;
+  void note_seen(const std::string& owner, const std::string& path, const SeenContent& seen) const;
+  /// The content that `owner` has seen last.
+  [[nodiscard]] std::optional<SeenContent> last_seen(const std::string& owner, const std::string& path) const;
 
   Result<void> note_change(const FileChange& change) const;
   /// The newest change of the file; with `id`, the newest whose id begins with it.

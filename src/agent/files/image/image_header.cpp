@@ -8,7 +8,7 @@ namespace dockbridge::agent {
 
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 constexpr std::string_view k_png_start = "\x89PNG\r\n\x1A\n\0\0\0\rIHDR"sv;
 
@@ -84,6 +84,48 @@ std::optional<ImageHeader> jpeg_header(std::string_view bytes) {
   return std::nullopt;
 }
 
+/// The first chunk states the size: of the canvas (VP8X), of lossless data (VP8L) or of lossy data (VP8).
+std::optional<ImageHeader> webp_header(std::string_view bytes) {
+  constexpr std::uint32_t k_side_bits = 0x3FFF;
+  const Numbers numbers(bytes, true);
+  const std::string_view kind = bytes.substr(12, 4);
+  if (kind == "VP8L" && bytes.size() >= 25 && bytes[20] == '\x2F') {
+    return ImageHeader{(numbers.at(21, 4) & k_side_bits) + 1, (numbers.at(21, 4) >> 14U & k_side_bits) + 1};
+  }
+  if (kind == "VP8X" && bytes.size() >= 30) {
+    return ImageHeader{numbers.at(24, 3) + 1, numbers.at(27, 3) + 1};
+  }
+  if (kind == "VP8 " && numbers.at(23, 3) == 0x2A019D) {
+    return ImageHeader{numbers.at(26, 2) & k_side_bits, numbers.at(28, 2) & k_side_bits};
+  }
+  return std::nullopt;
+}
+
+/// Walks over the segments, because a preview within a segment has an end marker of its own.
+bool has_jpeg_end(std::string_view bytes) {
+  const Numbers numbers(bytes, false);
+  for (std::size_t at = bytes.find('\xFF', 2); at != std::string_view::npos; at = bytes.find('\xFF', at)) {
+    const std::uint32_t marker = numbers.at(at + 1, 1);
+    if (marker == 0xD9) {
+      return true;
+    }
+    const bool is_in_data = marker <= 0x01 || (marker >= 0xD0 && marker <= 0xD7);
+    at += marker == 0xFF ? 1 : is_in_data ? 2 : 2 + numbers.at(at + 2, 2);
+  }
+  return false;
+}
+
+bool has_png_end(std::string_view bytes) {
+  constexpr std::size_t k_chunk_frame = 12;  // length, kind and checksum
+  const Numbers numbers(bytes, false);
+  for (std::size_t at = 8; at + k_chunk_frame <= bytes.size(); at += k_chunk_frame + numbers.at(at, 4)) {
+    if (bytes.substr(at + 4, 4) == "IEND") {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<ImageHeader> image_header_of(std::string_view bytes) {
@@ -96,10 +138,17 @@ std::optional<ImageHeader> image_header_of(std::string_view bytes) {
   } else if (bytes.starts_with("GIF87a") || bytes.starts_with("GIF89a")) {
     const Numbers numbers(bytes, true);
     header = {numbers.at(6, 2), numbers.at(8, 2), 1};
+  } else if (bytes.starts_with("RIFF") && bytes.size() > 16 && bytes.substr(8, 4) == "WEBP") {
+    header = webp_header(bytes);
   }
   const bool is_possible = header && header->width > 0 && header->height > 0 &&
                            header->width <= wire::k_max_image_side && header->height <= wire::k_max_image_side;
   return is_possible ? header : std::nullopt;
+}
+
+bool has_image_end(std::string_view bytes) {
+  return bytes.starts_with(k_png_start) ? has_png_end(bytes)
+                                        : !bytes.starts_with("\xFF\xD8\xFF") || has_jpeg_end(bytes);
 }
 
 }  // namespace dockbridge::agent

@@ -15,8 +15,10 @@ struct ImageHeader {
   [[nodiscard]] bool is_turned() const { return orientation >= 5; }
 };
 
-/// Reads the header of a PNG, JPEG or GIF file. Nullopt for other files, and if the header is damaged or beyond these
-/// bytes.
+/// Reads the header of a PNG, JPEG, GIF or WebP file. Nullopt for other files, and if the header is damaged or beyond
+/// these bytes.
 std::optional<ImageHeader> image_header_of(std::string_view bytes);
+/// Whether a PNG or JPEG file has its end marker. True for other files.
+bool has_image_end(std::string_view bytes);
 
 }  // namespace dockbridge::agent

@@ -24,7 +24,7 @@ Result<wire::FileOpenAnswer> CopyRequests::open(const FileSpace& space, FileChan
       return fail(content.error());
     }
     answer.content = describe_content(*file, *content);
-    changer.note_seen(*request.owner, file->path, content->revision, std::move(content->whole));
+    changer.note_seen(*request.owner, file->path, {content->revision}, std::move(content->whole));
   }
   m_download = std::move(*download);
   return answer;

@@ -1,5 +1,6 @@
 #include "agent/files/service/read_requests.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,33 @@ void add_page(wire::FileReadAnswer& answer, TextPage page) {
   answer.final_newline = page.final_newline;
 }
 
+/// Drops the last lines of a page until it fits with its line numbers. The first line stays.
+void shorten(TextPage& page, std::size_t max_bytes) {
+  std::size_t lines = 0;
+  std::size_t at = 0;
+  for (std::size_t shown = 0; at < page.text.size(); ++lines) {
+    const std::size_t end = std::min(page.text.find('\n', at), page.text.size() - 1) + 1;
+    const std::size_t digits = fmt::format_int(page.first_line + static_cast<std::int64_t>(lines)).size();
+    shown += digits + 1 + (end - at);
+    if (shown > max_bytes && lines > 0) {
+      break;
+    }
+    at = end;
+  }
+  page.more = page.more || at < page.text.size();
+  page.text.resize(at);
+  page.lines = std::min(lines, page.lines);
+}
+
+/// Number of lines that the owner has seen with this page, after `before` lines of the same content.
+std::uint64_t lines_seen(std::uint64_t before, const TextPage& page, const wire::FileReadRequest& request) {
+  const auto first = static_cast<std::uint64_t>(page.first_line - 1);
+  if (request.column > 0 || first > before) {
+    return before;
+  }
+  return page.more ? std::max(before, first + page.lines) : SeenContent::k_all_lines;
+}
+
 }  // namespace
 
 Result<wire::FileReadAnswer> read_page(const FileSpace& space, FileChanger& changer,
@@ -46,11 +74,19 @@ Result<wire::FileReadAnswer> read_page(const FileSpace& space, FileChanger& chan
   }
   wire::FileReadAnswer answer{describe(*file), describe_content(*file, *content)};
   answer.size = content->size;
-  const auto before = request.offset != 0 ? changer.last_seen(request.owner, file->path) : std::nullopt;
-  if (before && !content->revision.empty() && *before != content->revision) {
-    answer.previous_revision = *before;
+  SeenContent seen{content->revision};
+  if (content->page) {
+    shorten(*content->page, request.max_bytes);
   }
-  changer.note_seen(request.owner, file->path, content->revision, std::move(content->whole));
+  if (content->page && (content->page->more || request.offset != 0 || request.column > 0)) {
+    const auto before = changer.last_seen(request.owner, file->path);
+    const bool is_same = before && before->revision == content->revision;
+    seen.lines = lines_seen(is_same ? before->lines : 0, *content->page, request);
+    if (before && !is_same && request.offset != 0 && !content->revision.empty()) {
+      answer.previous_revision = before->revision;
+    }
+  }
+  changer.note_seen(request.owner, file->path, seen, std::move(content->whole));
   if (content->page) {
     add_page(answer, std::move(*content->page));
   }
@@ -94,7 +130,7 @@ Result<wire::FileImageAnswer> read_image(const FileSpace& space, FileChanger& ch
   wire::FileImageAnswer answer{describe(*file), std::move(scaled->type), revision_of(*bytes),
                                scaled->width,   scaled->height,          std::move(scaled->bytes)};
   answer.size = bytes->size();
-  changer.note_seen(request.owner, file->path, answer.revision, std::nullopt);
+  changer.note_seen(request.owner, file->path, {answer.revision}, std::nullopt);
   return answer;
 }
 

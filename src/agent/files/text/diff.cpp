@@ -25,7 +25,8 @@ class Writer {
   void write(std::span<const Region> changes);
 
  private:
-  void write_hunk(std::span<const Region> changes);
+  /// Returns the number of changes that fit.
+  std::size_t write_hunk(std::span<const Region> changes);
   void write_change(const Region& change);
   void write_context(std::size_t begin, std::size_t end);
   void write_line(char mark, std::string_view line, std::size_t from);
@@ -53,8 +54,7 @@ void Writer::write(std::span<const Region> changes) {
            changes[count].before_begin - changes[count - 1].before_end <= 2 * m_limits.context) {
       ++count;
     }
-    write_hunk(changes.first(count));
-    changes = changes.subspan(count);
+    changes = changes.subspan(write_hunk(changes.first(count)));
   }
   if (!changes.empty()) {
     std::size_t added = 0;
@@ -73,7 +73,7 @@ std::string Writer::range(std::size_t begin, std::size_t end) const {
   return count == 1 ? fmt::format("{}", first) : fmt::format("{},{}", first, count);
 }
 
-void Writer::write_hunk(std::span<const Region> changes) {
+std::size_t Writer::write_hunk(std::span<const Region> changes) {
   const Region& first = changes.front();
   const Region& last = changes.back();
   const std::size_t ahead = std::min(m_limits.context, first.before_begin);
@@ -81,16 +81,20 @@ void Writer::write_hunk(std::span<const Region> changes) {
   m_diff.text += fmt::format("@@ -{} +{} @@\n", range(first.before_begin - ahead, last.before_end + behind),
                              range(first.after_begin - ahead, last.after_end + behind));
   std::size_t at = first.before_begin - ahead;
-  for (const Region& change : changes) {
-    write_context(at, change.before_begin);
-    write_change(change);
-    at = change.before_end;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (i > 0 && room() == 0) {
+      return i;
+    }
+    write_context(at, changes[i].before_begin);
+    write_change(changes[i]);
+    at = changes[i].before_end;
   }
   write_context(at, at + behind);
+  return changes.size();
 }
 
 void Writer::write_context(std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < std::min(end, m_before.known()); ++i) {
+  for (std::size_t i = begin; i < std::min(end, m_before.known()) && room() > 0; ++i) {
     write_line(' ', m_before[i], 0);
   }
 }

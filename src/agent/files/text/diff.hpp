@@ -7,8 +7,8 @@
 namespace dockbridge::agent {
 
 struct DiffLimits {
-  std::size_t context = 3;            ///< lines shown around a change
-  std::size_t max_bytes = 16 * 1024;  ///< of the text, without the notes on omissions
+  std::size_t context = 3;        ///< lines shown around a change
+  std::size_t max_bytes = 8'000;  ///< of the text, without the notes on omissions and the line that exceeds it
 };
 
 struct Diff {

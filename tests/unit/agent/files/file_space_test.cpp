@@ -105,10 +105,18 @@ TEST_CASE("file space: link loops and missing files have different errors") {
   put(world / "file", "x");
   CHECK(code_of(everything().find((world / "one").string())) == "symlink_loop");
   CHECK(code_of(everything().find((world / "none").string())) == "no_such_file");
-  CHECK(code_of(everything().find((world / "dangling").string())) == "no_such_file");
+  const auto dangling = everything().find((world / "dangling").string());
+  CHECK(code_of(dangling) == "no_such_file");
+  CHECK(dangling.error().message == "Target of the symbolic link is missing: " + (world / "dangling").string());
+  CHECK(everything().find((world / "none").string()).error().message.starts_with("No such file or directory: "));
   CHECK(code_of(everything().place_for((world / "dangling").string(), true)) == "dangling_link");
   CHECK(code_of(everything().find((world / "file/below").string())) == "not_a_directory");
   CHECK(code_of(everything().place_for((world / "file/below").string(), true)) == "not_a_directory");
+}
+
+TEST_CASE("file error: another user is suggested only if the agent is not root") {
+  const std::string sentence = agent::file_error("/proc/x", EACCES).sentence();
+  CHECK((sentence.find("user: root") == std::string::npos) == (::geteuid() == 0));
 }
 
 TEST_CASE("file space: pipes, sockets and devices are found without opening them") {
@@ -279,7 +287,7 @@ TEST_CASE("file space: an absolute link to a target beneath the root is followed
   }
   CHECK(code_of(space.find(confined.at("leaf/below"))) == "not_a_directory");
   CHECK(code_of(space.find(confined.at("dir/none"))) == "no_such_file");
-  CHECK(code_of(space.find(confined.at("dangling"))) == "no_such_file");
+  CHECK(space.find(confined.at("dangling")).error().message.starts_with("Target of the symbolic link is missing: "));
   CHECK(code_of(space.place_for(confined.at("dangling"), true)) == "dangling_link");
   CHECK(make_at(space, confined.at("dir/new/made"), "x") == "");
   CHECK(content_of(confined.root / "sub/new/made") == "x");

@@ -52,12 +52,12 @@ class ChangingWorld {
   [[nodiscard]] const fs::path& work() const { return m_work.path(); }
   [[nodiscard]] const fs::path& state() const { return m_state.path(); }
 
-  void read(const std::string& name) {
+  void read(const std::string& name, std::uint64_t lines = agent::SeenContent::k_all_lines) {
     const auto file = m_space->find(at(name));
     REQUIRE(file);
     auto read = agent::read_content(*file, {});
     REQUIRE(read);
-    m_changer->note_seen(owner, file->path, read->revision, std::move(read->whole));
+    m_changer->note_seen(owner, file->path, {read->revision, lines}, std::move(read->whole));
   }
   Result<ChangeAnswer> write(const std::string& name, const NewContent& content) {
     return m_changer->write(*m_space, {at(name), owner, expected}, content);

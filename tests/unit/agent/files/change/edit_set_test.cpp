@@ -3,6 +3,7 @@
 
 #include "agent/files/change/file_changer.hpp"
 #include "support/failing_call.hpp"
+#include "support/repeated.hpp"
 #include "unit/agent/files/change/changing_world.hpp"
 
 using namespace dockbridge;
@@ -77,6 +78,22 @@ TEST_CASE("edit set: one impossible edit leaves all files unchanged") {
   const auto both = world.edit_all({{"a", {{"x", "y"}}}, {"missing", {{"x", "y"}}}});
   CHECK(says(both.error(), world.at("a") + ": oldString is not in the file"));
   CHECK(says(both.error(), "No such file or directory: " + world.at("missing")));
+}
+
+TEST_CASE("edit set: the errors of several files have at most 10,000 bytes together") {
+  Set world;
+  Edits edits;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    world.put_and_read(name, "one\n");
+    world.put(name, repeated("a line of another process\n", 1000));
+    edits.push_back({name, {{"one", "1"}}});
+  }
+  world.changer().run_deferred_work();
+  const auto refused = world.edit_all(edits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().sentence().size() < 10'000);
+  CHECK(says(refused.error(), "+a line of another process\n"));
+  CHECK(says(refused.error(), "\nand 3 more\nNo file was changed"));
 }
 
 TEST_CASE("edit set: a file under two names is rejected") {

@@ -31,6 +31,37 @@ TEST_CASE("guard: a read counts for the next server, too") {
   CHECK(world.write("file", "new"));
 }
 
+TEST_CASE("guard: a part of a file is enough for an edit, not to write the whole file") {
+  ChangingWorld world;
+  world.put("file", "1\n2\n3\n4\n");
+  world.read("file", 2);
+  const auto refused = world.write("file", "all");
+  REQUIRE(code_of(refused) == "not_read");
+  CHECK(says(refused.error(), "File has not been read to its end: "));
+  CHECK(says(refused.error(), "Read the rest of the file first (offset: 2). Or use file_edit"));
+  REQUIRE(world.edit("file", {{"2\n", ""}}));
+  // The removed line may be one of the two.
+  CHECK(says(world.write("file", "all").error(), "(offset: 1)"));
+  REQUIRE(world.undo("file"));
+  CHECK(code_of(world.write("file", "all")) == "not_read");
+  world.expected = revision_of("1\n2\n3\n4\n");
+  REQUIRE(world.write("file", "all\n"));
+  world.expected.reset();
+  REQUIRE(world.edit("file", {{"all", "everything"}}));
+  CHECK(world.write("file", "again"));
+}
+
+TEST_CASE("guard: an edit of a file that others changed does not count as reading it") {
+  ChangingWorld world;
+  world.put("file", "1\n2\n");
+  world.read("file");
+  world.put("file", "1\n2\ntheirs\n");
+  REQUIRE(world.edit("file", {{"2", "two"}}));
+  CHECK(code_of(world.write("file", "mine")) == "not_read");
+  world.read("file");
+  CHECK(world.write("file", "mine"));
+}
+
 TEST_CASE("guard: a written file counts as read until others recreate it") {
   ChangingWorld world;
   REQUIRE(world.write("file", "one"));

@@ -12,6 +12,7 @@
 using namespace dockbridge;
 using agent::FileChange;
 using agent::FileHistory;
+using agent::SeenContent;
 
 namespace {
 
@@ -27,16 +28,31 @@ std::string id(int number) {
 
 TEST_CASE("history: the last seen revision is kept for its owner and later processes") {
   const test::TemporaryDirectory state;
-  FileHistory(state.fd()).note_seen("ann", "/a", k_one);
-  FileHistory(state.fd()).note_seen("ann", "/a", k_two);
-  FileHistory(state.fd()).note_seen("bob", "/a", k_three);
+  FileHistory(state.fd()).note_seen("ann", "/a", {k_one});
+  FileHistory(state.fd()).note_seen("ann", "/a", {k_two});
+  FileHistory(state.fd()).note_seen("bob", "/a", {k_three});
   const FileHistory history(state.fd());
-  CHECK(history.last_seen("ann", "/a") == k_two);
-  CHECK(history.last_seen("bob", "/a") == k_three);
+  CHECK(history.last_seen("ann", "/a")->revision == k_two);
+  CHECK(history.last_seen("bob", "/a")->revision == k_three);
   CHECK(!history.last_seen("eve", "/a"));
   CHECK(!history.last_seen("ann", "/"));
   CHECK(!history.last_seen("ann", "/a/b"));
   CHECK(!history.last_seen("", "/a"));
+}
+
+TEST_CASE("history: the number of lines that were seen is kept, and a forged one is ignored") {
+  const test::TemporaryDirectory state;
+  const FileHistory history(state.fd());
+  history.note_seen("ann", "/a", {k_one, 20});
+  CHECK(history.last_seen("ann", "/a")->revision == k_one);
+  CHECK(history.last_seen("ann", "/a")->lines == 20);
+  history.note_seen("ann", "/a", {k_one});
+  CHECK(history.last_seen("ann", "/a")->lines == SeenContent::k_all_lines);
+  for (const char* lines : {"", "-1", "1x", "1\t2", "99999999999999999999999"}) {
+    CAPTURE(lines);
+    std::ofstream(state / "files_seen", std::ios::app) << "\nann\t/a\t" << k_one << "\t" << lines << "\n";
+    CHECK(!history.last_seen("ann", "/a"));
+  }
 }
 
 TEST_CASE("history: names with separators, line ends and backslashes are distinct") {
@@ -46,11 +62,11 @@ TEST_CASE("history: names with separators, line ends and backslashes are distinc
       {"a", "/x\ty"}, {"a\t/x", "/y"}, {"a", "/x\\ty"},           {"a", "/x\ny"}, {"a", "/x\\ny"}, {"a", "/x\\\ty"},
       {"a", "/\xFF"}, {"a\n", "/x"},   {"a", "/x\na\t/other\t1"}, {"", "/x"}};
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    history.note_seen(keys[i].first, keys[i].second, fmt::format("{:032}", i));
+    history.note_seen(keys[i].first, keys[i].second, {fmt::format("{:032}", i)});
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     CAPTURE(i);
-    CHECK(history.last_seen(keys[i].first, keys[i].second) == fmt::format("{:032}", i));
+    CHECK(history.last_seen(keys[i].first, keys[i].second)->revision == fmt::format("{:032}", i));
   }
   CHECK(!history.last_seen("a", "/other"));
 }
@@ -97,8 +113,8 @@ TEST_CASE("history: logs are bounded and keep the newest lines") {
   const FileHistory history(state.fd());
   const std::string path = "/" + std::string(4000, 'x');
   for (int i = 0; i < 1000; ++i) {
-    history.note_seen("ann", path + std::to_string(i), k_one);
-    REQUIRE(history.last_seen("ann", path + std::to_string(i)) == k_one);
+    history.note_seen("ann", path + std::to_string(i), {k_one});
+    REQUIRE(history.last_seen("ann", path + std::to_string(i))->revision == k_one);
     REQUIRE(history.note_change({id(i), path, k_one, k_two, 0}));
     REQUIRE(history.find_change(path, std::nullopt)->id == id(i));
   }
@@ -114,8 +130,8 @@ TEST_CASE("history: finds an old line at any position, and no partial line") {
     const test::TemporaryDirectory state;
     std::ofstream(state / "files_seen") << "ann\t/a\t" << k_one << "\nxann\t/a\t" << k_two << "\n"
                                         << std::string(since, '\n');
-    CHECK(FileHistory(state.fd()).last_seen("ann", "/a") == k_one);
-    CHECK(FileHistory(state.fd()).last_seen("xann", "/a") == k_two);
+    CHECK(FileHistory(state.fd()).last_seen("ann", "/a")->revision == k_one);
+    CHECK(FileHistory(state.fd()).last_seen("xann", "/a")->revision == k_two);
   }
 }
 
@@ -125,9 +141,9 @@ TEST_CASE("history: a cut or damaged line does not hide the next one") {
   for (const char* log : {"files_seen", "files_changed"}) {
     std::ofstream(state / log, std::ios::binary) << std::string("\0garbage\t\n/a\tchange_0\n/a", 24);
   }
-  history.note_seen("ann", "/a", k_one);
+  history.note_seen("ann", "/a", {k_one});
   REQUIRE(history.note_change({id(1), "/a", k_one, k_two, 0}));
-  CHECK(history.last_seen("ann", "/a") == k_one);
+  CHECK(history.last_seen("ann", "/a")->revision == k_one);
   CHECK(history.find_change("/a", std::nullopt)->id == id(1));
 }
 
@@ -135,9 +151,9 @@ TEST_CASE("history: a log over the limit is replaced") {
   const test::TemporaryDirectory state;
   const FileHistory history(state.fd());
   std::ofstream(state / "files_seen") << std::string(3 * FileHistory::k_max_log_bytes, '\n');
-  history.note_seen("ann", "/a", k_one);
-  history.note_seen("ann", "/a", k_two);
-  CHECK(history.last_seen("ann", "/a") == k_two);
+  history.note_seen("ann", "/a", {k_one});
+  history.note_seen("ann", "/a", {k_two});
+  CHECK(history.last_seen("ann", "/a")->revision == k_two);
 }
 
 TEST_CASE("history: change ids are unique") {

@@ -9,6 +9,7 @@
 
 using namespace dockbridge;
 using namespace dockbridge::test;
+using agent::has_image_end;
 using agent::image_header_of;
 using agent::ImageHeader;
 using agent::scale_image;
@@ -67,6 +68,44 @@ TEST_CASE("image header: size of PNG and JPEG, and the orientation of EXIF") {
   REQUIRE(gif);
   CHECK(gif->width == 1600);
   CHECK(gif->height == 3);
+}
+
+TEST_CASE("image header: size of the three kinds of WebP") {
+  const auto size_of = [](const std::string& chunk) {
+    const auto header = image_header_of(std::string("RIFF\x1A\0\0\0WEBP", 12) + chunk);
+    return header ? std::pair(header->width, header->height) : std::pair(0U, 0U);
+  };
+  const std::string lossy("VP8 \x0A\0\0\0\0\0\0\x9D\x01\x2A\x40\x06\x03\x80", 18);
+  CHECK(size_of(lossy) == std::pair(1600U, 3U));
+  CHECK(size_of(lossy.substr(0, 15)) == std::pair(0U, 0U));
+  const std::string lossless("VP8L\x05\0\0\0\x2F\x3F\x86\0\0", 13);  // 1599 and 2 in 14 bits each
+  CHECK(size_of(lossless) == std::pair(1600U, 3U));
+  CHECK(size_of(lossless.substr(0, 12)) == std::pair(0U, 0U));
+  const std::string extended("VP8X\x0A\0\0\0\0\0\0\0\x3F\x06\0\x02\0\0", 18);
+  CHECK(size_of(extended) == std::pair(1600U, 3U));
+  CHECK(size_of(extended.substr(0, 17)) == std::pair(0U, 0U));
+  CHECK(size_of("ALPH and more than this") == std::pair(0U, 0U));
+}
+
+TEST_CASE("image end: found in whole PNG and JPEG files only") {
+  const std::string whole = plain_png(50, 50);
+  CHECK(has_image_end(whole));
+  CHECK(has_image_end(whole + "more"));
+  for (std::size_t size = 16; size < whole.size(); size += 7) {
+    CHECK(!has_image_end(whole.substr(0, size)));
+  }
+  const std::string noise = noisy_png(40, 40);
+  const std::string jpeg = scale_image(noise, *image_header_of(noise), 40, 3000)->bytes;
+  REQUIRE(jpeg.starts_with("\xFF\xD8\xFF"));
+  CHECK(has_image_end(jpeg));
+  CHECK(has_image_end(jpeg + "more"));
+  for (std::size_t size = 3; size < jpeg.size(); ++size) {
+    REQUIRE(!has_image_end(jpeg.substr(0, size)));
+  }
+  // A preview with an end marker, in a segment of a file that is cut.
+  const std::string preview = "\xFF\xE1" + big_endian(8, 2) + "\xFF\xD8\xFF\xD9xx";
+  CHECK(!has_image_end("\xFF\xD8" + preview + jpeg.substr(2, jpeg.size() - 4)));
+  CHECK(has_image_end("\xFF\xD8" + preview + jpeg.substr(2)));
 }
 
 TEST_CASE("image header: damaged headers and other files have none") {
@@ -174,6 +213,8 @@ TEST_CASE("image scale: bombs and damaged files are errors") {
   const std::string whole = plain_png(50, 50);
   CHECK(code(whole.substr(0, whole.size() / 2), *image_header_of(whole)) == "bad_image");
   CHECK(code(whole, ImageHeader{40, 40, 1}) == "bad_image");
+  CHECK(scale_image(whole, ImageHeader{40, 40, 1}, 10, k_room).error().sentence().find("scale: false") ==
+        std::string::npos);
   // The result has no space.
   CHECK(scale_image(whole, *image_header_of(whole), 20, 10).error().code == ErrorCode::bad_image);
   std::mt19937 random(3);

@@ -300,6 +300,23 @@ TEST_CASE("diff: a cut diff shows both sides and states the omissions") {
   CHECK(hunks.added == 50);
 }
 
+TEST_CASE("diff: a hunk of many changes is cut, and the rest is counted") {
+  std::string before;
+  std::string after;
+  for (int i = 0; i < 300; ++i) {
+    before += "old text " + std::to_string(i) + "\nkept " + std::to_string(i) + "\n";
+    after += "new text " + std::to_string(i) + "\nkept " + std::to_string(i) + "\n";
+  }
+  const Diff diff = unified_diff(before, after, "x", {3, 2000});
+  CHECK(diff.cut);
+  CHECK(diff.text.size() < 2200);
+  CHECK(diff.added == 300);
+  CHECK(holds(diff, " more changes further on, with "));
+  const Diff wide =
+      unified_diff(repeated(std::string(1500, 'a') + "\n", 30), repeated(std::string(1500, 'b') + "\n", 30), "x");
+  CHECK(wide.text.size() < 10'500);
+}
+
 TEST_CASE("diff: long lines are cut around their first difference") {
   const Diff at_start = unified_diff("x\n", std::string(5000, 'y') + "\n", "x");
   CHECK(at_start.cut);
