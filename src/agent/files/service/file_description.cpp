@@ -44,14 +44,19 @@ wire::ContentFacts describe_content(const ResolvedFile& file, const FileContent&
     return facts;
   }
   const auto image = image_type_of(content.start);
-  const auto header = image ? image_header(file, content) : std::nullopt;
-  if (image && content.whole && !(header && has_image_end(*content.whole))) {
+  if (!image) {
+    facts.kind = wire::FileKind::binary;
+    facts.type = describe_binary(content.start);
+    return facts;
+  }
+  const auto header = image_header(file, content);
+  if (content.whole && !(header && has_image_end(*content.whole))) {
     facts.kind = wire::FileKind::binary;  // clients and models reject a damaged image
     facts.type = "a damaged or incomplete image (" + *image + ")";
     return facts;
   }
-  facts.kind = image ? wire::FileKind::image : wire::FileKind::binary;
-  facts.type = image ? *image : describe_binary(content.start);
+  facts.kind = wire::FileKind::image;
+  facts.type = *image;
   if (header) {
     facts.width = header->is_turned() ? header->height : header->width;
     facts.height = header->is_turned() ? header->width : header->height;
