@@ -299,7 +299,7 @@ std::string printable_text(std::string_view text, std::size_t max_bytes) {
 std::string human_bytes(std::uint64_t bytes) {
   constexpr std::array<const char*, 4> k_units = {"kB", "MB", "GB", "TB"};
   if (bytes < 1000) {
-    return fmt::format("{} bytes", bytes);
+    return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
   }
   double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;

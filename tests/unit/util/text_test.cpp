@@ -234,7 +234,7 @@ TEST_CASE("printable line: cut between characters, with a mark") {
 TEST_CASE("human bytes: sizes use a suitable unit") {
   const std::vector<std::pair<std::uint64_t, std::string>> cases = {
       {0, "0 bytes"},
-      {1, "1 bytes"},
+      {1, "1 byte"},
       {999, "999 bytes"},
       {1000, "1.0 kB"},
       {1234, "1.2 kB"},
