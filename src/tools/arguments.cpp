@@ -96,18 +96,18 @@ std::optional<std::string> Arguments::text(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-std::string_view Arguments::required_view(const std::string& name) {
+std::string_view Arguments::required_view(const std::string& name, std::string_view values) {
   const std::string* value = find_text(name);
   if (value == nullptr && !m_error) {
     m_error = Error{ErrorCode::bad_arguments, fmt::format("Missing argument: {}{}", m_prefix, name),
-                    fmt::format("Call again with {}", name)};
+                    fmt::format("Call again with {}{}{}", name, values.empty() ? "" : ": ", values)};
     m_is_missing = true;
   }
   return value == nullptr ? std::string_view() : *value;
 }
 
-std::string Arguments::required_text(const std::string& name) {
-  return std::string(required_view(name));
+std::string Arguments::required_text(const std::string& name, std::string_view values) {
+  return std::string(required_view(name, values));
 }
 
 bool Arguments::flag(const std::string& name, bool otherwise) {
@@ -243,6 +243,11 @@ bool Arguments::has(const std::string& name) {
 bool Arguments::is_object(const std::string& name) {
   const json* value = find(name);
   return value != nullptr && value->is_object();
+}
+
+bool Arguments::is_array(const std::string& name) {
+  const json* value = find(name);
+  return value != nullptr && value->is_array();
 }
 
 void Arguments::adopt(const Arguments& nested) {

@@ -25,9 +25,10 @@ class Arguments {
   explicit Arguments(const mcp::json& values, std::span<const ArgumentAlias> aliases = {}, std::string prefix = "")
       : m_values(values), m_aliases(aliases), m_prefix(std::move(prefix)) {}
 
-  std::string required_text(const std::string& name);
+  /// `values`: the accepted ones, if there are few.
+  std::string required_text(const std::string& name, std::string_view values = {});
   /// The same without a copy. The view is valid as long as the arguments.
-  std::string_view required_view(const std::string& name);
+  std::string_view required_view(const std::string& name, std::string_view values = {});
   std::optional<std::string> text(const std::string& name);
   /// A text, or a number as text.
   std::optional<std::string> text_or_number(const std::string& name);
@@ -51,6 +52,7 @@ class Arguments {
   void keep_unlisted(const std::string& name);
   [[nodiscard]] bool has(const std::string& name);
   [[nodiscard]] bool is_object(const std::string& name);
+  [[nodiscard]] bool is_array(const std::string& name);
 
   void reject(const std::string& name, const std::string& problem);
   /// The first problem, or the first argument that was not read.

@@ -97,11 +97,28 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
+/// The command: a string, or the last part of `["bash", "-lc", "..."]`, as other clients pass it.
+std::string read_command(Arguments& arguments) {
+  if (!arguments.is_array("command")) {
+    return arguments.required_text("command");
+  }
+  constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
+  std::vector<std::string> words = arguments.texts("command");
+  const std::string_view program = words.empty() ? std::string_view() : words.front();
+  const bool is_shell =
+      std::find(k_shells.begin(), k_shells.end(), program.substr(program.rfind('/') + 1)) != k_shells.end();
+  if (!is_shell || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
+    arguments.reject("command", R"(must be a string, or an array such as ["bash", "-lc", "make"])");
+    return "";
+  }
+  return std::move(words[2]);
+}
+
 Order read_order(const ToolCall& call) {
   Arguments& arguments = call.arguments;
   const std::string& workdir = call.sandbox.workdir();
   Order order;
-  order.start.command = arguments.required_text("command");
+  order.start.command = read_command(arguments);
   order.start.rationale = read_rationale(arguments, call.settings);
   order.start.cwd = absolute(arguments.text("cwd").value_or(workdir), workdir);
   order.start.environment = arguments.environment("env");

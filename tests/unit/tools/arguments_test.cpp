@@ -59,6 +59,10 @@ TEST_CASE("arguments: a missing required text is an error") {
   const auto read = [](Arguments& arguments) { arguments.required_text("command"); };
   CHECK(problem(json::object(), read) == "Missing argument: command");
   CHECK(problem({{"command", nullptr}}, read) == "Missing argument: command");
+  const json none = json::object();
+  Arguments arguments(none);
+  arguments.required_text("action", "pause, resume");
+  CHECK(arguments.error()->next_step == "Call again with action: pause, resume");
 }
 
 TEST_CASE("arguments: a value of another type is rejected with the expected one") {
@@ -215,6 +219,13 @@ TEST_CASE("arguments: only the timeout of a command may be in milliseconds") {
   const json long_wait = {{"timeout", 900}};
   Arguments longer(long_wait);
   CHECK(tools::read_timeout(longer) == seconds(900));
+}
+
+TEST_CASE("arguments: those of other clients' tools that change nothing are ignored") {
+  const json values = {{"command", "make"}, {"shell", "bash"}, {"instruction", "x"}, {"expected_replacements", 2}};
+  Arguments arguments(values);
+  CHECK(arguments.required_text("command") == "make");
+  CHECK_FALSE(arguments.error());
 }
 
 TEST_CASE("arguments: a whole number is read as a text of digits") {
