@@ -132,9 +132,9 @@ Order read_order(const ToolCall& call) {
   order.start.nice = static_cast<int>(arguments.integer("nice", 0, k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
-  order.timeout = read_command_timeout(arguments);
+  order.timeout = read_timeout(arguments, k_max_timeout_seconds);
   order.background = arguments.flag("background", false);
-  if (wire::WaitCondition until; read_wait_for(arguments, until)) {
+  if (wire::WaitCondition until; read_wait_for(arguments, until, true)) {
     order.event = std::move(until);
   }
   order.view = read_view_arguments(arguments);
@@ -253,10 +253,7 @@ ToolResult report(const ToolCall& call, const Snapshot& snapshot, const View& vi
   if (misses_terminal(state, view)) {
     notes.emplace_back("the program needs a terminal: start it with tty: true");
   }
-  if (order.timeout && order.timeout->was_milliseconds) {
-    notes.push_back(fmt::format("timeout was read as milliseconds ({:g} s)",
-                                static_cast<double>(order.timeout->value.count()) / 1000));
-  }
+  note_milliseconds(order.timeout, notes);
   std::string text = view_text_with_rest(call, state, view);
   std::string status = state.running() ? running_text(call, snapshot, order, view)
                                        : end_text(state) + (text.empty() ? " (no output)" : "");

@@ -100,6 +100,15 @@ TEST_CASE("wait report: a timeout names the events that did not happen") {
   CHECK(text({.pattern = "x", .port = 80}) == "\nNo line matched after 1.5 s.\nPort 80 is not open after 1.5 s.");
 }
 
+TEST_CASE("wait report: a wait for a port or a line that a prompt ended says how to wait on") {
+  const auto text = [](const wire::WaitCondition& until) {
+    return happened_text(with_listener(WaitOutcome::input, std::nullopt), until, seconds(5));
+  };
+  CHECK(text({.pattern = "x", .input = true}) == "\nwaitFor with input: false waits on.");
+  CHECK(text({.port = 80, .input = true}) == "\nwaitFor with input: false waits on.");
+  CHECK(text({.input = true}).empty());
+}
+
 TEST_CASE("process ids: one, several or both, each once, up to a limit") {
   const auto read = [](mcp::json values) {
     tools::Arguments arguments(values);
