@@ -20,6 +20,17 @@ void print(std::FILE* to, const std::string& text, bool raw) {
   fmt::print(to, "{}\n", escape ? printable_text(text, text.size()) : text);
 }
 
+/// Where the text is not JSON, and why, in the words of the library.
+std::string json_problem(const std::string& text) {
+  try {
+    [[maybe_unused]] const mcp::json parsed = mcp::json::parse(text);
+  } catch (const mcp::json::parse_error& error) {
+    const std::string_view problem = error.what();
+    return fmt::format("Invalid JSON: {}. ", printable_line(problem.substr(problem.find("] ") + 2), 200));
+  }
+  return "";
+}
+
 }  // namespace
 
 int call(const Options& options, const CallOrder& order, Log& log) {
@@ -42,7 +53,8 @@ int call(const Options& options, const CallOrder& order, Log& log) {
   auto parsed = mcp::parse_json(order.arguments);
   const auto* arguments = std::get_if<mcp::json>(&parsed);
   if (arguments == nullptr || !arguments->is_object()) {
-    fmt::print(stderr, "dockbridge: The arguments must be a JSON object, such as '{{\"command\": \"uname -a\"}}'\n");
+    fmt::print(stderr, "dockbridge: {}The arguments must be a JSON object, such as '{{\"command\": \"uname -a\"}}'\n",
+               json_problem(order.arguments));
     return 2;
   }
   const mcp::Interruption never;

@@ -24,10 +24,12 @@ struct Error {
   [[nodiscard]] Error within(std::string_view context) const {
     return {code, std::string(context) + ": " + message, next_step, outcome_unknown};
   }
-  /// Adds the certain or possible effect of the request, and how to check it.
+  /// Adds the certain or possible effect of the request, and how to check it. The check precedes the other step, which
+  /// is dropped if it advises a repetition: that could cause the effect twice.
   [[nodiscard]] Error with_effect(std::string_view effect, std::string_view check) const {
-    return {code, message + "; " + std::string(effect), std::string(step()) + ". " + std::string(check),
-            outcome_unknown};
+    const bool advises_repetition = step().find("all again") != std::string_view::npos;
+    return {code, message + "; " + std::string(effect),
+            std::string(check) + (advises_repetition ? "" : ". " + std::string(step())), outcome_unknown};
   }
 
   [[nodiscard]] std::string sentence() const { return message + ". " + std::string(step()); }

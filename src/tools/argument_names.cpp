@@ -109,7 +109,7 @@ constexpr ArgumentAlias k_search_aliases[] = {
     {"newest_first", "newestFirst"},
 };
 
-constexpr std::array<std::string_view, 16> k_ignored = {"description",
+constexpr std::array<std::string_view, 19> k_ignored = {"description",
                                                         "explanation",
                                                         "title",
                                                         "justification",
@@ -124,7 +124,10 @@ constexpr std::array<std::string_view, 16> k_ignored = {"description",
                                                         "-n",
                                                         "block",
                                                         "additional_permissions",
-                                                        "security_risk"};
+                                                        "security_risk",
+                                                        "shell",
+                                                        "instruction",
+                                                        "expected_replacements"};
 
 /// Levenshtein distance.
 std::size_t edit_distance(std::string_view left, std::string_view right) {

@@ -245,6 +245,11 @@ bool Arguments::is_object(const std::string& name) {
   return value != nullptr && value->is_object();
 }
 
+bool Arguments::is_array(const std::string& name) {
+  const json* value = find(name);
+  return value != nullptr && value->is_array();
+}
+
 void Arguments::adopt(const Arguments& nested) {
   if (!m_error) {
     m_error = nested.m_error;

@@ -52,6 +52,7 @@ class Arguments {
   void keep_unlisted(const std::string& name);
   [[nodiscard]] bool has(const std::string& name);
   [[nodiscard]] bool is_object(const std::string& name);
+  [[nodiscard]] bool is_array(const std::string& name);
 
   void reject(const std::string& name, const std::string& problem);
   /// The first problem, or the first argument that was not read.

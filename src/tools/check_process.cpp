@@ -58,6 +58,7 @@ struct Question {
   milliseconds timeout{0};
   ViewRequest view;
   bool only_new = false;  ///< leave out what the client was shown before
+  std::vector<std::string> notes;
 };
 
 std::optional<sandbox::GrepRequest> read_grep(Arguments& arguments) {
@@ -82,11 +83,12 @@ Question read_question(const ToolRequest& call) {
   Question question;
   read_rationale(arguments, call.settings);
   question.processes = read_process_ids(arguments);
-  const bool has_wait_for = read_wait_for(arguments, question.until);
+  const bool has_wait_for = read_wait_for(arguments, question.until, true);
   question.until.input = question.until.input || !has_wait_for;
   const bool waits = has_wait_for || question.processes.size() > 1;
-  const auto timeout = read_timeout(arguments);
-  question.timeout = timeout ? *timeout : waits ? k_default_timeout : milliseconds{0};
+  const auto timeout = read_timeout(arguments, k_max_wait_seconds);
+  question.timeout = timeout ? timeout->value : waits ? k_default_timeout : milliseconds{0};
+  note_milliseconds(timeout, question.notes);
   question.view = read_view_arguments(arguments);
   question.view.grep = read_grep(arguments);
   if (const auto lines = arguments.integer("tail", 1, std::numeric_limits<std::int32_t>::max())) {
@@ -119,8 +121,8 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   const wire::ProcessState& state = snapshot.state;
   call.show(state);
   const bool waited = question.timeout.count() > 0;
-  const std::string before = shown_before_text(view);
-  std::string shown = view_text_with_rest(call, state, view);
+  const std::string before = shown_before_text(call, state, view);
+  std::string shown = view_text_with_rest(call, state, view, false);
   if (shown.empty()) {
     const bool has_earlier = !view.found && state.out.total + state.err.total > 0;
     shown = !before.empty() ? "No new output. " + before : has_earlier ? "(no new output)" : "(no output)";
@@ -130,7 +132,7 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   const std::string text = fmt::format("{}{}{}\n\n{}", status_sentence(state), input_hint(call, state, view),
                                        waited ? happened_text(snapshot, question.until, question.timeout) : "", shown);
   ToolResult result;
-  result.text = with_notes(text, view_notes(view));
+  result.text = with_notes(with_notes(text, view_notes(view)), question.notes);
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
@@ -184,7 +186,7 @@ ToolResult check_any(const ToolRequest& call, Question question) {
     result = report(call, *first, *view, question);
     result.text += "\n" + lines;
   } else {
-    result.text = happened_text(*first, question.until, question.timeout).substr(1) + lines;
+    result.text = with_notes(happened_text(*first, question.until, question.timeout).substr(1) + lines, question.notes);
     result.structured = {{"happened", happened_word(first->happened)}};
     result.facts = facts_of_several(words);
   }

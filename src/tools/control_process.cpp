@@ -80,11 +80,11 @@ Order read_order(const ToolRequest& call) {
   if (order.processes.empty()) {
     arguments.required_text("processId");
   }
-  const std::string action = arguments.required_text("action");
+  const std::string actions = fmt::format("{}", fmt::join(k_actions, ", "));
+  const std::string action = arguments.required_text("action", fmt::format("Call again with action: {}", actions));
   const auto known = std::find(k_actions.begin(), k_actions.end(), action);
   if (known == k_actions.end()) {
-    arguments.reject("action",
-                     fmt::format("must be one of {}, got {}", fmt::join(k_actions, ", "), printable_line(action, 40)));
+    arguments.reject("action", fmt::format("must be one of {}, got {}", actions, printable_line(action, 40)));
   } else {
     order.action = static_cast<Action>(known - k_actions.begin());
   }

@@ -94,11 +94,28 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
+/// The command: a string, or the last part of `["bash", "-lc", "..."]`, as other clients pass it.
+std::string read_command(Arguments& arguments) {
+  if (!arguments.is_array("command")) {
+    return arguments.required_text("command");
+  }
+  constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
+  std::vector<std::string> words = arguments.texts("command");
+  const std::string_view program = words.empty() ? std::string_view() : words.front();
+  const bool is_shell =
+      std::find(k_shells.begin(), k_shells.end(), program.substr(program.rfind('/') + 1)) != k_shells.end();
+  if (!is_shell || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
+    arguments.reject("command", R"(must be a string, or an array such as ["bash", "-lc", "make"])");
+    return "";
+  }
+  return std::move(words[2]);
+}
+
 Order read_order(const ToolRequest& call) {
   Arguments& arguments = call.arguments;
   const std::string& workdir = call.sandbox.workdir();
   Order order;
-  order.start.command = arguments.required_text("command");
+  order.start.command = read_command(arguments);
   order.start.rationale = read_rationale(arguments, call.settings);
   order.start.cwd = absolute(arguments.text("cwd").value_or(workdir), workdir);
   order.start.environment = arguments.environment("env");
@@ -112,9 +129,9 @@ Order read_order(const ToolRequest& call) {
   order.start.nice = static_cast<int>(arguments.integer("nice", 0, wire::k_max_nice).value_or(0));
   order.start.owner = call.context.owner;
   order.start.call = call.context.once ? call.context.once->call : "";
-  order.timeout = read_command_timeout(arguments);
+  order.timeout = read_timeout(arguments, k_max_timeout_seconds);
   order.background = arguments.flag("background", false);
-  if (wire::WaitCondition until; read_wait_for(arguments, until)) {
+  if (wire::WaitCondition until; read_wait_for(arguments, until, true)) {
     order.event = std::move(until);
   }
   order.view = read_view_arguments(arguments);
@@ -234,10 +251,7 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   if (misses_terminal(state, view)) {
     notes.emplace_back("the program needs a terminal: start it with tty: true");
   }
-  if (order.timeout && order.timeout->was_milliseconds) {
-    notes.push_back(fmt::format("timeout was read as milliseconds ({:g} s)",
-                                static_cast<double>(order.timeout->value.count()) / 1000));
-  }
+  note_milliseconds(order.timeout, notes);
   std::string text = view_text_with_rest(call, state, view);
   std::string status = state.running() ? running_text(call, snapshot, order, view)
                                        : end_text(state) + (text.empty() ? " (no output)" : "");

@@ -233,9 +233,17 @@ ToolResult read(const ToolRequest& call) {
   sandbox::ReadRequest request;
   request.path = read_path(call, "filePath");
   request.owner = call.context.owner;
-  request.offset = arguments.integer("offset", -k_max_offset, k_max_offset).value_or(0);
+  // Gemini CLI passes the first and the last line, counted from 1.
+  const std::int64_t first_line = arguments.integer("start_line", 1, k_max_offset).value_or(1);
+  const auto last_line = arguments.integer("end_line", first_line, k_max_offset);
+  arguments.keep_unlisted("start_line");
+  arguments.keep_unlisted("end_line");
+  request.offset = arguments.integer("offset", -k_max_offset, k_max_offset).value_or(first_line - 1);
   request.column = static_cast<std::uint64_t>(arguments.integer("column", 0, k_max_column).value_or(0));
-  const auto limit = arguments.integer("limit", 1, k_max_limit);
+  auto limit = arguments.integer("limit", 1, k_max_limit);
+  if (!limit && last_line) {
+    limit = std::min(*last_line - first_line + 1, k_max_limit);
+  }
   const std::size_t usual_lines = request.column > 0 ? 1 : k_default_reply_lines;
   request.limit = limit ? static_cast<std::size_t>(*limit) : usual_lines;
   request.max_bytes = limit ? k_max_page_bytes : k_default_reply_bytes - k_reply_reserve;

@@ -62,6 +62,10 @@ mcp::ToolResult list_processes(const ToolRequest& call) {
   }
   if (found->processes.empty()) {
     result.text = "No processes.";
+  } else if (found->left_out > 0) {
+    const Phase last = found->processes.back().phase;
+    const bool lists_all_running = last == Phase::closed || last == Phase::lost;
+    result.text += fmt::format("\n… and {} older{}", found->left_out, lists_all_running ? " finished" : "");
   }
   return result;
 }

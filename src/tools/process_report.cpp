@@ -111,15 +111,15 @@ json facts_of_several(const std::vector<std::pair<std::string, std::string>>& wo
   return facts;
 }
 
-std::string end_text(const wire::ProcessState& state) {
+std::string end_text(const wire::ProcessState& state, bool states_cause) {
+  const std::string cause = states_cause ? cause_text(state.cause) : "";
   switch (state.end) {
     case EndKind::none:
       return "";
     case EndKind::exit:
-      return fmt::format("Exit code: {}{}", state.end_code, cause_text(state.cause));
+      return fmt::format("Exit code: {}{}", state.end_code, cause);
     case EndKind::signal:
-      return fmt::format("Killed by signal {} ({}){}", state.end_code, signal_name(state.end_code),
-                         cause_text(state.cause));
+      return fmt::format("Killed by signal {} ({}){}", state.end_code, signal_name(state.end_code), cause);
     case EndKind::unknown:
       return fmt::format("Exit code: unknown ({}){}",
                          state.cause == Cause::container ? "container stopped" : "its supervisor was killed",

@@ -14,8 +14,8 @@ namespace dockbridge::tools {
 
 /// The id that replies use for a process: "p3", or the long form if it has no number.
 std::string process_name(const wire::ProcessState& state);
-/// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and the reason if dockbridge ended it.
-std::string end_text(const wire::ProcessState& state);
+/// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and with `states_cause` the reason if dockbridge ended it.
+std::string end_text(const wire::ProcessState& state, bool states_cause = true);
 /// One sentence: "p3 is running, no output for 4 s." or "p3 ended. Exit code: 0".
 std::string status_sentence(const wire::ProcessState& state);
 /// For `ToolResult::facts`.

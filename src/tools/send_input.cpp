@@ -62,6 +62,7 @@ struct Order {
   bool eof = false;
   bool paste = false;
   wire::WaitCondition until;
+  std::optional<Timeout> timeout;
   milliseconds patience{0};
   ViewRequest view;
 };
@@ -76,10 +77,10 @@ Order read_order(const ToolRequest& call) {
   order.eof = arguments.flag("eof", false);
   order.paste = arguments.flag("paste", false);
   order.view = read_view_arguments(arguments);
-  const bool has_wait_for = read_wait_for(arguments, order.until);
+  const bool has_wait_for = read_wait_for(arguments, order.until, false);  // it replaces the wait for a prompt
   order.until.answer = !has_wait_for;
-  const auto timeout = read_timeout(arguments);
-  order.patience = std::min(longest_wait(call), timeout        ? *timeout
+  order.timeout = read_timeout(arguments, k_max_wait_seconds);
+  order.patience = std::min(longest_wait(call), order.timeout  ? order.timeout->value
                                                 : has_wait_for ? k_wait_for_patience
                                                                : k_answer_patience);
   // With only eof or keys, no empty line is sent before them.
@@ -244,14 +245,21 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
                     "later",
                     accepted, order.input.size()));
   }
+  note_milliseconds(order.timeout, notes);
   const std::string shown = view_text_with_rest(call, state, view);
   ToolResult result;
   const bool has_earlier = state.out.total + state.err.total > 0;
   const std::string nothing = has_earlier ? "(no new output)" : "(no output)";
-  const bool is_missed = snapshot.happened == wire::WaitOutcome::nothing && !order.until.answer;
-  result.text = with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state),
-                                       is_missed ? happened_text(snapshot, order.until, order.patience) : ""),
-                           notes);
+  std::string missed;
+  if (snapshot.happened == wire::WaitOutcome::nothing && !order.until.answer) {
+    missed = happened_text(snapshot, order.until, order.patience);
+  } else if (snapshot.happened == wire::WaitOutcome::nothing && state.running() && !state.paused &&
+             state.waits_for_input != wire::WaitsForInput::yes) {
+    const std::string hint = call.hint("check_process with timeout waits for the answer.");
+    missed = hint.empty() ? "" : " " + hint;
+  }
+  result.text =
+      with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state), missed), notes);
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
   result.structured = process_fields(state);
@@ -304,6 +312,10 @@ ToolResult send_and_report(const ToolRequest& call) {
     return mcp::error_result(after.error().with_effect("the input was delivered", check));
   }
   order.view.output.shown = {out, err};
+  if (!given->earlier) {  // output before the input is shown if the client was not shown it
+    const Cursor shown = call.shown->known(call.context.client, order.process);
+    order.view.output.shown = {std::min(shown.out, out), std::min(shown.err, err)};
+  }
   const auto view = look_at(sandbox, *after, order.view, limit);
   return view ? report(call, *after, *view, order, given->count)
               : mcp::error_result(view.error().with_effect("the input was delivered", check));

@@ -32,8 +32,13 @@ Cursor ShownCursors::known(const std::string& client, const std::string& process
   return known->cursor;
 }
 
+Cursor ShownCursors::known_whole(const std::string& client, const std::string& process) {
+  const MutexLock lock(m_table->mutex);
+  return entry({client, process})->whole;
+}
+
 std::function<void()> ShownCursors::when_delivered(const std::string& client, const std::string& process, Cursor from,
-                                                   Cursor to) {
+                                                   Cursor to, std::optional<Cursor> gap) {
   const MutexLock lock(m_table->mutex);
   const auto known = entry({client, process});
   ++known->in_flight;
@@ -43,13 +48,15 @@ std::function<void()> ShownCursors::when_delivered(const std::string& client, co
     known->late = std::min(known->late, known->in_flight);
     table->changed.notify_all();
   });
-  return [table = m_table, known, reply, from, to] {
+  return [table = m_table, known, reply, from, to, whole_to = gap.value_or(to)] {
     const MutexLock delivered(table->mutex);
     const auto advance = [](std::uint64_t& cursor, std::uint64_t begin, std::uint64_t end) {
       cursor = begin <= cursor ? std::max(cursor, end) : cursor;
     };
     advance(known->cursor.out, from.out, to.out);
     advance(known->cursor.err, from.err, to.err);
+    advance(known->whole.out, from.out, whole_to.out);
+    advance(known->whole.err, from.err, whole_to.err);
   };
 }
 

@@ -5,6 +5,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,13 +29,18 @@ class ShownCursors {
   /// that are being sent are waited for, but each only once: a client that disconnected delays no other call for long.
   Cursor known(const std::string& client, const std::string& process);
 
-  /// For ToolResult::on_delivered, of a reply that shows the output from `from` to `to`. In a stream that has output
-  /// before `from` which the client was not shown, the cursor stays.
-  std::function<void()> when_delivered(const std::string& client, const std::string& process, Cursor from, Cursor to);
+  /// The end of the output that the client was shown without gaps. Not after `known`.
+  Cursor known_whole(const std::string& client, const std::string& process);
+
+  /// For ToolResult::on_delivered, of a reply that shows the output from `from` to `to`, all of it or up to the gap
+  /// that begins at `gap`. In a stream that has output before `from` which the client was not shown, the cursor stays.
+  std::function<void()> when_delivered(const std::string& client, const std::string& process, Cursor from, Cursor to,
+                                       std::optional<Cursor> gap = std::nullopt);
 
  private:
   struct Entry {
     Cursor cursor{};
+    Cursor whole{};
     int in_flight = 0;  // replies still being sent
     int late = 0;       // of those, the ones that are not waited for any more
   };

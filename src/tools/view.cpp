@@ -289,13 +289,19 @@ bool may_wait_for_input(const wire::ProcessState& state, const View& view) {
   return state.running() && state.waits_for_input == wire::WaitsForInput::unknown && is_unfinished && !view.found;
 }
 
-std::string shown_before_text(const View& view) {
+std::string shown_before_text(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
   const auto [out, err] = view.before;
   std::string bytes = out > 0 ? fmt::format("stdout 0-{}", out) : "";
   if (err > 0) {
     bytes += fmt::format("{}stderr 0-{}", bytes.empty() ? "" : ", ", err);
   }
-  return bytes.empty() ? "" : fmt::format("[{} shown before; since: \"0:0\" returns it]", bytes);
+  if (bytes.empty()) {
+    return "";
+  }
+  const Cursor whole = call.shown->known_whole(call.context.client, state.id);
+  return whole.out < out || whole.err < err
+             ? fmt::format("[{} shown before in part; since: \"{}\" returns the rest]", bytes, whole.text())
+             : fmt::format("[{} shown before; since: \"0:0\" returns it]", bytes);
 }
 
 void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, const View& view,
@@ -303,7 +309,8 @@ void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, co
   if (!view.from) {
     return;
   }
-  auto counted = call.shown->when_delivered(call.context.client, state.id, *view.from, view.output.cursor());
+  auto counted =
+      call.shown->when_delivered(call.context.client, state.id, *view.from, view.output.cursor(), view.output.rest());
   result.on_delivered = [counted = std::move(counted), earlier = std::move(result.on_delivered)] {
     counted();
     if (earlier) {
@@ -312,14 +319,15 @@ void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, co
   };
 }
 
-std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view) {
+std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view,
+                                bool states_end) {
   const ShownOutput& output = view.output;
   const auto rest = output.rest();
   if (!rest) {
     return view_text(view);
   }
   const std::uint64_t left_out = output.out.left_out + output.err.left_out;
-  std::string line = state.running() ? "" : end_text(state) + ". ";
+  std::string line = states_end && !state.running() ? end_text(state, false) + ". " : "";
   const Cursor from = view.from.value_or(view.before);
   const std::uint64_t asked_for =
       output.out.total - std::min(from.out, output.out.total) + output.err.total - std::min(from.err, output.err.total);
@@ -327,7 +335,7 @@ std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessStat
   if (left_out > output.out.not_kept + output.err.not_kept) {
     const std::string hint =
         call.hint(fmt::format("check_process {} with since: \"{}\" reads them.", process_name(state), rest->text()));
-    line += (hint.empty() ? "" : " ") + hint;
+    line += " " + (hint.empty() ? "Raise maxOutput, or write the output to a file." : hint);
   }
   return fmt::format("[{}]\n{}", line, view_text(view));
 }

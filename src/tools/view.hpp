@@ -40,14 +40,16 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
 
 /// The screen, or the output of both streams. Empty if there was none.
 std::string view_text(const View& view);
-/// The text. If bytes were left out, a line before it says how the process ended and how to read them: clients may cut
-/// the end of a long reply.
-std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view);
+/// The text. If bytes were left out, a line before it says how to read them, and with `states_end` how the process
+/// ended: clients may cut the end of a long reply.
+std::string view_text_with_rest(const ToolRequest& call, const wire::ProcessState& state, const View& view,
+                                bool states_end = true);
 inline constexpr std::string_view k_may_wait_hint = "It may wait for input; send_input answers it.";
 /// Whether the process may wait for input although that is not observable: its output ends in an unfinished line.
 bool may_wait_for_input(const wire::ProcessState& state, const View& view);
-/// States the bytes that were shown earlier, and how to read them again; empty if there are none.
-std::string shown_before_text(const View& view);
+/// States the bytes that the client was shown earlier, and how to read them, or the gaps in them; empty if there are
+/// none.
+std::string shown_before_text(const ToolRequest& call, const wire::ProcessState& state, const View& view);
 /// Counts the output as shown to the client once the reply is delivered.
 void count_as_shown(const ToolRequest& call, const wire::ProcessState& state, const View& view,
                     mcp::ToolResult& result);

@@ -1,5 +1,7 @@
 #include "tools/wait_arguments.hpp"
 
+#include <fmt/format.h>
+
 #include "tools/tool_shape.hpp"
 
 namespace dockbridge::tools {
@@ -19,13 +21,7 @@ std::optional<milliseconds> read_milliseconds(Arguments& arguments) {
 
 }  // namespace
 
-std::optional<milliseconds> read_timeout(Arguments& arguments) {
-  const auto given = arguments.duration("timeout", 0, k_max_wait_seconds);
-  const auto ms = read_milliseconds(arguments);
-  return ms ? ms : given;
-}
-
-std::optional<Timeout> read_command_timeout(Arguments& arguments) {
+std::optional<Timeout> read_timeout(Arguments& arguments, double most_seconds) {
   const auto given = arguments.number("timeout", 0, k_max_timeout_ms);
   if (const auto ms = read_milliseconds(arguments)) {
     return Timeout{*ms, false};
@@ -33,8 +29,15 @@ std::optional<Timeout> read_command_timeout(Arguments& arguments) {
   if (!given) {
     return std::nullopt;
   }
-  const bool is_ms = *given > k_max_timeout_seconds;
+  const bool is_ms = *given > most_seconds;
   return Timeout{milliseconds(static_cast<std::int64_t>(is_ms ? *given : *given * 1000)), is_ms};
+}
+
+void note_milliseconds(const std::optional<Timeout>& timeout, std::vector<std::string>& notes) {
+  if (timeout && timeout->was_milliseconds) {
+    notes.push_back(
+        fmt::format("timeout was read as milliseconds ({:g} s)", static_cast<double>(timeout->value.count()) / 1000));
+  }
 }
 
 mcp::ordered_json wait_for_schema() {
@@ -50,7 +53,7 @@ mcp::ordered_json wait_for_schema() {
   return schema;
 }
 
-bool read_wait_for(Arguments& arguments, wire::WaitCondition& until) {
+bool read_wait_for(Arguments& arguments, wire::WaitCondition& until, bool heeds_prompt) {
   auto wanted = arguments.object("waitFor");
   if (!wanted) {
     return false;
@@ -61,7 +64,7 @@ bool read_wait_for(Arguments& arguments, wire::WaitCondition& until) {
     until.port = static_cast<std::uint16_t>(*port);
   }
   until.idle = wanted->duration("idle", 0, k_max_idle_seconds);
-  until.input = wanted->flag("input", false);
+  until.input = wanted->flag("input", heeds_prompt && (until.pattern || until.port));
   arguments.adopt(*wanted);
   return true;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "mcp/tool.hpp"
 #include "sandbox/sandbox.hpp"
@@ -11,9 +13,9 @@ namespace dockbridge::tools {
 
 // Arguments for the condition and the time limit of a wait.
 
-/// Longest timeout of a command in seconds. A larger number is read as milliseconds, as in the tools of other clients.
+/// Longest timeout of a command in seconds.
 inline constexpr double k_max_timeout_seconds = 600;
-/// Longest wait in seconds that a call may ask for. The server and the client may bound it further.
+/// Longest other wait in seconds that a call may ask for. The server and the client may bound it further.
 inline constexpr double k_max_wait_seconds = 3600;
 
 struct Timeout {
@@ -21,14 +23,16 @@ struct Timeout {
   bool was_milliseconds = false;  ///< reported to the model, so that it does not repeat the mistake
 };
 
-/// Reads `timeout`, in seconds; nullopt if it is absent.
-std::optional<milliseconds> read_timeout(Arguments& arguments);
-/// The same for a command, where a large number means milliseconds.
-std::optional<Timeout> read_command_timeout(Arguments& arguments);
+/// Reads `timeout`; nullopt if it is absent. A number above `most_seconds` is read as milliseconds, as in the tools of
+/// other clients.
+std::optional<Timeout> read_timeout(Arguments& arguments, double most_seconds);
+/// Adds a note if the timeout was read as milliseconds.
+void note_milliseconds(const std::optional<Timeout>& timeout, std::vector<std::string>& notes);
 
 /// The schema of `waitFor`.
 mcp::ordered_json wait_for_schema();
-/// Reads `waitFor` into `until`; false if it is absent.
-bool read_wait_for(Arguments& arguments, wire::WaitCondition& until);
+/// Reads `waitFor` into `until`; false if it is absent. With `heeds_prompt`, a wait for a port or a line ends when the
+/// process waits for input, too, unless the caller sets `input`.
+bool read_wait_for(Arguments& arguments, wire::WaitCondition& until, bool heeds_prompt);
 
 }  // namespace dockbridge::tools

@@ -73,6 +73,8 @@ std::string happened_text(const Snapshot& snapshot, const wire::WaitCondition& u
     text = "\nMatched line: " + printable_line(snapshot.line, k_max_line);
   } else if (snapshot.happened == WaitOutcome::nothing) {
     text = missed_text(snapshot, until, timeout);
+  } else if (snapshot.happened == WaitOutcome::input && (until.pattern || until.port)) {
+    text = "\nwaitFor with input: false waits on.";
   }
   return until.port ? text + port_text(snapshot, *until.port) : text;
 }

@@ -174,7 +174,8 @@ TEST_CASE("check_process: a reply that did not reach its client shows nothing") 
   const std::string id = field(fields_of(started), "processId");
   {
     HttpConnection leaving(served.port());
-    session.send_call(leaving, "check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}}}});
+    session.send_call(leaving, "check_process",
+                      {{"processId", id}, {"waitFor", {{"pattern", "two"}, {"input", false}}}});
     leaving.close();
   }
   (void)other.call("send_input", {{"processId", id}, {"input", "go"}});
@@ -189,8 +190,9 @@ TEST_CASE("check_process: a cancelled call shows nothing") {
   Connected c;
   const std::string id = start_in_background(c.server, "sleep 1; echo one; read x; echo two; read x");
   // The call is cancelled after progress has reported the output.
-  const int cancelled = c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}}}},
-                                            {{"progressToken", 1}});
+  const int cancelled =
+      c.server.start_call("check_process", {{"processId", id}, {"waitFor", {{"pattern", "two"}, {"input", false}}}},
+                          {{"progressToken", 1}});
   while (c.server.receive().dump().find("one") == std::string::npos) {
   }
   c.server.send({{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", cancelled}}}});

@@ -21,7 +21,9 @@ TEST_CASE("call: prints the result, and the exit status is 0 on success") {
   CHECK(call("execute_command", R"({"command":"true"})").exit_code == 0);  // no rationale is required
   CHECK(call("execute_command", "{}").exit_code == 1);
   CHECK(call("no_such_tool", "{}").exit_code == 2);
-  CHECK(call("execute_command", "not json").exit_code == 2);
+  const Finished bad = call("execute_command", R"({"command": bad})");
+  CHECK(bad.exit_code == 2);
+  CHECK(bad.err.find("Invalid JSON: parse error at line 1, column 13: ") != std::string::npos);
 }
 
 TEST_CASE("call: control characters are escaped on a terminal unless --raw is given") {

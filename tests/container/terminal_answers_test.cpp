@@ -144,6 +144,20 @@ TEST_CASE("send_input: a slow answer is waited for up to two seconds") {
   CHECK(field(fields_of(early), "waitsForInput") == "no");
 }
 
+TEST_CASE("send_input: shows what was printed since the last reply, once") {
+  Connected c;
+  const Terminal shell(c.server, "PS1='$ ' bash --norc");
+  const json early = shell.send("sleep 3; echo BREAKPOINT HIT");
+  CHECK(text_of(early).find("check_process with timeout waits for the answer.") != std::string::npos);
+  c.server.call("check_process", {{"processId", shell.id()}, {"waitFor", {{"pattern", "^BREAKPOINT"}}}, {"tail", 1}});
+  const json after = shell.send("echo next");
+  CAPTURE(after.dump());
+  CHECK(has(text_of(after), "BREAKPOINT HIT\n"));
+  CHECK(has(text_of(after), "\nnext\n"));
+  const json rest = c.server.call("check_process", {{"processId", shell.id()}});
+  CHECK_FALSE(has(text_of(rest), "BREAKPOINT HIT"));
+}
+
 TEST_CASE("send_input: an echo is no answer of a program that cannot be inspected") {
   Connected c;
   const Terminal nested(c.server, "script -qc \"PS1='$ ' bash --norc\" /dev/null", {{"maxWaitTime", 1}});

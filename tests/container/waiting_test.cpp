@@ -44,9 +44,48 @@ TEST_CASE("check_process: a plain timeout ends when the process waits for input"
 
 TEST_CASE("execute_command: a wait that times out reports a wait for input") {
   Connected c;
-  const json missed = c.server.execute("read -p 'Name: ' x", {{"waitFor", {{"pattern", "ready"}}}, {"timeout", 1}});
+  const json missed =
+      c.server.execute("read -p 'Name: ' x", {{"waitFor", {{"pattern", "ready"}, {"input", false}}}, {"timeout", 1}});
   CAPTURE(missed.dump());
   CHECK(text_of(missed).ends_with(" waits for input. send_input answers it.\nNo line matched after 1 s."));
+}
+
+TEST_CASE("waiting: a prompt ends a wait for a port or a line") {
+  Connected c;
+  const auto began = Clock::now();
+  for (const json& awaited : {json{{"port", 3000}}, json{{"pattern", "ready"}}}) {
+    const json asked = c.server.execute("sleep 0.3; read -p 'Port in use, use another? ' x", {{"waitFor", awaited}});
+    CAPTURE(asked.dump());
+    CHECK(field(fields_of(asked), "happened") == "input");
+    CHECK(text_of(asked).ends_with(" waits for input. send_input answers it.\nwaitFor with input: false waits on."));
+    const std::string id = field(fields_of(asked), "processId");
+    CHECK(field(fields_of(check(c.server, id, {{"waitFor", awaited}})), "happened") == "input");
+  }
+  // A program with other work besides its input is not waiting.
+  const json serving = c.server.execute(
+      "node -e 'process.stdin.resume(); setTimeout(() => console.log(\"ready\"), 1500); setInterval(() => {}, 60000)'",
+      {{"waitFor", {{"pattern", "ready"}}}});
+  CHECK(field(fields_of(serving), "happened") == "pattern");
+  CHECK(Clock::now() - began < seconds(40));
+}
+
+TEST_CASE("list: names the processes that wait for input or are paused") {
+  Connected c;
+  c.server.execute("read x");
+  c.server.execute("sleep 600", {{"background", true}});
+  control(c.server, "p2", "pause");
+  c.server.execute("echo up; sleep 601", {{"background", true}});
+  const std::string list = text_of(c.server.call("check_process", json::object()));
+  CAPTURE(list);
+  CHECK(list.find("waits for input: read x") != std::string::npos);
+  CHECK(list.find("p2 paused ") != std::string::npos);
+  CHECK(list.find("p3 running ") != std::string::npos);
+  control(c.server, "p2", "resume");
+  c.server.call("send_input", {{"processId", "p1"}, {"input", "y"}});
+  const std::string after = text_of(c.server.call("check_process", json::object()));
+  CAPTURE(after);
+  CHECK(after.find("p2 running ") != std::string::npos);
+  CHECK(after.find("waits for input") == std::string::npos);
 }
 
 TEST_CASE("waiting: a pattern matches earlier output, or only after a cursor") {
@@ -56,8 +95,9 @@ TEST_CASE("waiting: a pattern matches earlier output, or only after a cursor") {
   CHECK(field(fields_of(first), "happened") == "pattern");
   CHECK(field(fields_of(first), "matchedLine") == "ready 1");
   CHECK(text_of(first).find("Matched line: ready 1") != std::string::npos);
-  const json waits = {
-      {"waitFor", {{"pattern", "ready"}}}, {"since", field(fields_of(first), "cursor")}, {"timeout", 0.5}};
+  const json waits = {{"waitFor", {{"pattern", "ready"}, {"input", false}}},
+                      {"since", field(fields_of(first), "cursor")},
+                      {"timeout", 0.5}};
   CHECK(field(fields_of(check(c.server, id, waits)), "happened") == "timeout");
   c.server.call("send_input", {{"processId", id}, {"input", "2"}});
   CHECK(field(fields_of(check(c.server, id, waits)), "matchedLine") == "ready 2");
@@ -102,8 +142,8 @@ TEST_CASE("waiting: many waits on one process are answered independently") {
   const auto wait_for = [&](const json& what) {
     return c.server.start_call("check_process", {{"processId", id}, {"waitFor", what}, {"timeout", 30}});
   };
-  const int first = wait_for({{"pattern", "first"}});
-  const int second = wait_for({{"pattern", "second"}});
+  const int first = wait_for({{"pattern", "first"}, {"input", false}});
+  const int second = wait_for({{"pattern", "second"}, {"input", false}});
   const int end = wait_for({{"exit", true}});
   const auto answer = [&](int call) {
     return field(fields_of(field(c.server.receive_answer(call), "result")), "happened");
@@ -121,12 +161,12 @@ TEST_CASE("waiting: twenty waits over two servers all get one line") {
   Server other({"-c", c.container.name()});
   other.initialize();
   const std::string id = start_in_background(c.server, "read x; echo here it is; read x");
+  const json awaited = {{"pattern", "^here it is$"}, {"input", false}};
   std::vector<std::pair<Server*, int>> calls;
   for (int i = 0; i < 10; ++i) {
     for (Server* server : {&c.server, &other}) {
       calls.emplace_back(
-          server, server->start_call("check_process",
-                                     {{"processId", id}, {"waitFor", {{"pattern", "^here it is$"}}}, {"timeout", 30}}));
+          server, server->start_call("check_process", {{"processId", id}, {"waitFor", awaited}, {"timeout", 30}}));
     }
   }
   c.server.call("send_input", {{"processId", id}, {"input", "go"}});

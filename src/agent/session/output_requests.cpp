@@ -72,6 +72,11 @@ void OutputRequests::list(std::uint64_t request, const wire::ListRequest& messag
     const bool has_keeper = known != nullptr && known->link.has_value();
     auto state = describe_from_disk(m_state, entry.id, entry.record, has_keeper, at);
     unreadable += state ? 0 : 1;
+    // A report that is older than the latest output may be outdated.
+    if (state && has_keeper && known->last && known->last->out_total == state->out.total &&
+        known->last->err_total == state->err.total) {
+      known->describe_activity(*state);
+    }
     return state;
   };
   std::sort(active.begin(), active.end(), latest_first);

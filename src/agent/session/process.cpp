@@ -125,12 +125,19 @@ Result<wire::ProcessState> Process::describe(const StateDirectory& directory, bo
     state.terminal = last->terminal != 0;
     state.used = last->used;
     state.children = last->children;
-    state.paused = last->paused != 0 && link.has_value();
-    if (link && last->waits_for_input <= static_cast<std::uint8_t>(wire::WaitsForInput::unknown)) {
-      state.waits_for_input = static_cast<wire::WaitsForInput>(last->waits_for_input);
-    }
+    describe_activity(state);
   }
   return state;
+}
+
+void Process::describe_activity(wire::ProcessState& state) const {
+  if (!link || !last) {
+    return;
+  }
+  state.paused = last->paused != 0;
+  if (last->waits_for_input <= static_cast<std::uint8_t>(wire::WaitsForInput::unknown)) {
+    state.waits_for_input = static_cast<wire::WaitsForInput>(last->waits_for_input);
+  }
 }
 
 Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, const std::string& id, Record record,

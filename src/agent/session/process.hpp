@@ -36,6 +36,8 @@ struct Process {
   /// read if the report counts no bytes of its stream. `has_seen_output` means that the caller has read newer output,
   /// so the spool is read even then.
   [[nodiscard]] Result<wire::ProcessState> describe(const StateDirectory& directory, bool has_seen_output) const;
+  /// Adds from the keeper's report, if there is one, whether the process is paused and waits for input.
+  void describe_activity(wire::ProcessState& state) const;
 };
 
 /// Describes a process for a listing, from disk. Without `has_keeper` it also checks whether a keeper exists.

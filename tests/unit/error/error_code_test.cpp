@@ -126,3 +126,17 @@ TEST_CASE("errors: a malformed error of the agent is rejected") {
     CHECK_THROWS(wire::error_from(wire::Field(nlohmann::json::parse(bad))));
   }
 }
+
+TEST_CASE("errors: after a possible effect the check comes first, and no step advises to call again") {
+  const auto sentence = [](ErrorCode code, const std::string& step = "") {
+    return Error{code, "It broke", step}
+        .with_effect("the input may have been delivered", "check_process p3")
+        .sentence();
+  };
+  const std::string checked = "It broke; the input may have been delivered. check_process p3";
+  CHECK(sentence(ErrorCode::connection_lost) == checked);
+  CHECK(sentence(ErrorCode::connection_lost, "Call again: that reconnects. Processes keep running") == checked);
+  CHECK(sentence(ErrorCode::timed_out) == checked);
+  CHECK(sentence(ErrorCode::worker_gone) == checked);
+  CHECK(sentence(ErrorCode::container_paused) == checked + ". Resume it with docker unpause");
+}

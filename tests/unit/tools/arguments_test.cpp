@@ -59,6 +59,10 @@ TEST_CASE("arguments: a missing required text is an error") {
   const auto read = [](Arguments& arguments) { arguments.required_text("command"); };
   CHECK(problem(json::object(), read) == "Missing argument: command");
   CHECK(problem({{"command", nullptr}}, read) == "Missing argument: command");
+  const json none = json::object();
+  Arguments arguments(none);
+  arguments.required_text("action", "pause, resume");
+  CHECK(arguments.error()->next_step == "Call again with action: pause, resume");
 }
 
 TEST_CASE("arguments: a value of another type is rejected with the expected one") {
@@ -162,7 +166,7 @@ TEST_CASE("arguments: an unknown argument is an error that names the nearest one
     arguments.required_text("command");
     arguments.text("cwd");
     arguments.duration("maxWaitTime", 0, 10);
-    (void)tools::read_command_timeout(arguments);
+    (void)tools::read_timeout(arguments, tools::k_max_timeout_seconds);
     REQUIRE(arguments.error());
     CHECK(arguments.error()->message.starts_with("Unknown argument: "));
     return arguments.error()->next_step;
@@ -201,20 +205,45 @@ TEST_CASE("arguments: an unknown argument of a nested object is reported with it
   CHECK(arguments.error()->next_step == "Did you mean newString?");
 }
 
-TEST_CASE("arguments: only the timeout of a command may be in milliseconds") {
-  const json values = {{"timeout", 90'000}};
-  Arguments command(values);
-  const auto timeout = tools::read_command_timeout(command);
-  REQUIRE(timeout);
-  CHECK(timeout->value == seconds(90));
-  CHECK(timeout->was_milliseconds);
-  Arguments check(values);
-  CHECK_FALSE(tools::read_timeout(check));
-  REQUIRE(check.error());
-  CHECK(check.error()->message == "Invalid argument timeout: must be a number of seconds from 0 to 3600, got 90000");
-  const json long_wait = {{"timeout", 900}};
-  Arguments longer(long_wait);
-  CHECK(tools::read_timeout(longer) == seconds(900));
+TEST_CASE("arguments: a timeout above the limit of its tool is in milliseconds") {
+  const auto read = [](double given, double most_seconds) {
+    const json values = {{"timeout", given}};
+    Arguments arguments(values);
+    const auto timeout = tools::read_timeout(arguments, most_seconds);
+    REQUIRE(timeout);
+    std::vector<std::string> notes;
+    tools::note_milliseconds(timeout, notes);
+    CHECK(notes.empty() != timeout->was_milliseconds);
+    return timeout->value;
+  };
+  CHECK(read(900, tools::k_max_timeout_seconds) == milliseconds(900));
+  CHECK(read(900, tools::k_max_wait_seconds) == seconds(900));
+  CHECK(read(3'600, tools::k_max_wait_seconds) == seconds(3'600));
+  CHECK(read(90'000, tools::k_max_wait_seconds) == seconds(90));
+}
+
+TEST_CASE("arguments: a wait for a port or a line heeds a prompt unless the caller sets input") {
+  const auto heeds = [](const json& wait_for, bool by_default = true) {
+    const json values = {{"waitFor", wait_for}};
+    Arguments arguments(values);
+    wire::WaitCondition until;
+    CHECK(tools::read_wait_for(arguments, until, by_default));
+    CHECK_FALSE(arguments.error());
+    return until.input;
+  };
+  CHECK(heeds({{"pattern", "ready"}}));
+  CHECK(heeds({{"port", 80}}));
+  CHECK_FALSE(heeds({{"port", 80}, {"input", false}}));
+  CHECK_FALSE(heeds({{"pattern", "ready"}}, false));
+  CHECK_FALSE(heeds({{"idle", 2}}));
+  CHECK_FALSE(heeds({{"exit", true}}));
+}
+
+TEST_CASE("arguments: those of other clients' tools that change nothing are ignored") {
+  const json values = {{"command", "make"}, {"shell", "bash"}, {"instruction", "x"}, {"expected_replacements", 2}};
+  Arguments arguments(values);
+  CHECK(arguments.required_text("command") == "make");
+  CHECK_FALSE(arguments.error());
 }
 
 TEST_CASE("arguments: a whole number is read as a text of digits") {

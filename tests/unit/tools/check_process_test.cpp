@@ -14,13 +14,20 @@ struct Checked {
   std::string out;
   std::string err;
   json order = json::array();
+  bool has_ended = false;
+  tools::Settings settings{};
   std::shared_ptr<tools::ShownCursors> shown = std::make_shared<tools::ShownCursors>();
   World world{[this](FakeAgent& agent, const wire::Frame& request) {
     json state = state_of(k_process);
     state["out"] = {out.size(), out.size(), out.size()};
     state["err"] = {err.size(), err.size(), err.size()};
-    agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "nothing"}, {"order", order}},
-                 out + err);
+    if (has_ended) {
+      state.update({{"phase", "closed"}, {"end", "exit"}, {"endCode", 3}});
+    }
+    agent.answer(
+        request,
+        {{"process", state}, {"carried", true}, {"happened", has_ended ? "ended" : "nothing"}, {"order", order}},
+        out + err);
   }};
 
   mcp::ToolResult check(json arguments = json::object(), const std::string& client = "alice") {
@@ -29,7 +36,6 @@ struct Checked {
     const mcp::Interruption interruption;
     mcp::CallContext context{"r1", "local", interruption, {}};
     context.client = client;
-    const tools::Settings settings;
     return tools::k_check_process.call(
         {world.sandbox, settings, read, context, settings.selection, Clock::now(), shown});
   }
@@ -113,4 +119,65 @@ TEST_CASE("check_process: the fields for programs say which bytes are missing") 
   CHECK(field(fields, "stderr") == "oops\xEF\xBF\xBD\n");
   CHECK(field(fields, "stderrGaps") == json::array());
   CHECK(field(fields, "stderrReplaced") == 1);
+}
+
+TEST_CASE("check_process: names the part that an excerpt left out until it was read") {
+  Checked process;
+  for (int i = 1; i <= 3'000; ++i) {
+    process.out += std::to_string(i) + "\n";
+  }
+  const std::string excerpt = process.delivered();
+  const std::size_t at = excerpt.find("since: \"") + 8;
+  const std::string rest = excerpt.substr(at, excerpt.find('"', at) - at);
+  CHECK(process.delivered() ==
+        "No new output. [stdout 0-13893 shown before in part; since: \"" + rest + "\" returns the rest]");
+  process.out += "new\n";
+  CHECK(process.delivered() == "[stdout 0-13893 shown before in part; since: \"" + rest + "\" returns the rest]\nnew");
+  CHECK(process.delivered({{"since", rest}}).find("[stdout") == std::string::npos);
+  CHECK(process.delivered().find("in part") != std::string::npos);
+  for (std::string cursor = rest; cursor != "13897:0";) {
+    const mcp::ToolResult page = process.check({{"since", cursor}});
+    page.on_delivered();
+    cursor = page.facts.at("cursor");
+  }
+  CHECK(process.delivered() == "No new output. [stdout 0-13897 shown before; since: \"0:0\" returns it]");
+}
+
+TEST_CASE("check_process: states the exit code once") {
+  Checked process;
+  process.out.assign(30'000, 'x');
+  process.has_ended = true;
+  const std::string text = process.check({{"since", 0}}).text;
+  CHECK(text.starts_with("proc_1_abc ended. Exit code: 3\n\n[20500 of 30000 bytes left out."));
+}
+
+TEST_CASE("check_process: a timeout above an hour is read as milliseconds, and the reply says so") {
+  Checked process;
+  process.has_ended = true;
+  const std::string text = process.check({{"timeout", 5'000}}).text;
+  CAPTURE(text);
+  CHECK(text.ends_with("Note: timeout was read as milliseconds (5 s)"));
+  CHECK(process.check({{"timeout", 3'600}}).text.find("milliseconds") == std::string::npos);
+}
+
+TEST_CASE("execute_command: without check_process, the reply says how else to get the whole output") {
+  const std::string out(30'000, 'x');
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    json state = state_of(request.head.at("process"));
+    state.update({{"phase", "closed"}, {"end", "signal"}, {"endCode", 15}, {"cause", "output"}});
+    state["out"] = {out.size(), out.size(), out.size()};
+    agent.answer(request, {{"process", state}, {"carried", true}, {"happened", "ended"}}, out);
+  });
+  json arguments = {{"command", "yes"}, {"rationale", "a test"}};
+  tools::Arguments read(arguments);
+  const mcp::Interruption interruption;
+  const mcp::CallContext context{"r1", "local", interruption, {}};
+  tools::Settings settings;
+  settings.selection = tools::ToolSelection::parse("execute_command").value();
+  const std::string text =
+      tools::k_execute_command.call({world.sandbox, settings, read, context, settings.selection}).text;
+  CHECK(
+      text.starts_with("[Killed by signal 15 (SIGTERM). 28000 of 30000 bytes left out. Raise maxOutput, or write the "
+                       "output to a file.]\n"));
+  CHECK(text.ends_with("Killed by signal 15 (SIGTERM) (output limit exceeded)"));
 }

@@ -10,9 +10,11 @@
 
 #include "support/temporary_directory.hpp"
 #include "tools/host_file.hpp"
+#include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
 using namespace dockbridge::tools;
+using test::code_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -41,11 +43,6 @@ HostDirectories::WritableMounts mounts(const fs::path& path) {
 
 Result<std::vector<std::string>> no_engine() {
   return fail(ErrorCode::no_engine, "nobody answers");
-}
-
-template <typename Value>
-std::string code_of(const Result<Value>& result) {
-  return result ? "" : std::string(name_of(result.error().code));
 }
 
 std::string content_of(const HostPlace& place) {

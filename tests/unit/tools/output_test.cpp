@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "unit/sandbox/fake_agent.hpp"
+#include "unit/sandbox/world.hpp"
 #include "util/text.hpp"
 
 using namespace dockbridge;
@@ -23,11 +23,6 @@ using tools::ShownStream;
 namespace {
 
 const std::string k_sample_process = "proc_1_abc";
-
-Log& silent_log() {
-  static Log log(-1, LogLevel::off, LogFormat::text);
-  return log;
-}
 
 wire::StreamState whole_stream(const std::string& content) {
   return {content.size(), content.size(), content.size()};

@@ -4,6 +4,7 @@
 
 #include "tools/process_report.hpp"
 #include "tools/wait_report.hpp"
+#include "unit/sandbox/world.hpp"
 
 using namespace dockbridge;
 using tools::happened_text;
@@ -99,6 +100,15 @@ TEST_CASE("wait report: a timeout names the events that did not happen") {
   CHECK(text({.pattern = "x", .port = 80}) == "\nNo line matched after 1.5 s.\nPort 80 is not open after 1.5 s.");
 }
 
+TEST_CASE("wait report: a wait for a port or a line that a prompt ended says how to wait on") {
+  const auto text = [](const wire::WaitCondition& until) {
+    return happened_text(with_listener(WaitOutcome::input, std::nullopt), until, seconds(5));
+  };
+  CHECK(text({.pattern = "x", .input = true}) == "\nwaitFor with input: false waits on.");
+  CHECK(text({.port = 80, .input = true}) == "\nwaitFor with input: false waits on.");
+  CHECK(text({.input = true}).empty());
+}
+
 TEST_CASE("process ids: one, several or both, each once, up to a limit") {
   const auto read = [](mcp::json values) {
     tools::Arguments arguments(values);
@@ -123,4 +133,24 @@ TEST_CASE("list: the facts about several processes stay below 500 bytes") {
     words.emplace_back("p" + std::to_string(i), "no_such_process");
   }
   CHECK(tools::facts_of_several(words).dump().size() <= 500);
+}
+
+TEST_CASE("list: counts the processes that are not in it") {
+  using namespace dockbridge::test;
+  json last = state_of("proc_1_b");
+  World world([&](FakeAgent& agent, const wire::Frame& request) {
+    const json body = {{"processes", {state_of("proc_1_a"), last}}};
+    agent.answer(request, {{"left", 12}, {"unreadable", 0}}, body.dump());
+  });
+  const auto text = [&] {
+    const json none = json::object();
+    tools::Arguments arguments(none);
+    const mcp::Interruption interruption;
+    const mcp::CallContext context{"r1", "local", interruption, {}};
+    const tools::Settings settings;
+    return tools::list_processes({world.sandbox, settings, arguments, context, settings.selection}).text;
+  };
+  CHECK(text().ends_with(": make\n… and 12 older"));
+  last.update({{"phase", "closed"}, {"end", "exit"}});
+  CHECK(text().ends_with(": make\n… and 12 older finished"));
 }

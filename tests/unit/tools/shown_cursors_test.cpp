@@ -46,6 +46,19 @@ TEST_CASE("shown cursors: never move back or past output that was not shown") {
   CHECK(shown.known("a", "p1").text() == "30:12");
 }
 
+TEST_CASE("shown cursors: the part without gaps grows when a gap is read") {
+  ShownCursors shown;
+  shown.when_delivered("a", "p1", {}, {100, 10}, Cursor{20, 10})();
+  CHECK(shown.known("a", "p1").text() == "100:10");
+  CHECK(shown.known_whole("a", "p1").text() == "20:10");
+  deliver(shown, "a", "p1", {100, 10}, {120, 12});
+  CHECK(shown.known_whole("a", "p1").text() == "20:12");
+  shown.when_delivered("a", "p1", {20, 12}, {70, 12}, Cursor{70, 12})();
+  CHECK(shown.known_whole("a", "p1").text() == "70:12");
+  deliver(shown, "a", "p1", {70, 12}, {120, 12});
+  CHECK(shown.known_whole("a", "p1").text() == "120:12");
+}
+
 TEST_CASE("shown cursors: a call waits for the delivery of the reply before it") {
   ShownCursors shown(10, seconds(20));
   auto sending = shown.when_delivered("a", "p1", {}, {10, 0});
