@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "support/field.hpp"
 #include "tools/tool_table.hpp"
 #include "unit/sandbox/world.hpp"
 
@@ -35,7 +36,7 @@ TEST_CASE("execute_command: a command may be an array of a shell, -c and a scrip
     CAPTURE(command);
     World world;
     const auto result = call(tools::k_execute_command, world, {{"command", command}});
-    CHECK(result.structured["error"]["message"] ==
+    CHECK(field(result.structured, "error", "message") ==
           R"(Invalid argument command: must be a string, or an array such as ["bash", "-lc", "make"])");
     CHECK(world.container.count("start") == 0);
   }
@@ -44,7 +45,7 @@ TEST_CASE("execute_command: a command may be an array of a shell, -c and a scrip
 TEST_CASE("control_process: a missing action is answered with the accepted ones") {
   World world;
   const auto result = call(tools::k_control_process, world, {{"processId", "p1"}});
-  CHECK(result.structured["error"]["nextStep"] ==
+  CHECK(field(result.structured, "error", "nextStep") ==
         "Call again with action: pause, resume, interrupt, terminate, kill, signal, resize");
 }
 

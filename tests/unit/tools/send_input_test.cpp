@@ -149,6 +149,6 @@ TEST_CASE("send_input: after a lost connection, the next step is to check the pr
   const mcp::CallContext context{"r1", "local", interruption, {}};
   const tools::Settings settings;
   const auto result = tools::k_send_input.call({world.sandbox, settings, read, context, settings.selection});
-  CHECK(result.structured["error"]["code"] == "connection_lost");
-  CHECK(result.structured["error"]["nextStep"] == "check_process proc_1_abc shows how the process reacted");
+  CHECK(field(result.structured, "error", "code") == "connection_lost");
+  CHECK(field(result.structured, "error", "nextStep") == "check_process proc_1_abc shows how the process reacted");
 }
