@@ -60,7 +60,10 @@ void OutputRequests::list(std::uint64_t request, const wire::ListRequest& messag
     }
   });
   const std::size_t total = active.size() + finished.size();
-  const auto latest_first = [](const Listed& a, const Listed& b) { return a.ago < b.ago; };
+  // A process may start in the millisecond in which another one has ended.
+  const auto latest_first = [](const Listed& a, const Listed& b) {
+    return a.ago != b.ago ? a.ago < b.ago : a.record.meta.number > b.record.meta.number;
+  };
   wire::ListBody body;
   bool has_room = true;
   const auto add = [&](wire::ProcessState state) {

@@ -61,8 +61,11 @@ TEST_CASE("arguments: a missing required text is an error") {
   CHECK(problem({{"command", nullptr}}, read) == "Missing argument: command");
   const json none = json::object();
   Arguments arguments(none);
-  arguments.required_text("action", "pause, resume");
+  arguments.required_text("action", "Call again with action: pause, resume");
   CHECK(arguments.error()->next_step == "Call again with action: pause, resume");
+  Arguments others(none);
+  others.required_text("command");
+  CHECK(others.error()->next_step == "Call again with command");
 }
 
 TEST_CASE("arguments: a value of another type is rejected with the expected one") {
