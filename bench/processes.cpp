@@ -133,8 +133,9 @@ std::vector<Figure> measure_waiting(const Setting& setting) {
                   .at("processId");
     std::string cursor = "0:0";
     for (int i = 0; i < k_pattern_waits; ++i) {
-      server.send(call_request(1, "check_process",
-                               {{"processId", process}, {"since", cursor}, {"waitFor", {{"pattern", "mark \\d+"}}}}));
+      server.send(call_request(
+          1, "check_process",
+          {{"processId", process}, {"since", cursor}, {"waitFor", {{"pattern", "mark \\d+"}, {"input", false}}}}));
       server.send(call_request(2, "send_input", {{"processId", process}, {"input", ""}}));
       json waited;
       for (int answers = 0; answers < 2; ++answers) {
