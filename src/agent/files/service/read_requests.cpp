@@ -34,6 +34,10 @@ void add_page(wire::FileReadAnswer& answer, TextPage page) {
 
 /// Drops the last lines of a page until it fits with its line numbers. The first line stays.
 void shorten(TextPage& page, std::size_t max_bytes) {
+  const std::int64_t last_number = page.first_line + static_cast<std::int64_t>(page.lines);
+  if (page.text.size() + page.lines * (fmt::format_int(last_number).size() + 1) <= max_bytes) {
+    return;
+  }
   std::size_t lines = 0;
   std::size_t at = 0;
   for (std::size_t shown = 0; at < page.text.size(); ++lines) {
