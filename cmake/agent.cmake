@@ -72,7 +72,7 @@ dockbridge_objects(agent_core
   src/agent/spool.cpp
   src/agent/session/direct_line.cpp
   src/agent/session/event_loop.cpp
-  src/agent/keeper/assignment.cpp
+  src/agent/control/assignment.cpp
   src/agent/session/file_watches.cpp
   src/agent/session/file_workers.cpp
   src/agent/session/grep_list.cpp
@@ -97,9 +97,9 @@ dockbridge_objects(agent_core
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp
   src/agent/keeper/own_channel.cpp
-  src/agent/keeper/process_tree.cpp
+  src/agent/process_tree.cpp
   src/agent/keeper/side_channel.cpp
-  src/agent/keeper/taken_inputs.cpp
+  src/agent/control/taken_inputs.cpp
   src/agent/keeper/service.cpp
   src/agent/session/output_grep.cpp
   src/agent/session/output_requests.cpp

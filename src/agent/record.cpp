@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "agent/control/packets.hpp"
 #include "util/file.hpp"
 #include "wire/frame.hpp"
 #include "wire/input_messages.hpp"

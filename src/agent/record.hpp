@@ -70,6 +70,9 @@ struct Record {
   std::optional<Status> status;
 };
 
+/// Prefix of the names of keepers' sockets in the state directory.
+inline constexpr std::string_view k_keeper_prefix = "keeper_";
+
 // Files of a process in the state directory, besides the one with its id as name.
 inline std::string out_name(const std::string& process) {
   return process + ".out";

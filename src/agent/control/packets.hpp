@@ -22,9 +22,6 @@ inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// Input that a keeper queues for its process.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
 
-/// Prefix of the names of keepers' sockets in the state directory.
-inline constexpr std::string_view k_keeper_prefix = "keeper_";
-
 /// Session to keeper.
 enum class Order : std::uint8_t {
   none = 0,          ///< never sent by itself; see OnceHeader

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "agent/control/packets.hpp"
+#include "agent/control/screen_packets.hpp"
 #include "agent/keeper/streams.hpp"
-#include "agent/screen/service.hpp"
 
 namespace dockbridge::agent {
 

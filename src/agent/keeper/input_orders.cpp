@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 
 namespace dockbridge::agent {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "agent/control/packets.hpp"
+#include "agent/control/taken_inputs.hpp"
 #include "agent/keeper/command_input.hpp"
 #include "agent/keeper/side_channel.hpp"
-#include "agent/keeper/taken_inputs.hpp"
 
 namespace dockbridge::agent {
 

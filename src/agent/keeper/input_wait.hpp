@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "util/clock.hpp"
 #include "wire/process_state.hpp"
 

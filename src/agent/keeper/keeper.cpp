@@ -10,10 +10,11 @@
 #include <csignal>
 #include <utility>
 
+#include "agent/control/screen_packets.hpp"
+#include "agent/keeper/child.hpp"
 #include "agent/keeper/out_of_memory.hpp"
-#include "agent/keeper/process_tree.hpp"
 #include "agent/keeper/usage.hpp"
-#include "agent/screen/service.hpp"
+#include "agent/process_tree.hpp"
 
 namespace dockbridge::agent {
 

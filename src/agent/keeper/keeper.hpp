@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/control/assignment.hpp"
 #include "agent/control/packets.hpp"
 #include "agent/keeper/activity_monitor.hpp"
-#include "agent/keeper/assignment.hpp"
 #include "agent/keeper/command_end.hpp"
 #include "agent/keeper/command_input.hpp"
 #include "agent/keeper/command_output.hpp"

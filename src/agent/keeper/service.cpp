@@ -17,6 +17,7 @@
 
 #include "agent/keeper/keeper.hpp"
 #include "agent/keeper/out_of_memory.hpp"
+#include "agent/record.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 #include "util/socket_address.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "util/clock.hpp"
 
 namespace dockbridge::agent {

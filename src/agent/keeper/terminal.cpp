@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "agent/control/screen_packets.hpp"
 #include "agent/launch.hpp"
-#include "agent/screen/service.hpp"
 
 namespace dockbridge::agent {
 

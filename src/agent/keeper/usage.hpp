@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "wire/process_state.hpp"
 
 namespace dockbridge::agent {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "agent/control/packets.hpp"
+#include "agent/control/screen_packets.hpp"
 #include "agent/screen/emulator.hpp"
 #include "util/file.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/keeper/child.hpp"
+#include "agent/control/child_spec.hpp"
 #include "error/error.hpp"
 
 namespace dockbridge::agent {

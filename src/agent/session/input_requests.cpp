@@ -5,7 +5,7 @@
 #include <csignal>
 #include <string_view>
 
-#include "agent/keeper/taken_inputs.hpp"
+#include "agent/control/taken_inputs.hpp"
 #include "agent/session/idempotency.hpp"
 #include "agent/session/survivors.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "agent/screen/service.hpp"
+#include "agent/control/screen_packets.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
 #include "util/socket_address.hpp"

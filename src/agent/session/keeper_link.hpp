@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "agent/control/assignment.hpp"
 #include "agent/control/packets.hpp"
-#include "agent/keeper/assignment.hpp"
 #include "agent/record.hpp"
 #include "error/error.hpp"
 #include "util/fd.hpp"

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "agent/as_user_of.hpp"
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "agent/record.hpp"
 #include "agent/session/survivors.hpp"
 #include "util/file.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/as_user_of.hpp"
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
 #include "wire/process_state.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 
 namespace dockbridge::agent {
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "agent/session/survivors.hpp"
 #include "util/clock.hpp"
 

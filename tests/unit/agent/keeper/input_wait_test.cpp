@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 #include "support/program.hpp"
 #include "support/temporary_directory.hpp"
 #include "util/fd.hpp"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "agent/control/child_spec.hpp"
 #include "agent/control/packets.hpp"
-#include "agent/keeper/child.hpp"
 #include "agent/spool.hpp"
 #include "error/error.hpp"
 #include "util/clock.hpp"

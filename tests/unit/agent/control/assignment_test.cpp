@@ -1,4 +1,4 @@
-#include "agent/keeper/assignment.hpp"
+#include "agent/control/assignment.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "agent/keeper/taken_inputs.hpp"
+#include "agent/control/taken_inputs.hpp"
 
 #include <algorithm>
 #include <string_view>

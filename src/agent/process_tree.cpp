@@ -1,4 +1,4 @@
-#include "agent/keeper/process_tree.hpp"
+#include "agent/process_tree.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
