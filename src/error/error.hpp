@@ -27,9 +27,9 @@ struct Error {
   /// Adds the certain or possible effect of the request, and how to check it. The check precedes the other step, which
   /// is dropped if it advises a repetition: that could cause the effect twice.
   [[nodiscard]] Error with_effect(std::string_view effect, std::string_view check) const {
-    const bool advises_repetition = step().find("all again") != std::string_view::npos;
     return {code, message + "; " + std::string(effect),
-            std::string(check) + (advises_repetition ? "" : ". " + std::string(step())), outcome_unknown};
+            std::string(check) + (describe(code).advises_repetition ? "" : ". " + std::string(step())),
+            outcome_unknown};
   }
 
   [[nodiscard]] std::string sentence() const { return message + ". " + std::string(step()); }

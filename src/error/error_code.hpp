@@ -152,6 +152,8 @@ struct ErrorDescription {
   std::string_view meaning;
   /// Used for an error that has no more specific next step. Without a final full stop.
   std::string_view next_step;
+  /// The next step, also a more specific one, advises to make the call again. That could cause its effect twice.
+  bool advises_repetition = false;
 };
 
 /// All rows, in the order of the enumeration.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -127,6 +128,15 @@ TEST_CASE("errors: a malformed error of the agent is rejected") {
   }
 }
 
+TEST_CASE("errors: the table marks each step that advises to make the call again") {
+  const std::regex again(
+      "([Cc]all|[Rr]un the command|Start the command|[Tt]ry|Send the request)\\b[^.]*\\b(again|later)|Retry|repeat");
+  for (const ErrorDescription& row : error_table()) {
+    CAPTURE(row.name);
+    CHECK(row.advises_repetition == std::regex_search(std::string(row.next_step), again));
+  }
+}
+
 TEST_CASE("errors: after a possible effect the check comes first, and no step advises to call again") {
   const auto sentence = [](ErrorCode code, const std::string& step = "") {
     return Error{code, "It broke", step}
@@ -138,5 +148,8 @@ TEST_CASE("errors: after a possible effect the check comes first, and no step ad
   CHECK(sentence(ErrorCode::connection_lost, "Call again: that reconnects. Processes keep running") == checked);
   CHECK(sentence(ErrorCode::timed_out) == checked);
   CHECK(sentence(ErrorCode::worker_gone) == checked);
+  CHECK(sentence(ErrorCode::keeper_busy) == checked);
+  CHECK(sentence(ErrorCode::keeper_gone) == checked);
+  CHECK(sentence(ErrorCode::spool_damaged, "Run the command again") == checked);
   CHECK(sentence(ErrorCode::container_paused) == checked + ". Resume it with docker unpause");
 }
