@@ -50,6 +50,7 @@ ToolResult find(const ToolRequest& call) {
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
   const auto max = read_max_results(arguments, k_max_results);
   request.max = max.value_or(k_default_results);
+  const bool is_raised = request.max > k_default_results;
   if (arguments.error()) {
     return mcp::error_result(*arguments.error());
   }
@@ -66,7 +67,7 @@ ToolResult find(const ToolRequest& call) {
   std::uint64_t shown = 0;
   for (const sandbox::FileEntry& entry : found->entries) {
     const std::string path = paths.of(entry.path);
-    if (!max && result.text.size() + path.size() > k_default_reply_bytes - k_reply_reserve && shown > 0) {
+    if (!is_raised && result.text.size() + path.size() > k_default_reply_bytes - k_reply_reserve && shown > 0) {
       part.is_shortened = true;
       part.count = shown;
       break;

@@ -252,9 +252,10 @@ std::string summary(const FileGrepResult& found, bool is_by_line) {
                      found.files_with_matches, counted(found.files_searched, "file"), binary);
 }
 
-/// `is_raised`: the client has set the limit.
+/// `has_limit`: the client has set the number of results.
 ToolResult report(const FileGrepResult& found, const FileGrepRequest& request, const ShownPaths& paths,
-                  bool is_raised) {
+                  bool has_limit) {
+  const bool is_raised = request.max > k_default_results;
   Report report(request, paths, is_raised ? SIZE_MAX : k_default_reply_bytes - k_reply_reserve);
   for (const FoundInFile& file : found.files) {
     report.add(file);
@@ -266,7 +267,7 @@ ToolResult report(const FileGrepResult& found, const FileGrepRequest& request, c
   result.text += summary(found, is_by_line);
   add_totals(found.totals,
              {request.offset, lacks_matches ? report.shown() : found.shown,
-              lacks_matches || (found.totals.more && !is_raised)},
+              lacks_matches || (found.totals.more && !has_limit)},
              is_by_line ? "matches" : "files", paths, result);
   if (is_by_line && report.is_context_cut() && !lacks_matches) {
     result.text += "\n[context was shortened to fit]";
@@ -294,9 +295,9 @@ ToolResult grep(const ToolRequest& call) {
   if (!found) {
     return mcp::error_result(found.error());
   }
-  const bool is_raised = call.arguments.has("maxResults");
+  const bool has_limit = call.arguments.has("maxResults");
   const ShownPaths paths(start.given, call.sandbox.files().base(), found->path);
-  return report(*found, request, paths, is_raised);
+  return report(*found, request, paths, has_limit);
 }
 
 }  // namespace file_grep

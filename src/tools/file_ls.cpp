@@ -78,6 +78,7 @@ ToolResult list(const ToolRequest& call) {
   request.offset = static_cast<std::uint64_t>(arguments.integer("offset", 0, k_max_offset).value_or(0));
   const auto max = arguments.integer("limit", 1, k_max_results);
   request.max = static_cast<std::size_t>(max.value_or(k_default_results));
+  const bool is_raised = request.max > k_default_results;
   const std::string given = arguments.text("path").value_or("");
   request.details = arguments.flag("details", false);
   if (arguments.error()) {
@@ -96,7 +97,7 @@ ToolResult list(const ToolRequest& call) {
     const std::string path = paths.of(entry.path);
     mcp::json fields = entry_fields(entry, path, request.details);
     const std::string line = line_of(entry, path, fields);
-    if (!max && result.text.size() + line.size() > k_default_reply_bytes - k_reply_reserve && !entries.empty()) {
+    if (!is_raised && result.text.size() + line.size() > k_default_reply_bytes - k_reply_reserve && !entries.empty()) {
       part.is_shortened = true;
       part.count = entries.size();
       break;
