@@ -179,6 +179,8 @@ ToolResult check_any(const ToolRequest& call, Question question) {
     if (question.only_new) {
       question.view.output.shown = call.shown->known(call.context.client, first->state.id);
     }
+    std::size_t& room = question.view.output.max_bytes;
+    room = std::max(room / 2, room - std::min(room, lines.size()));
     const auto view = look_at(call.sandbox, *first, question.view, limit);
     if (!view) {
       return mcp::error_result(view.error());
@@ -188,7 +190,7 @@ ToolResult check_any(const ToolRequest& call, Question question) {
   } else {
     result.text = with_notes(happened_text(*first, question.until, question.timeout).substr(1) + lines, question.notes);
     result.structured = {{"happened", happened_word(first->happened)}};
-    result.facts = facts_of_several(words);
+    result.facts = status_facts(words);
   }
   result.structured["processes"] = std::move(processes);
   return result;

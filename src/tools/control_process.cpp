@@ -241,7 +241,7 @@ ToolResult control_all(const ToolRequest& call, const Order& order, const sandbo
         after ? process_fields(after->state)
               : mcp::json{{"processId", order.processes[i]}, {"error", {{"code", name_of(after.error().code)}}}});
   }
-  result.facts = facts_of_several(words);
+  result.facts = status_facts(words);
   return result;
 }
 

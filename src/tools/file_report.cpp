@@ -256,6 +256,7 @@ ToolResult report_changes(const ToolRequest& call, const std::vector<sandbox::Ch
   result.structured = {{"files", json::array()}};
   std::uint64_t replacements = 0;
   std::vector<ListedChange> changes;
+  std::vector<std::pair<std::string, std::string>> revisions;
   for (const sandbox::ChangedFile& file : files) {
     replacements += replacements_in(file);
     result.structured["files"].push_back(change_fields(file));
@@ -265,6 +266,7 @@ ToolResult report_changes(const ToolRequest& call, const std::vector<sandbox::Ch
                                                     file.change.empty() || !call.listed.contains("file_undo")
                                                         ? ""
                                                         : "; change " + short_change(file.change));
+    revisions.emplace_back(path, file.revision);
     changes.push_back({path, with_notes(fmt::format("{} [{}]", path, facts), notes_of(file)),
                        file.diff.empty() ? "" : "\n" + to_valid_utf8(without_names(file.diff)).text});
   }
@@ -279,6 +281,7 @@ ToolResult report_changes(const ToolRequest& call, const std::vector<sandbox::Ch
   }
   const std::size_t most = k_default_reply_bytes - k_reply_reserve;
   result.text += list_changes(changes, most - std::min(most, end.size())) + end;
+  result.facts = {{"revisions", as_many_as_fit(revisions)}};
   result.effect_complete = !preview;
   result.outcome = preview ? "" : counted(files.size(), "file") + " edited";
   return result;

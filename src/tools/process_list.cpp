@@ -55,11 +55,14 @@ mcp::ToolResult list_processes(const ToolRequest& call) {
   }
   mcp::ToolResult result;
   result.structured = {{"processes", json::array()}, {"leftOut", found->left_out}};
+  std::vector<std::pair<std::string, std::string>> words;
   for (const wire::ProcessState& state : found->processes) {
     call.show(state);
+    words.emplace_back(process_name(state), process_facts(state)["status"].get<std::string>());
     result.structured["processes"].push_back(process_fields(state));
     result.text += (result.text.empty() ? "" : "\n") + list_line(state);
   }
+  result.facts = status_facts(words);
   if (found->processes.empty()) {
     result.text = "No processes.";
   } else if (found->left_out > 0) {

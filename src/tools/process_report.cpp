@@ -98,17 +98,8 @@ json process_facts(const wire::ProcessState& state) {
   return facts;
 }
 
-json facts_of_several(const std::vector<std::pair<std::string, std::string>>& words) {
-  constexpr std::size_t k_max_bytes = 450;
-  json facts = {{"processes", json::object()}};
-  std::size_t bytes = 0;
-  for (const auto& [name, word] : words) {
-    bytes += name.size() + word.size() + std::string_view("\"\":\"\",").size();
-    if (bytes <= k_max_bytes) {
-      facts["processes"][name] = word;
-    }
-  }
-  return facts;
+mcp::json status_facts(const std::vector<std::pair<std::string, std::string>>& words) {
+  return {{"processes", as_many_as_fit(words)}};
 }
 
 std::string end_text(const wire::ProcessState& state, bool states_cause) {

@@ -21,7 +21,7 @@ std::string status_sentence(const wire::ProcessState& state);
 /// For `ToolResult::facts`.
 mcp::json process_facts(const wire::ProcessState& state);
 /// Facts of a reply about several processes: the status word of each by its name, as many as fit.
-mcp::json facts_of_several(const std::vector<std::pair<std::string, std::string>>& words);
+mcp::json status_facts(const std::vector<std::pair<std::string, std::string>>& words);
 /// Status, exit code or signal, and all other properties of a process.
 mcp::json process_fields(const wire::ProcessState& state);
 /// Its schema.

@@ -42,6 +42,19 @@ mcp::json client_meta(bool always_load, std::size_t max_result_chars) {
   return meta;
 }
 
+mcp::json as_many_as_fit(const std::vector<std::pair<std::string, std::string>>& texts) {
+  constexpr std::size_t k_max_bytes = 450;
+  auto object = mcp::json::object();
+  std::size_t bytes = 0;
+  for (const auto& [name, text] : texts) {
+    bytes += mcp::dump(name).size() + mcp::dump(text).size() + std::string_view(":,").size();
+    if (bytes <= k_max_bytes) {
+      object[name] = text;
+    }
+  }
+  return object;
+}
+
 std::string with_notes(std::string text, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
     text += "\nNote: " + note;

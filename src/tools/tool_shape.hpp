@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mcp/tool.hpp"
@@ -27,6 +28,8 @@ std::string read_rationale(Arguments& arguments, const Settings& settings);
 /// `_meta` of a tool, for Claude Code: whether the tool is loaded without a search, and the size of a result above
 /// which the client moves it to a file (0: its default). Null if neither is set.
 mcp::json client_meta(bool always_load, std::size_t max_result_chars);
+/// An object for `ToolResult::facts` with as many of these texts by their names as fit into 500 bytes.
+mcp::json as_many_as_fit(const std::vector<std::pair<std::string, std::string>>& texts);
 std::string with_notes(std::string text, const std::vector<std::string>& notes);
 
 }  // namespace dockbridge::tools

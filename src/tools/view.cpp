@@ -257,10 +257,14 @@ Result<View> look_at(sandbox::Sandbox& sandbox, const sandbox::Snapshot& snapsho
       return fail(found.error());
     }
     auto& [out, err, text] = view.output;
-    out.content = valid_text(found->out, out.replaced);
-    err.content = valid_text(found->err, err.replaced);
-    text = interleaved_text({{0, out.content}}, {{0, err.content}}, {},
+    found->out = valid_text(found->out, out.replaced);
+    found->err = valid_text(found->err, err.replaced);
+    text = interleaved_text({{0, found->out}}, {{0, found->err}}, {},
                             [](std::string_view bytes) { return std::string(bytes); });
+    if (text.size() > request.output.max_bytes) {
+      text.resize(text.rfind('\n', request.output.max_bytes) + 1);  // 0 if the first line does not fit
+      view.is_found_cut = true;
+    }
     view.found = std::move(*found);
     return view;
   }
@@ -356,10 +360,12 @@ std::vector<std::string> view_notes(const View& view) {
   if (const auto& found = view.found) {
     const std::uint64_t matches = found->matches.first + found->matches.second;
     const std::uint64_t shown = found->shown.first + found->shown.second;
-    notes.push_back(matches == 1 ? "1 line matches"
-                    : shown == matches
-                        ? fmt::format("{} lines match", matches)
-                        : fmt::format("{} lines match, {} are shown; narrow the pattern", matches, shown));
+    notes.push_back(
+        view.is_found_cut
+            ? fmt::format("{} lines match, only the first are shown; narrow the pattern or raise maxOutput", matches)
+        : matches == 1     ? "1 line matches"
+        : shown == matches ? fmt::format("{} lines match", matches)
+                           : fmt::format("{} lines match, {} are shown; narrow the pattern", matches, shown));
   }
   return notes;
 }
@@ -378,6 +384,9 @@ void add_view_fields(json& fields, const View& view) {
   }
   if (const auto& found = view.found) {
     fields["matches"] = found->matches.first + found->matches.second;
+    fields["stdoutFound"] = found->out;
+    fields["stderrFound"] = found->err;
+    return;
   }
   for (const auto& [name, stream] : {std::pair("stdout", &view.output.out), std::pair("stderr", &view.output.err)}) {
     auto gaps = json::array();
@@ -413,7 +422,9 @@ void add_view_schema(ordered_json& properties) {
     properties[name + "Gaps"] = {{"type", "array"}, {"items", gap}, {"description", "the bytes not shown in " + name}};
     properties[name + "Replaced"] = described(number, "bytes that are not UTF-8, each shown as U+FFFD");
   }
-  properties["matches"] = {{"type", "integer"}, {"description", "lines that match grep"}};
+  properties["matches"] = described(number, "lines that match grep");
+  properties["stdoutFound"] = described(text, "lines of stdout that grep shows, with their numbers");
+  properties["stderrFound"] = described(text, "the same of stderr");
   properties["cursor"] = {{"type", "string"}, {"description", "pass as since to read on from here"}};
   properties["screen"] = object_schema({{"text", text},
                                         {"columns", number},

@@ -25,7 +25,8 @@ struct ViewRequest {
 struct View {
   ShownOutput output;  ///< of a terminal, its lines; with a screen, only the cursor
   std::optional<sandbox::Screen> screen;
-  std::optional<sandbox::GrepResult> found;  ///< `output` then holds the lines
+  std::optional<sandbox::GrepResult> found;  ///< `output` then has only their text
+  bool is_found_cut = false;                 ///< the text has only the first of these lines
   Cursor before{};                           ///< output before this was shown earlier and is not in `output`
   std::optional<Cursor> from;                ///< start of `output`; nullopt if it is empty or has only the last lines
 };

@@ -46,7 +46,7 @@ TEST_CASE("short ids: every process tool takes them, and replies use them") {
   CHECK(text_of(check(c.server, long_id)).starts_with("p1 "));
   const json answered = c.server.call("send_input", {{"processId", "p1"}, {"input", "it"}});
   CHECK(field(fields_of(answered), "stdout") == "got it\n");
-  CHECK(field(fields_of(check(c.server, "p1", {{"grep", "got"}})), "stdout") == "2:got it\n");
+  CHECK(field(fields_of(check(c.server, "p1", {{"grep", "got"}})), "stdoutFound") == "2:got it\n");
   const json uri = {{"uri", "dockbridge://process/p1/stdout"}};
   CHECK(field(c.server.request("resources/read", uri), "result", "contents", 0, "text") == "hello\ngot it\n");
   const json killed = control(c.server, "p1", "kill");

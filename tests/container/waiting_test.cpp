@@ -232,13 +232,19 @@ TEST_CASE("waiting: a search in stored output shows only the matches") {
       field(fields_of(c.server.execute("seq 1 200000; echo 'Error: no luck' >&2; seq 1 10")), "processId");
   const json found =
       check(c.server, id, {{"grep", {{"pattern", "^(199999|ERROR)"}, {"context", 1}, {"ignoreCase", true}}}});
-  CHECK(field(fields_of(found), "stdout") == "199998-199998\n199999:199999\n200000-200000\n");
-  CHECK(field(fields_of(found), "stderr") == "1:Error: no luck\n");
+  CHECK(field(fields_of(found), "stdoutFound") == "199998-199998\n199999:199999\n200000-200000\n");
+  CHECK(field(fields_of(found), "stderrFound") == "1:Error: no luck\n");
   CHECK(field(fields_of(found), "matches") == 2);
   const json many = check(c.server, id, {{"grep", {{"pattern", "7"}, {"maxLines", 2}}}});
-  CHECK(field(fields_of(many), "stdout") == "7:7\n17:17\n");
+  CHECK(field(fields_of(many), "stdoutFound") == "7:7\n17:17\n");
   CHECK(text_of(many).find(fmt::format("{} lines match, 2 are shown", field(fields_of(many), "matches").get<int>())) !=
         std::string::npos);
+  const std::string bounded = text_of(check(c.server, id, {{"grep", {{"pattern", "9"}, {"maxLines", 10'000}}}}));
+  CHECK(bounded.size() <= 10'000);
+  CHECK(bounded.find("lines match, only the first are shown; narrow the pattern or raise maxOutput") !=
+        std::string::npos);
+  const json raised = check(c.server, id, {{"grep", {{"pattern", "9"}, {"maxLines", 2'000}}}, {"maxOutput", 50'000}});
+  CHECK(text_of(raised).size() > 10'000);
   CHECK(field(fields_of(check(c.server, id, {{"grep", "nowhere"}})), "matches") == 0);
   CHECK(field(error_of(check(c.server, id, {{"grep", "("}})), "code") == "bad_pattern");
   CHECK(field(error_of(check(c.server, id, {{"grep", 5}})), "code") == "bad_arguments");

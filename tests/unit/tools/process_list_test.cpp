@@ -128,11 +128,13 @@ TEST_CASE("process ids: one, several or both, each once, up to a limit") {
 
 TEST_CASE("list: the facts about several processes stay below 500 bytes") {
   std::vector<std::pair<std::string, std::string>> words = {{"p1", "running"}, {"p2", "no_such_process"}};
-  CHECK(tools::facts_of_several(words) == mcp::json{{"processes", {{"p1", "running"}, {"p2", "no_such_process"}}}});
+  CHECK(tools::status_facts(words) == mcp::json{{"processes", {{"p1", "running"}, {"p2", "no_such_process"}}}});
   for (int i = 3; i <= 32; ++i) {
     words.emplace_back("p" + std::to_string(i), "no_such_process");
   }
-  CHECK(tools::facts_of_several(words).dump().size() <= 500);
+  CHECK(tools::status_facts(words).dump().size() <= 500);
+  words.insert(words.begin(), {std::string(80, '\x01'), "no_such_process"});  // six bytes each in JSON
+  CHECK(tools::status_facts(words).dump().size() <= 500);
 }
 
 TEST_CASE("list: counts the processes that are not in it") {
