@@ -60,9 +60,11 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
 
 TEST_CASE("tool list: the default list has at most 12,000 bytes") {
   const mcp::Server server = server_with({});
-  const std::string list = mcp::dump(server.lists.tools_text(Revision::v2025_11_25, Representation::text));
-  MESSAGE("tools/list has ", list.size(), " bytes");
-  CHECK(list.size() <= 12'000);
+  for (const Revision revision : {Revision::v2025_11_25, Revision::v2026_07_28}) {
+    const std::string list = mcp::dump(server.lists.tools_text(revision, Representation::text));
+    MESSAGE("tools/list has ", list.size(), " bytes");
+    CHECK(list.size() <= 12'000);
+  }
   CHECK(tools_of(server).size() == 11);
 }
 
@@ -84,6 +86,18 @@ TEST_CASE("tool list: Claude Code is asked to load the main tools without a sear
     }
   }
   CHECK(loaded == std::set<std::string>{"execute_command", "check_process", "file_read", "file_edit", "file_grep"});
+}
+
+TEST_CASE("tool list: Claude Code keeps long results in the conversation if an argument asks for them") {
+  for (const json& tool : tools_of(server_with({}))) {
+    CAPTURE(tool);
+    const json properties = field(tool, "inputSchema", "properties");
+    const bool can_be_raised =
+        properties.contains("maxOutput") || properties.contains("limit") || properties.contains("maxResults");
+    const json meta = tool.value("_meta", json::object());
+    CHECK(meta.contains("anthropic/maxResultSizeChars") == can_be_raised);
+    CHECK(meta.value("anthropic/maxResultSizeChars", 400'000) >= 400'000);
+  }
 }
 
 TEST_CASE("tool list: no text for clients names a hidden tool") {
