@@ -5,7 +5,7 @@
 namespace dockbridge::sandbox {
 
 template <typename Request>
-Result<Taken> ProcessControl::give(const Request& request, std::size_t max, const CallLimit& limit) {
+Result<Taken> ProcessControl::send(const Request& request, std::size_t max, const CallLimit& limit) {
   const auto frame = m_calls.send(request, k_answer_patience, limit);
   if (!frame) {
     return fail(frame.error());
@@ -21,12 +21,12 @@ Result<Taken> ProcessControl::give(const Request& request, std::size_t max, cons
 }
 
 template <typename MakeRequest>
-Result<Taken> ProcessControl::give_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
+Result<Taken> ProcessControl::send_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
                                           const CallLimit& limit) {
   Taken all;
   do {
     const auto chunk = bytes.substr(0, wire::k_input_piece_bytes);
-    const auto taken = give(request(chunk, once, chunk.size() == bytes.size()), chunk.size(), limit);
+    const auto taken = send(request(chunk, once, chunk.size() == bytes.size()), chunk.size(), limit);
     if (!taken && taken.error().code == ErrorCode::keeper_busy && all.count > 0) {
       break;  // the result reports the accepted bytes
     }
@@ -51,7 +51,7 @@ Result<Taken> ProcessControl::send_input(const std::string& process, std::string
   const auto request = [&](std::string_view chunk, const std::optional<Once>& step, bool is_last) {
     return wire::InputRequest{process, then_end && is_last, as_paste, step, chunk};
   };
-  return give_pieces(bytes, std::move(once), request, limit);
+  return send_pieces(bytes, std::move(once), request, limit);
 }
 
 Result<Taken> ProcessControl::send_side(const std::string& process, std::string_view bytes, std::optional<Once> once,
@@ -59,16 +59,16 @@ Result<Taken> ProcessControl::send_side(const std::string& process, std::string_
   const auto request = [&](std::string_view chunk, const std::optional<Once>& step, bool) {
     return wire::SideRequest{process, step, chunk};
   };
-  return give_pieces(bytes, std::move(once), request, limit);
+  return send_pieces(bytes, std::move(once), request, limit);
 }
 
 Result<Taken> ProcessControl::press_keys(const std::string& process, const std::vector<std::string>& keys,
                                          const std::optional<Once>& once, const CallLimit& limit) {
-  return give(wire::KeysRequest{process, keys, once}, keys.size(), limit);
+  return send(wire::KeysRequest{process, keys, once}, keys.size(), limit);
 }
 
 Result<Taken> ProcessControl::signal(const std::string& process, int number, const Once& once, const CallLimit& limit) {
-  return give(wire::SignalRequest{process, number, once}, 1, limit);
+  return send(wire::SignalRequest{process, number, once}, 1, limit);
 }
 
 Result<std::optional<Taken>> ProcessControl::taken(const std::string& process, const Once& once,

@@ -19,6 +19,9 @@ namespace dockbridge::sandbox {
 using wire::Offsets;
 using wire::Once;
 
+/// Time from SIGTERM to SIGKILL for a command whose call was cancelled.
+inline constexpr milliseconds k_cancel_grace{2000};
+
 /// Units that a process took.
 struct Taken {
   std::size_t count = 0;           ///< bytes, keys or signals
@@ -53,11 +56,11 @@ class ProcessControl {
  private:
   /// Sends at most `max` bytes, keys or signals to a process.
   template <typename Request>
-  Result<Taken> give(const Request& request, std::size_t max, const CallLimit& limit);
+  Result<Taken> send(const Request& request, std::size_t max, const CallLimit& limit);
   /// Sends bytes in requests of at most k_input_piece_bytes. `request` makes one of them, from its bytes, its `once`
   /// and whether it is the last.
   template <typename MakeRequest>
-  Result<Taken> give_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
+  Result<Taken> send_pieces(std::string_view bytes, std::optional<Once> once, const MakeRequest& request,
                             const CallLimit& limit);
   /// Sends a request whose answer is empty.
   template <typename Request>

@@ -12,8 +12,6 @@ using mcp::LostTask;
 using mcp::TaskStatus;
 using sandbox::Snapshot;
 
-constexpr milliseconds k_cancel_grace{2000};
-
 sandbox::CallLimit limit_of(const mcp::CallContext& context, milliseconds waits = {}) {
   return {context.interruption.token(), Deadline::after(waits + k_call_patience)};
 }
@@ -78,7 +76,7 @@ Result<void> CommandTasks::cancel(const std::string& handle, const mcp::CallCont
   if (const auto found = m_sandbox.processes().find(*id, context.owner, limit_of(context)); !found) {
     return fail(found.error());
   }
-  return m_sandbox.control().end(*id, wire::Cause::cancelled, k_cancel_grace, limit_of(context));
+  return m_sandbox.control().end(*id, wire::Cause::cancelled, sandbox::k_cancel_grace, limit_of(context));
 }
 
 }  // namespace dockbridge::tools

@@ -25,7 +25,6 @@ using wire::WaitOutcome;
 
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
 constexpr std::int64_t k_max_rows = 200;
-constexpr milliseconds k_cancel_grace{2000};
 /// A command in the background is watched for this long, because one that cannot run usually ends at once.
 constexpr milliseconds k_background_watch{500};
 constexpr milliseconds k_default_event_timeout{60'000};
@@ -334,7 +333,8 @@ ToolResult run_and_report(const ToolRequest& call, const Order& order) {
   // The client does not wait any more, but the request was sent.
   const bool left_alone = !snapshot && snapshot.error().code == ErrorCode::cancelled;
   if (left_alone && interruption.reason() == StopReason::cancelled) {
-    (void)call.sandbox.control().end(id, wire::Cause::cancelled, k_cancel_grace);  // it may have ended by itself
+    (void)call.sandbox.control().end(id, wire::Cause::cancelled,
+                                     sandbox::k_cancel_grace);  // it may have ended by itself
   }
   if (left_alone && interruption.reason() == StopReason::detached) {
     return report_detached(call, id);

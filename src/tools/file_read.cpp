@@ -19,8 +19,6 @@ using sandbox::ReadFile;
 using wire::LineEnds;
 
 constexpr std::int64_t k_max_limit = 20'000;
-/// Bytes of the lines, if `limit` is given.
-constexpr std::size_t k_max_page_bytes = 96UL * 1024;
 constexpr std::int64_t k_max_column = 1'000'000'000'000;
 /// Pixels on the longer side of an image. Models scale larger images down.
 constexpr std::uint32_t k_max_image_side = 1568;
@@ -246,7 +244,9 @@ ToolResult read(const ToolRequest& call) {
   }
   const std::size_t usual_lines = request.column > 0 ? 1 : k_default_reply_lines;
   request.limit = limit ? static_cast<std::size_t>(*limit) : usual_lines;
-  request.max_bytes = limit ? k_max_page_bytes : k_default_reply_bytes - k_reply_reserve;
+  if (!limit) {
+    request.max_bytes = k_default_reply_bytes - k_reply_reserve;
+  }
   const bool scale = arguments.flag("scale", true);
   const std::string given = arguments.text("filePath").value_or("");
   if (arguments.error()) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dockbridge {
+
+/// Symbolic links that are followed in one path. The kernel has the same limit.
+inline constexpr std::size_t k_max_links = 40;
 
 /// Pushes the components of a path on a stack, the first one on top. Empty components and "." are left out.
 inline void push_path_components(std::string_view path, std::vector<std::string>& pending) {

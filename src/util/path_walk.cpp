@@ -15,7 +15,6 @@ namespace dockbridge {
 
 namespace {
 
-constexpr std::size_t k_max_links = 40;  // same limit as the kernel
 constexpr std::size_t k_max_depth = 256;
 
 struct Step {

@@ -24,7 +24,6 @@ bool same_moment(const timespec& a, const timespec& b) {
 
 constexpr std::size_t k_shown_path_bytes = 300;
 constexpr mode_t k_directory_mode = 0777;  // minus the umask
-constexpr int k_max_links = 40;            // same limit as the kernel
 
 /// Path to the file of an O_PATH handle that does not depend on a name that may have changed.
 std::string way_to(const Fd& handle) {
