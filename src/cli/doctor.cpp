@@ -81,11 +81,11 @@ int doctor(const Options& options, Log& log) {
     return give_up(fmt::format("container '{}'", options.container.name), hello.error());
   }
   print(Finding::good, fmt::format("container '{}' runs", options.container.name));
-  print(Finding::good, fmt::format("agent {} ({}, uid {}) answers; it keeps its state in {}", hello->version,
-                                   hello->machine, hello->uid, hello->state_directory));
+  print(Finding::good, fmt::format("agent {} ({}, uid {}) answers; state directory: {}", hello->version, hello->machine,
+                                   hello->uid, hello->state_directory));
   print(hello->detour ? Finding::hint : Finding::good,
         hello->detour ? fmt::format("calls pass through the engine, which costs some 0.2 ms each: {}", *hello->detour)
-                      : "calls go straight to the agent, past the engine");
+                      : "calls use the direct line to the agent");
   print(hello->shell.empty() ? Finding::hint : Finding::good,
         hello->shell.empty() ? "no shell in the image: only plain programs can be run" : "shell: " + hello->shell);
   const auto container = engine.inspect(options.container.name, Deadline::after(k_patience));

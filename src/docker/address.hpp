@@ -8,7 +8,7 @@
 
 namespace dockbridge::docker {
 
-/// Where an engine listens.
+/// Address of an engine.
 struct Address {
   enum class Kind { unix_socket, tcp };
   Kind kind = Kind::unix_socket;

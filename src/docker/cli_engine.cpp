@@ -150,7 +150,7 @@ Result<void> CliEngine::get_archive(const std::string& container, const std::str
     const auto got = (*stream)->read(buffer);
     if (!got) {
       // The exit status is not available here; the command prints either an archive or the reason.
-      return received ? Result<void>() : fail(error_of(m_command, k_what, {1, {}, (*stream)->complaint()}));
+      return received ? Result<void>() : fail(error_of(m_command, k_what, {1, {}, (*stream)->stderr_text()}));
     }
     received = received || *got > 0;
     if (*got > 0 && !receive({buffer.data(), *got})) {

@@ -39,7 +39,7 @@ namespace bp = boost::process;
 
 constexpr int k_reads_at_once = 16;
 constexpr std::size_t k_max_output_bytes = 8 * 1024 * 1024;
-constexpr std::size_t k_max_complaint_bytes = 4096;
+constexpr std::size_t k_max_error_output_bytes = 4096;
 
 /// A non-blocking copy of the descriptor of one end of a Boost pipe.
 Fd own_end(int fd) {
@@ -135,13 +135,13 @@ class CommandStream : public sandbox::ByteStream {
 
   [[nodiscard]] int read_fd() const override { return m_child.out().get(); }
   [[nodiscard]] int write_fd() const override { return m_child.in().get(); }
-  [[nodiscard]] std::string complaint() override {
-    drain(m_child.err(), m_complaint, k_max_complaint_bytes);
-    return m_complaint;
+  [[nodiscard]] std::string stderr_text() override {
+    drain(m_child.err(), m_stderr, k_max_error_output_bytes);
+    return m_stderr;
   }
 
   Result<std::size_t> read(std::span<char> buffer) override {
-    drain(m_child.err(), m_complaint, k_max_complaint_bytes);
+    drain(m_child.err(), m_stderr, k_max_error_output_bytes);
     const ssize_t got = ::read(m_child.out().get(), buffer.data(), buffer.size());
     if (got > 0) {
       return static_cast<std::size_t>(got);
@@ -165,7 +165,7 @@ class CommandStream : public sandbox::ByteStream {
 
  private:
   mutable Child m_child;
-  std::string m_complaint;
+  std::string m_stderr;
 };
 
 }  // namespace
@@ -197,7 +197,7 @@ Result<CommandResult> run_command(const std::vector<std::string>& argv, const st
       }
     }
     drain(child->out(), result.out, k_max_output_bytes);
-    drain(child->err(), result.err, k_max_complaint_bytes);
+    drain(child->err(), result.err, k_max_error_output_bytes);
   }
   result.exit_code = child->wait();
   return result;

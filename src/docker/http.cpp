@@ -96,7 +96,7 @@ class UpgradedStream : public sandbox::ByteStream {
 
   [[nodiscard]] int read_fd() const override { return m_socket; }
   [[nodiscard]] int write_fd() const override { return m_socket; }
-  [[nodiscard]] std::string complaint() override { return m_complaint; }
+  [[nodiscard]] std::string stderr_text() override { return m_stderr; }
 
   Result<std::size_t> read(std::span<char> buffer) override {
     if (const std::size_t got = demultiplex(buffer); got > 0) {
@@ -153,7 +153,7 @@ class UpgradedStream : public sandbox::ByteStream {
         std::memcpy(buffer.data() + filled, rest.data(), part);
         filled += part;
       } else {
-        m_complaint.append(rest.substr(0, std::min(part, k_max_stderr_bytes - m_complaint.size())));
+        m_stderr.append(rest.substr(0, std::min(part, k_max_stderr_bytes - m_stderr.size())));
       }
       m_chunk_left -= part;
       used += part;
@@ -167,7 +167,7 @@ class UpgradedStream : public sandbox::ByteStream {
   std::string m_raw;
   std::size_t m_chunk_left = 0;
   bool m_chunk_is_stdout = true;
-  std::string m_complaint;
+  std::string m_stderr;
 };
 
 /// Waits until the socket is ready; false when the deadline has passed.

@@ -100,7 +100,7 @@ CallContext Call::context() {
   if (m_peer.log_from) {
     context.log = [this](LogSeverity severity, const json& data) {
       if (severity >= *m_peer.log_from && m_sink) {
-        m_sink->tell(notification_message("notifications/message", {{"level", name_of(severity)}, {"data", data}}));
+        m_sink->send(notification_message("notifications/message", {{"level", name_of(severity)}, {"data", data}}));
       }
     };
   }
@@ -161,7 +161,7 @@ TaskMode Call::task_mode() const {
 
 void Call::report_progress(const std::string& message) {
   if (m_sink && usable_token(m_progress_token) && m_interruption->reason() == StopReason::none) {
-    m_sink->tell(
+    m_sink->send(
         notification_message("notifications/progress",
                              {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
   }

@@ -24,7 +24,7 @@ Result<json> ClientQuestions::ask(const json& requests, ReplySink& sink, const s
   }
   lock.unlock();
   for (const auto& [name, request] : requests.items()) {
-    sink.tell(request_message(ids[name], request.at("method").get<std::string>(), request.at("params")));
+    sink.send(request_message(ids[name], request.at("method").get<std::string>(), request.at("params")));
   }
   lock.lock();
   const auto all_there = [&]() REQUIRES(m_mutex) {
@@ -40,9 +40,9 @@ Result<json> ClientQuestions::ask(const json& requests, ReplySink& sink, const s
     if (answer && answer->contains("result")) {
       answers[name] = answer->at("result");
     } else if (answer) {
-      const json complaint = answer->value("error", json::object());
+      const json refusal = answer->value("error", json::object());
       error = {ErrorCode::client_refused,
-               "The client refused: " + (complaint.is_object() ? complaint.value("message", "no reason given") : "")};
+               "The client refused: " + (refusal.is_object() ? refusal.value("message", "no reason given") : "")};
     }
   }
   if (!answered) {

@@ -68,7 +68,7 @@ Conversation::Calls Conversation::receive_batch(json batch, const std::shared_pt
     return std::holds_alternative<Request>(message) || std::holds_alternative<Malformed>(message);
   });
   if (answered == 0) {
-    sink->nothing();
+    sink->end_without_reply();
   }
   const auto answers = std::make_shared<BatchSink>(static_cast<std::size_t>(answered), sink);
   Calls calls;

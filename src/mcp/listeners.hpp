@@ -17,7 +17,7 @@ class Listeners {
  public:
   struct Listener {
     Reply reply;
-    std::vector<std::shared_ptr<void>> watches;  ///< keep the resources watched
+    std::vector<std::shared_ptr<void>> watches;  ///< of resources; released with this entry
     Bulletin::Ticket ticket;                     ///< sends notifications while it lives
   };
   static constexpr std::size_t k_max_listeners = 20;

@@ -23,9 +23,9 @@ class ReplySink {
   /// `delivered` may be empty.
   virtual void answer(json message, Delivered delivered) = 0;
   /// There will be no answer, because the request was cancelled.
-  virtual void nothing() = 0;
+  virtual void end_without_reply() = 0;
   /// Sends a notification, or a request from this server.
-  virtual void tell(const json& message) = 0;
+  virtual void send(const json& message) = 0;
   /// Closes the client's connection. A client that can resume reconnects for the rest.
   virtual void hang_up() {}
 };
@@ -39,7 +39,7 @@ class Reply {
   Reply& operator=(Reply&&) = delete;
   ~Reply() {
     if (m_sink) {
-      error(k_internal_error, "the request was dropped without an answer");
+      error(k_internal_error, "Internal error: the request was dropped without a reply");
     }
   }
 
@@ -53,7 +53,7 @@ class Reply {
     take()->answer(error_message(m_id, code, message, std::move(data)), {});
   }
   /// Ends a cancelled request: no more messages are sent for its id.
-  void silence() { take()->nothing(); }
+  void silence() { take()->end_without_reply(); }
 
  private:
   std::shared_ptr<ReplySink> take() { return std::exchange(m_sink, nullptr); }
@@ -72,8 +72,8 @@ class DirectSink : public ReplySink {
       delivered();
     }
   }
-  void nothing() override {}
-  void tell(const json& message) override { m_send(message); }
+  void end_without_reply() override {}
+  void send(const json& message) override { m_send(message); }
 
  private:
   std::function<bool(const json&)> m_send;
@@ -91,11 +91,11 @@ class BatchSink : public ReplySink {
     }
     one_less();
   }
-  void nothing() override {
+  void end_without_reply() override {
     const MutexLock lock(m_mutex);
     one_less();
   }
-  void tell(const json& message) override { m_whole->tell(message); }
+  void send(const json& message) override { m_whole->send(message); }
 
  private:
   void one_less() REQUIRES(m_mutex) {
@@ -103,7 +103,7 @@ class BatchSink : public ReplySink {
       return;
     }
     if (m_answers.empty()) {
-      m_whole->nothing();
+      m_whole->end_without_reply();
     } else {
       m_whole->answer(std::move(m_answers), [deliveries = std::move(m_deliveries)] {
         for (const Delivered& delivered : deliveries) {

@@ -6,8 +6,8 @@
 
 namespace dockbridge::mcp {
 
-/// What clients see of a server: its description and its offer, in the form of each revision. Has neither connections
-/// nor state, so any thread may use it.
+/// Public description of a server, and what it offers, in the form of each revision. Has neither connections nor
+/// state, so any thread may use it.
 struct Server {
   Server(ServerInfo the_info, Offer offer)
       : info(std::move(the_info)), catalogue(std::move(offer)), format(info), lists(catalogue, format) {}

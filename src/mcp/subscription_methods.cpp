@@ -26,7 +26,7 @@ std::set<std::string> texts(const json& filter, const char* name, std::size_t li
   return found;
 }
 
-/// Which notices a stateless client has asked for, and the message that each becomes.
+/// Notices that a stateless client has requested, and their messages.
 struct Filter {
   json id;
   std::string owner;
@@ -131,11 +131,11 @@ std::shared_ptr<Call> SubscriptionMethods::listen(Request& request, const Peer& 
     }
   }
   const auto sink = reply.sink();
-  sink->tell(notification_message("notifications/subscriptions/acknowledged",
+  sink->send(notification_message("notifications/subscriptions/acknowledged",
                                   {{"_meta", {{k_meta_subscription, id}}}, {"notifications", std::move(agreed)}}));
   auto ticket = m_client->hub.bulletin.subscribe([sink, filter = std::move(filter)](const Notice& notice) {
     if (const json message = filter.message_for(notice); !message.is_null()) {
-      sink->tell(message);
+      sink->send(message);
     }
   });
   m_client->listeners.add(id, {std::move(reply), std::move(watches), std::move(ticket)});

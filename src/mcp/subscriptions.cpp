@@ -5,7 +5,7 @@ namespace dockbridge::mcp {
 void Subscriptions::start(Bulletin& bulletin) {
   auto ticket = bulletin.subscribe([this](const Notice& notice) {
     if (const json message = message_for(notice); !message.is_null()) {
-      m_sink->tell(message);
+      m_sink->send(message);
     }
   });
   // The previous ticket is dropped without the lock, which a notice on its way may need.

@@ -28,7 +28,7 @@ class ByteStream {
   /// Number of bytes that were accepted; 0: none can be written at present.
   virtual Result<std::size_t> write(std::string_view bytes) = 0;
   /// Error output of the program, or of the command that should have started it. Bounded.
-  [[nodiscard]] virtual std::string complaint() = 0;
+  [[nodiscard]] virtual std::string stderr_text() = 0;
 };
 
 /// A directory that host and container share.

@@ -51,7 +51,7 @@ class SocketStream : public ByteStream {
 
   [[nodiscard]] int read_fd() const override { return m_socket.get(); }
   [[nodiscard]] int write_fd() const override { return m_socket.get(); }
-  [[nodiscard]] std::string complaint() override { return m_by_engine->complaint(); }
+  [[nodiscard]] std::string stderr_text() override { return m_by_engine->stderr_text(); }
 
   Result<std::size_t> read(std::span<char> buffer) override {
     const ssize_t got = ::recv(m_socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

@@ -30,7 +30,7 @@ Result<Hello> read_greeting(ByteStream& stream, wire::FrameReader& reader, Deadl
   std::string start;
   std::array<char, 4096> buffer{};
   const auto failed = [&](const std::string& why) {
-    const std::string printed = printable_line(start + stream.complaint(), 500);
+    const std::string printed = printable_line(start + stream.stderr_text(), 500);
     return fail(ErrorCode::agent_failed, "The agent did not start: " + (printed.empty() ? why : printed));
   };
   bool greeted = false;

@@ -42,7 +42,7 @@ ordered_json input_schema(const Settings& settings) {
 
 ordered_json output_schema() {
   ordered_json properties = change_schema();
-  properties["files"] = {{"type", "array"}, {"description", "the same of each, if they are several"}};
+  properties["files"] = {{"type", "array"}, {"description", "with several files: these properties of each"}};
   return result_schema(std::move(properties));
 }
 

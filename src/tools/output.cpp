@@ -120,7 +120,7 @@ std::string gap_note(const StreamSource& source, std::uint64_t from, std::uint64
 }
 
 std::string not_kept_note(const StreamSource& source, std::uint64_t from, std::uint64_t to) {
-  return fmt::format("[{} bytes of {} ({}–{}) were not kept]", to - from, source.name(), from, to);
+  return fmt::format("[{} bytes of {} ({}–{}) are not stored]", to - from, source.name(), from, to);
 }
 
 /// Removes an incomplete character at the end of a running process's output: the next reply shows it. Returns its size.

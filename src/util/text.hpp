@@ -20,7 +20,7 @@ std::size_t incomplete_utf8_tail(std::string_view bytes);
 /// Number of bytes at the start that continue an earlier character (0 to 3).
 std::size_t partial_utf8_start(std::string_view bytes);
 
-/// The text that a terminal shows in the end. Escape sequences are removed, and carriage returns and backspaces are
+/// The final text as a terminal displays it. Escape sequences are removed, and carriage returns and backspaces are
 /// applied.
 std::string plain_terminal_text(std::string_view text);
 /// Replaces several equal lines in a row with one, and a line with the number of repetitions.

@@ -48,7 +48,7 @@ describe('two clients on one container', () => {
   });
 
   it('have nothing to complain about', () => {
-    assert.deepEqual(sessions.flatMap((session) => session.complaints), []);
+    assert.deepEqual(sessions.flatMap((session) => session.protocolErrors), []);
   });
 });
 
@@ -93,7 +93,7 @@ describe('a client that probes with a throw-away server', () => {
       await session.close();
     }
     assert.deepEqual((await pids()).filter(isAlive), []);
-    assert.deepEqual(session.complaints, []);
+    assert.deepEqual(session.protocolErrors, []);
   }
 
   it('leaves a running container untouched', async () => {

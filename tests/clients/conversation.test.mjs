@@ -237,19 +237,19 @@ describe('the server and', { concurrency: 4 }, () => {
         assert.match(prompt.messages[0].content.text, /make -k/);
       });
 
-      it('have nothing to complain about in all of this', () => {
-        assert.deepEqual(session.complaints, []);
+      it('report no protocol error', () => {
+        assert.deepEqual(session.protocolErrors, []);
       });
 
       if (transport === 'HTTP') {
-        it('part in good order when the server is stopped', async () => {
+        it('close cleanly when the server is stopped', async () => {
           assert.equal(await http.stop(), 0);
           http = undefined;
         });
         return;
       }
 
-      it('part when the client closes, without a signal', async () => {
+      it('close without a signal when the client disconnects', async () => {
         const { server } = session;
         assert.equal(server.exitCode, null);
         await session.close();

@@ -40,7 +40,7 @@ void GrepLines::feed(std::string_view bytes) {
 void GrepLines::skip_to(std::uint64_t offset) {
   finish();
   if (m_text.size() < k_max_text_bytes) {
-    m_text += fmt::format("[{} bytes were not kept; lines are counted anew]\n", offset - m_offset);
+    m_text += fmt::format("[{} bytes are not stored; line numbers restart at 1]\n", offset - m_offset);
   }
   m_offset = offset;
   m_number = 0;

@@ -71,7 +71,7 @@ function transportTo(server, StdioTransport, HttpTransport) {
 /** One connected client and its server process. Its creator closes it. */
 class Session {
   /** Problems that the client found in the server's messages. */
-  complaints = [];
+  protocolErrors = [];
   #client;
   #transport;
   #callTool;
@@ -80,9 +80,9 @@ class Session {
     this.#client = client;
     this.#transport = transport;
     this.#callTool = callTool;
-    client.onerror = (error) => this.complaints.push(error);
+    client.onerror = (error) => this.protocolErrors.push(error);
     client.fallbackNotificationHandler = async ({ method }) => {
-      this.complaints.push(new Error(`unexpected notification ${method}`));
+      this.protocolErrors.push(new Error(`unexpected notification ${method}`));
     };
   }
 

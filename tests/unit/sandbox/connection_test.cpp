@@ -71,7 +71,7 @@ class Deaf : public sandbox::ByteStream {
     ++m_writes;
     return 0;
   }
-  [[nodiscard]] std::string complaint() override { return {}; }
+  [[nodiscard]] std::string stderr_text() override { return {}; }
 
  private:
   std::atomic<int>& m_writes;
@@ -118,7 +118,7 @@ class NarrowStream : public sandbox::ByteStream {
     return std::exchange(m_greeting, {}).copy(buffer.data(), buffer.size());
   }
   Result<std::size_t> write(std::string_view bytes) override { return m_narrow.take(bytes); }
-  [[nodiscard]] std::string complaint() override { return {}; }
+  [[nodiscard]] std::string stderr_text() override { return {}; }
 
  private:
   Narrow& m_narrow;

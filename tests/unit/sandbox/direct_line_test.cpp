@@ -117,7 +117,7 @@ TEST_CASE("direct line: a peer with the key is accepted, others are rejected") {
   CHECK(buffer.starts_with("and more"));
   CHECK((*stream)->read(buffer) == std::size_t{0});
   CHECK((*stream)->write("hello") == std::size_t{5});
-  CHECK((*stream)->complaint() == "complaint of the engine");
+  CHECK((*stream)->stderr_text() == "complaint of the engine");
 }
 
 TEST_CASE("direct line: without a peer that has the key it fails") {

@@ -17,7 +17,7 @@ class SocketStream : public sandbox::ByteStream {
 
   [[nodiscard]] int read_fd() const override { return m_socket.get(); }
   [[nodiscard]] int write_fd() const override { return m_socket.get(); }
-  [[nodiscard]] std::string complaint() override { return m_complaint; }
+  [[nodiscard]] std::string stderr_text() override { return m_complaint; }
 
   Result<std::size_t> read(std::span<char> buffer) override {
     const ssize_t got = ::recv(m_socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

@@ -29,7 +29,7 @@ class Pieces : public sandbox::ByteStream {
     return piece.copy(buffer.data(), piece.size());
   }
   Result<std::size_t> write(std::string_view) override { return 0; }
-  [[nodiscard]] std::string complaint() override { return {}; }
+  [[nodiscard]] std::string stderr_text() override { return {}; }
 
  private:
   std::vector<std::string> m_pieces;

@@ -435,7 +435,7 @@ TEST_CASE("output: reading on skips bytes that are not stored") {
   CHECK(head.left_out == 6000);
 
   const ShownStream tail = spool.collect(since({head.next, 0}));
-  CHECK(tail.text == "[5000 bytes of stdout (1000–6000) were not kept]\n" + std::string(1000, 't'));
+  CHECK(tail.text == "[5000 bytes of stdout (1000–6000) are not stored]\n" + std::string(1000, 't'));
   CHECK(tail.not_kept == 5000);
   CHECK(tail.left_out == 5000);
   CHECK(tail.next == 7000);
@@ -459,7 +459,7 @@ TEST_CASE("output: bytes that are overwritten during a read are reported") {
   Spool spool(out, 1000, 6000);
   spool.lose_until(6400);
   const ShownStream shown = spool.collect(since({6000, 0}));
-  CHECK(shown.text == "[400 bytes of stdout (6000–6400) were not kept]\n" + std::string(600, 't'));
+  CHECK(shown.text == "[400 bytes of stdout (6000–6400) are not stored]\n" + std::string(600, 't'));
   CHECK(shown.not_kept == 400);
   CHECK(shown.next == 7000);
 

@@ -44,13 +44,13 @@ void Outbox::answer(json message, Delivered delivered) {
   wake();
 }
 
-void Outbox::nothing() {
+void Outbox::end_without_reply() {
   const MutexLock lock(m_mutex);
   m_done = true;
   wake();
 }
 
-void Outbox::tell(const json& message) {
+void Outbox::send(const json& message) {
   std::string text = dump(message);
   const MutexLock lock(m_mutex);
   if (!m_done && !m_abandoned) {

@@ -22,11 +22,11 @@ class Outbox : public ReplySink {
   explicit Outbox(std::string name = "") : m_name(std::move(name)) {}
 
   void answer(json message, Delivered delivered) override;
-  void nothing() override;
-  void tell(const json& message) override;
+  void end_without_reply() override;
+  void send(const json& message) override;
   void hang_up() override;
   /// Ends the stream. No request waits for it.
-  void close() { nothing(); }
+  void close() { end_without_reply(); }
   /// The client closed the connection before the first event, so it cannot resume. Later messages are dropped.
   void abandon();
 

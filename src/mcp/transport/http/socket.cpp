@@ -13,7 +13,7 @@ namespace dockbridge::mcp::http {
 
 namespace {
 
-std::string tls_complaint() {
+std::string tls_error() {
   std::array<char, 256> text{};
   ERR_error_string_n(ERR_get_error(), text.data(), text.size());
   return text.data();
@@ -28,11 +28,11 @@ Result<TlsContext> TlsContext::load(const std::string& certificate, const std::s
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1) {
-    return fail(ErrorCode::bad_certificate, fmt::format("Not a certificate: {}: {}", certificate, tls_complaint()));
+    return fail(ErrorCode::bad_certificate, fmt::format("Not a certificate: {}: {}", certificate, tls_error()));
   }
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1) {
-    return fail(ErrorCode::bad_key, fmt::format("{} is not the key of {}: {}", key, certificate, tls_complaint()));
+    return fail(ErrorCode::bad_key, fmt::format("{} is not the key of {}: {}", key, certificate, tls_error()));
   }
   return tls;
 }

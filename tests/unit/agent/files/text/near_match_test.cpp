@@ -109,7 +109,7 @@ TEST_CASE("near match: the first line that differs is shown") {
        "3 of its 4 lines are there from line 1 on, but line 2 is not line 2 of oldString, which is\n          int "
        "total = 1;");
   says(text, wanted, "\n     2:   int total = 0;\n");
-  says(text, "void nothing() {\n  int total = 0;\n",
+  says(text, "void end_without_reply() {\n  int total = 0;\n",
        "1 of its 2 lines is there from line 1 on, but line 1 is not line 1 of oldString");
   says(text, "  return total;\n}\nmore\nand more\n",
        "2 of its 4 lines are there from line 3 on, but there the file ends");
