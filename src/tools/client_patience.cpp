@@ -35,7 +35,7 @@ const std::vector<ClientWait>& known_client_waits() {
 bool is_client_timeout(std::string_view reason) {
   static constexpr std::array<std::string_view, 2> k_reasons = {
       "SdkError: Request timed out",                    // Claude Code 2.1.326
-      "McpError: MCP error -32001: Request timed out",  // Gemini CLI 0.61.0, opencode 1.18.33
+      "McpError: MCP error -32001: Request timed out",  // Gemini CLI 0.61.0, opencode 1.18.33, Qwen Code 0.24.4
   };
   return std::find(k_reasons.begin(), k_reasons.end(), reason) != k_reasons.end();
 }

@@ -31,12 +31,16 @@ Result<std::string> ChangeGuard::expected_revision(const wire::ChangeRequest& re
     }
     return *request.expected_revision;
   }
-  const auto previewed =
-      mode != nullptr ? m_history.last_seen(previewer(request.owner, *mode), current.place.path) : std::nullopt;
-  if ((mode != nullptr && mode->preview) || (previewed && previewed->revision == revision)) {
+  const bool has_seen_this = seen && seen->revision == revision;
+  if (mode != nullptr && (mode->preview || has_seen_this)) {
     return revision;
   }
-  if (seen && mode == nullptr && seen->revision == revision && seen->lines != SeenContent::k_all_lines) {
+  const auto previewed =
+      mode != nullptr ? m_history.last_seen(previewer(request.owner, *mode), current.place.path) : std::nullopt;
+  if (previewed && previewed->revision == revision) {
+    return revision;
+  }
+  if (has_seen_this && seen->lines != SeenContent::k_all_lines) {
     return fail(ErrorCode::not_read, "File has not been read to its end: " + path,
                 fmt::format("Read the rest of the file first (offset: {}). Or use file_edit", seen->lines));
   }
