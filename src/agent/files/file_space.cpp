@@ -202,7 +202,7 @@ Fd FileSpace::open_by_components(const std::string& way, int flags) const {
   std::vector<Fd> above;  // the opened directories, from the root down
   std::vector<std::string> pending;
   push_path_components(way, pending);
-  int links = 0;
+  std::size_t links = 0;
   Fd opened = open_confined(m_directory.get(), ".", O_PATH | O_DIRECTORY, Links::none);
   while (opened && !pending.empty()) {
     const std::string name = std::move(pending.back());
