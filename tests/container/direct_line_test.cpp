@@ -83,7 +83,7 @@ TEST_CASE("doctor: reports whether calls use the direct line") {
     command.insert(command.end(), more.begin(), more.end());
     return run_ok(command);
   };
-  CHECK(told({}).find(has_direct_lines() ? "straight to the agent" : "Linux 6.16") != std::string::npos);
+  CHECK(told({}).find(has_direct_lines() ? "calls use the direct line" : "Linux 6.16") != std::string::npos);
   CHECK(told({"--no-direct-line"}).find("pass through the engine") != std::string::npos);
 }
 
