@@ -36,6 +36,7 @@ endfunction()
 # Code of host and agent.
 dockbridge_objects(dockbridge_shared
   src/error/error_code.cpp
+  src/wire/code_session.cpp
   src/wire/codec.cpp
   src/wire/error_message.cpp
   src/wire/fields.cpp
