@@ -38,7 +38,8 @@ class AgentLink {
   [[nodiscard]] std::uint64_t reconnections();
   /// The current session, alive or not; nullopt if there is none. Does no input or output.
   std::optional<Session> present_session();
-  /// The current session if it is alive; nullopt if not. Does not connect.
+  /// The current session if it is alive; nullopt if not. Reads what has arrived first, so that it notices the end of
+  /// the stream. Does not connect.
   std::optional<Session> live_session();
   /// A live session, created if there is none. One caller connects; others that call meanwhile share the result.
   Result<Session> session(const std::stop_token& stop, Connect may_connect = Connect::if_needed);
