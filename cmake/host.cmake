@@ -44,7 +44,9 @@ target_link_libraries(dockbridge_docker PUBLIC dockbridge_sandbox PRIVATE Boost:
 dockbridge_room(mcp
   src/mcp/bulletin.cpp
   src/mcp/call.cpp
+  src/mcp/call_admission.cpp
   src/mcp/call_registry.cpp
+  src/mcp/call_scheduler.cpp
   src/mcp/catalogue.cpp
   src/mcp/client_questions.cpp
   src/mcp/conversation.cpp

@@ -147,7 +147,7 @@ std::string token_file_of(const Options& options) {
 }
 
 Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
-                                                    WorkerPool& pool) {
+                                                    mcp::CallScheduler& scheduler) {
   const HttpOptions& given = options.http;
   sandbox::Sandbox& sandbox = bridge.sandbox();
   auto tokens = find_tokens(options, hub.log);
@@ -198,7 +198,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Brid
     }
     return json{{"status", "ok"}, {"container", sandbox.container_name()}, {"agent", hello->version}};
   };
-  auto server = mcp::HttpServer::start(settings, hub, pool);
+  auto server = mcp::HttpServer::start(settings, hub, scheduler);
   if (server) {
     hub.log.info("serving", {{"url", fmt::format("{}://{}:{}/mcp", given.tls_certificate.empty() ? "http" : "https",
                                                  given.host, (*server)->port())}});
