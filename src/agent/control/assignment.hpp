@@ -23,9 +23,10 @@ struct Assignment {
   SpoolCaps caps;
   std::optional<wire::TerminalSize> terminal;  ///< nullopt: pipes
   bool has_side_channel = false;
-  bool watch_input = false;  ///< as with the order watch_input on the first link
-  Fd journal;                ///< for the record
-  Fd stdin_file;             ///< input of the command; empty: a pipe, for send_input
+  milliseconds idle_limit{0};  ///< time after which a read of the side channel by the command fails; 0: no limit
+  bool watch_input = false;    ///< as with the order watch_input on the first link
+  Fd journal;                  ///< for the record
+  Fd stdin_file;               ///< input of the command; empty: a pipe, for send_input
 };
 
 // The message has no version, because a session and the keepers that it has started have the same build.

@@ -84,7 +84,7 @@ Result<void> Keeper::start(Streams streams) {
   }
   Fd child_side;
   if (m_assignment.has_side_channel) {
-    auto opened = m_side.open();
+    auto opened = m_side.open(m_assignment.idle_limit);
     if (!opened) {
       return fail(opened.error());
     }

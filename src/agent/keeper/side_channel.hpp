@@ -21,8 +21,8 @@ class SideChannel {
   /// `output` and `activity` must outlive this. Until `open`, nothing can be read or written.
   SideChannel(int directory_fd, const std::string& process, SpoolCaps caps, CommandOutput& output,
               ActivityMonitor& activity);
-  /// Returns the command's end.
-  Result<Fd> open();
+  /// Returns the command's end, on which a read fails with EAGAIN after `idle_limit`; 0 means no limit.
+  Result<Fd> open(milliseconds idle_limit);
 
   /// To poll; -1 if the channel is not open.
   [[nodiscard]] int fd() const { return m_socket.get(); }

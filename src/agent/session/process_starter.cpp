@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "agent/code/driver_command.hpp"
+#include "agent/code/driver_files.hpp"
 #include "agent/session/idempotency.hpp"
 #include "agent/session/identity.hpp"
 #include "agent/session/shell.hpp"
@@ -23,6 +25,16 @@ constexpr const char* k_terminal_kind = "xterm-256color";
 void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
   std::erase_if(environment, [&](const std::string& other) { return other.starts_with(name + "="); });
   environment.push_back(name + "=" + value);
+}
+
+/// "" if the variable is not set.
+std::string variable_in(const std::vector<std::string>& environment, std::string_view name) {
+  for (const std::string& entry : environment) {
+    if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=') {
+      return entry.substr(name.size() + 1);
+    }
+  }
+  return {};
 }
 
 /// This process's environment, overridden by the variables of `account` and then by those of `command`. SHELL is set as
@@ -80,8 +92,12 @@ struct StartOrder {
 };
 
 Result<StartOrder> make_order(const wire::Command& command, const std::string& shell) {
-  if (command.terminal && command.has_side_channel) {
+  const bool has_side_channel = command.has_side_channel || command.session;
+  if (command.terminal && has_side_channel) {
     return fail(ErrorCode::bad_request, "A process on a terminal cannot have a side channel");
+  }
+  if (command.session && command.user) {
+    return fail(ErrorCode::bad_request, "A code session runs as the user of the container");
   }
   StartOrder order;
   std::optional<Account> account;
@@ -101,7 +117,7 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   order.assignment.max_runtime = command.max_runtime;
   order.assignment.output_limit = command.output_limit;
   order.assignment.terminal = command.terminal;
-  order.assignment.has_side_channel = command.has_side_channel;
+  order.assignment.has_side_channel = has_side_channel;
   Meta& meta = order.meta;
   meta.command = utf8_prefix(command.command, k_command_preview_bytes);
   meta.cwd = order.assignment.child.cwd;
@@ -109,13 +125,18 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   meta.rationale = utf8_prefix(command.rationale, k_command_preview_bytes);
   meta.started = now();
   meta.call = command.call;
+  if (command.session) {
+    order.assignment.idle_limit = command.session->idle_limit;
+    order.assignment.child.dies_with_keeper = true;
+    meta.session = {command.session->kind, command.session->name};
+  }
   return order;
 }
 
 /// Stores a long command as a script, and the command's input.
 Result<void> store_files(Assignment& assignment, const wire::Command& command, const std::string& shell,
                          int directory_fd) {
-  if (needs_script(shell, command.command)) {
+  if (!command.session && needs_script(shell, command.command)) {
     if (assignment.child.identity) {
       return fail(ErrorCode::command_too_long, "A command over 128 KiB cannot run as another user",
                   "Write it to a file that this user can read, and run that");
@@ -166,11 +187,9 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   if (!order) {
     return fail(order.error());
   }
-  auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(id)));
-  if (!arguments) {
-    return fail(arguments.error());
+  if (auto chosen = choose_program(command, order->assignment.child); !chosen) {
+    return chosen;
   }
-  order->assignment.child.argv = std::move(*arguments);
   order->assignment.watch_input = message.wait.until.input;
   std::uint64_t above = message.above;
   if (m_numbers.highest(command.owner) == 0) {
@@ -193,6 +212,29 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
     return fail(process.error());
   }
   m_waits.add_started(request, std::move(*wait), **process);
+  return {};
+}
+
+Result<void> ProcessStarter::choose_program(const wire::Command& command, ChildSpec& child) {
+  if (!command.session) {
+    auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(command.id)));
+    if (arguments) {
+      child.argv = std::move(*arguments);
+    }
+    return arguments ? Result<void>() : fail(arguments.error());
+  }
+  auto driver = driver_command(*command.session, m_shell, m_state.path_of(drivers_directory()),
+                               {variable_in(child.environment, "PATH"), child.cwd, own_home()});
+  if (!driver) {
+    return fail(driver.error());
+  }
+  if (auto installed = install_drivers(m_state.fd()); !installed) {
+    return installed;
+  }
+  child.argv = std::move(driver->argv);
+  for (const auto& [name, value] : driver->environment) {
+    set_variable(child.environment, name, value);
+  }
   return {};
 }
 

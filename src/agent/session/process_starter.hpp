@@ -16,6 +16,8 @@ class ProcessStarter {
   Result<void> start(std::uint64_t request, const wire::StartRequest& message);
 
  private:
+  /// Sets the arguments and, for a code session, further variables of the environment.
+  Result<void> choose_program(const wire::Command& command, ChildSpec& child);
   /// Waits for the process that exists for the idempotency key of the start.
   Result<void> join(std::uint64_t request, const std::string& id, const wire::StartRequest& message);
 
