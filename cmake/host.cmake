@@ -95,6 +95,7 @@ dockbridge_room(sandbox
   src/sandbox/agent_launch.cpp
   src/sandbox/agent_link.cpp
   src/sandbox/channel.cpp
+  src/sandbox/code_sessions.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
@@ -106,6 +107,8 @@ dockbridge_room(sandbox
   src/sandbox/file_calls.cpp
   src/sandbox/files.cpp
   src/sandbox/sandbox.cpp
+  src/sandbox/session_events.cpp
+  src/sandbox/session_track.cpp
   src/sandbox/trusted_runs.cpp
   src/sandbox/upload.cpp
   ${agent_image_source})

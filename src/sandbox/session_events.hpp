@@ -43,8 +43,7 @@ namespace dockbridge::wire {
 
 template <>
 inline constexpr std::array<std::string_view, 11> k_names<sandbox::SessionEventKind> = {
-    "ready",   "begin",     "display", "end",         "stale",  "idle",
-    "history", "variables", "pong",    "bad_request", "too_old"};
+    "ready", "begin", "display", "end", "stale", "idle", "history", "variables", "pong", "bad_request", "too_old"};
 template <>
 inline constexpr std::array<std::string_view, 3> k_names<sandbox::CellStatus> = {"ok", "error", "interrupted"};
 

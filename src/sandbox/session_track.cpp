@@ -201,7 +201,8 @@ CellProgress SessionTrack::progress_of(std::uint64_t cell, const std::string& ke
 }
 
 std::uint64_t SessionTrack::cell_with_key(const std::string& key) const {
-  const auto found = std::find_if(m_keys.rbegin(), m_keys.rend(), [&](const auto& entry) { return entry.first == key; });
+  const auto found =
+      std::find_if(m_keys.rbegin(), m_keys.rend(), [&](const auto& entry) { return entry.first == key; });
   return key.empty() || found == m_keys.rend() ? 0 : found->second;
 }
 
