@@ -117,6 +117,9 @@ target_link_libraries(dockbridge_sandbox PUBLIC dockbridge_util)
 dockbridge_room(tools
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
+  src/tools/cell_content.cpp
+  src/tools/cell_report.cpp
+  src/tools/cell_run.cpp
   src/tools/check_process.cpp
   src/tools/client_patience.cpp
   src/tools/command_tasks.cpp
@@ -140,6 +143,7 @@ dockbridge_room(tools
   src/tools/process_list.cpp
   src/tools/process_report.cpp
   src/tools/prompts.cpp
+  src/tools/python.cpp
   src/tools/resources.cpp
   src/tools/send_input.cpp
   src/tools/skills.cpp
@@ -147,6 +151,7 @@ dockbridge_room(tools
   src/tools/tool_shape.cpp
   src/tools/tool_table.cpp
   src/tools/toolbox.cpp
+  src/tools/session_export.cpp
   src/tools/shown_cursors.cpp
   src/tools/stream_parts.cpp
   src/tools/view.cpp

@@ -116,6 +116,21 @@ bool SessionProcess::was_delivered(std::uint64_t cell) const {
   return m_delivered >= cell;
 }
 
+void SessionProcess::note_left_running(std::uint64_t cell) {
+  const MutexLock lock(m_mutex);
+  m_left_running = cell;
+}
+
+bool SessionProcess::owes_last_result() const {
+  const MutexLock lock(m_mutex);
+  return m_left_running > m_delivered && m_left_running == m_track.last_cell() && !m_track.is_busy();
+}
+
+wire::Offsets SessionProcess::output_end() const {
+  const MutexLock lock(m_mutex);
+  return m_track.output_end();
+}
+
 // ---- CodeSessions
 
 SessionHandle CodeSessions::handle(const std::string& process, const std::string& owner) {
@@ -264,7 +279,7 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
     if (!id) {
       return fail(id.error());
     }
-    sandbox::StartRequest request;
+    StartRequest request;
     request.id = std::move(*id);
     request.command = start.label;
     request.cwd = start.cwd;
@@ -468,6 +483,22 @@ Result<EndedSession> CodeSessions::explain_end(const wire::ProcessState& state, 
   return session->with_track([&](const SessionTrack& track) {
     return EndedSession{state, track.has_reached_idle_limit(), track.last_cell(), track.is_busy()};
   });
+}
+
+Result<void> CodeSessions::for_each_cell(const std::string& process,
+                                         const std::function<void(const CellRecord& cell)>& use,
+                                         const CallLimit& limit) {
+  SessionTrack track(use);
+  while (true) {
+    const auto slice = m_processes.read(process, Stream::side, track.next_offset(), k_event_read_bytes, limit);
+    if (!slice) {
+      return fail(slice.error());
+    }
+    if (slice->bytes.empty()) {
+      return {};
+    }
+    track.add(slice->offset, slice->bytes);
+  }
 }
 
 Result<std::vector<ListedSession>> CodeSessions::list(const std::string& owner, std::optional<wire::CodeKind> kind,

@@ -66,6 +66,12 @@ class SessionProcess {
   /// The result of this cell was delivered to a client.
   void note_delivered(std::uint64_t cell);
   [[nodiscard]] bool was_delivered(std::uint64_t cell) const;
+  /// A call has returned while this cell ran. Its result is delivered later.
+  void note_left_running(std::uint64_t cell);
+  /// Whether this server has left the last cell running, it has ended, and its result was not delivered.
+  [[nodiscard]] bool owes_last_result() const;
+  /// Output that was written before the latest end of a cell.
+  [[nodiscard]] wire::Offsets output_end() const;
 
  private:
   const std::string m_id;
@@ -74,6 +80,7 @@ class SessionProcess {
   SessionTrack m_track GUARDED_BY(m_mutex);
   std::pair<std::uint64_t, std::string> m_sent_line GUARDED_BY(m_mutex);
   std::uint64_t m_delivered GUARDED_BY(m_mutex) = 0;
+  std::uint64_t m_left_running GUARDED_BY(m_mutex) = 0;
 };
 using SessionHandle = std::shared_ptr<SessionProcess>;
 
@@ -169,6 +176,9 @@ class CodeSessions {
                                      const CallLimit& limit);
   /// How a session that has ended came to its end.
   Result<EndedSession> explain_end(const wire::ProcessState& state, const CallLimit& limit);
+  /// Calls `use` for each cell that has ended and is still stored, in their order.
+  Result<void> for_each_cell(const std::string& process, const std::function<void(const CellRecord& cell)>& use,
+                             const CallLimit& limit);
   /// The live, named sessions of an owner, the one that was unused longest first.
   Result<std::vector<ListedSession>> list(const std::string& owner, std::optional<wire::CodeKind> kind,
                                           const CallLimit& limit);

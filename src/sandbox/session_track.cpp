@@ -146,6 +146,9 @@ void SessionTrack::take_event(SessionEvent event) {
       }
       m_output_end = event.output_before;
       m_cell->end = std::move(event);
+      if (m_on_cell_end) {
+        m_on_cell_end(*m_cell);
+      }
       break;
     case SessionEventKind::stale:
       push_bounded(m_stale_keys, std::move(event.key), k_max_keys);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +39,11 @@ enum class CellProgress : std::uint8_t {
 /// be missing: the track then continues at the next event.
 class SessionTrack {
  public:
+  SessionTrack() = default;
+  /// Calls `on_cell_end` for each cell that ends.
+  explicit SessionTrack(std::function<void(const CellRecord& cell)> on_cell_end)
+      : m_on_cell_end(std::move(on_cell_end)) {}
+
   /// Adds stored bytes of the stream, which begin at `offset`. Bytes that were added before are ignored.
   void add(std::uint64_t offset, std::string_view bytes);
   /// Offset after the last byte that was added. A wait for more events passes it as `WaitCondition::known_side`.
@@ -53,6 +58,8 @@ class SessionTrack {
   /// The running cell or the last one.
   [[nodiscard]] const std::optional<CellRecord>& cell() const { return m_cell; }
   [[nodiscard]] bool is_busy() const { return m_cell && !m_cell->end; }
+  /// Output that was written before the latest end of a cell.
+  [[nodiscard]] const wire::Offsets& output_end() const { return m_output_end; }
   /// Whether the number of cells is certain, although the start of the stream may be missing.
   [[nodiscard]] bool is_certain() const { return !m_has_gap || (m_cell && m_has_seen_begin); }
   [[nodiscard]] CellProgress progress_of(std::uint64_t cell, const std::string& key) const;
@@ -72,6 +79,7 @@ class SessionTrack {
   void begin_cell(SessionEvent& event);
   void add_display(SessionEvent& event);
 
+  std::function<void(const CellRecord& cell)> m_on_cell_end;
   std::uint64_t m_next = 0;
   std::string m_pieces;       // bytes that are not a whole piece yet
   std::string m_line;         // text that is not a whole line yet
