@@ -891,17 +891,38 @@ class Cells(DriverTest):
 
 
 class Adoption(DriverTest):
+    def adopt(self, **fields):
+        self.session.send(**{"op": "adopt", "process": "proc_1_a", "cwd": "/", "env": {}, "idle": 0, "once": False,
+                             **fields})
+
     def test_warm_interpreter_gets_its_process_id_and_limit(self):
-        self.session.send(op="adopt", process="proc_1_a", idle=0, once=False)
+        self.adopt()
         self.assertEqual(self.value("import os\nos.environ['DOCKBRIDGE_PROCESS']"), "'proc_1_a'")
 
+    def test_warm_interpreter_gets_directory_and_environment(self):
+        with temporary_directory() as path:
+            self.adopt(cwd=path, env={"A": "é 😀"})
+            self.assertEqual(self.value("import os\nos.getcwd(), os.environ['A']"), repr((os.path.realpath(path), "é 😀")))
+
+    def test_package_that_was_installed_in_the_meantime_is_found(self):
+        with temporary_directory() as base:
+            session = self.session = self.open(environment={"DOCKBRIDGE_PYTHON_WARM": "1", "PYTHONUSERBASE": base})
+            packages = base + "/lib/python%s/site-packages" % ".".join(session.ready["version"].split(".")[:2])
+            os.makedirs(packages)
+            os.mkdir(base + "/source")
+            for name, text in ((packages + "/a.pth", base + "/source\n"), (base + "/source/late.py", "x = 5\n")):
+                with open(name, "w") as file:
+                    file.write(text)
+            self.adopt()
+            self.assertEqual(self.value("import late\nlate.x"), "5")
+
     def test_warm_interpreter_may_end_after_one_cell(self):
-        self.session.send(op="adopt", process="proc_1_a", idle=0, once=True)
+        self.adopt(once=True)
         self.session.run("1")
         self.assertIsNone(self.session.event())
 
     def test_idle_limit_of_a_warm_interpreter(self):
-        self.session.send(op="adopt", process="proc_1_a", idle=300, once=False)
+        self.adopt(idle=300)
         self.session.run("import asyncio\nawait asyncio.sleep(0)")
         self.session.event("idle")
         self.assertEqual(self.session.wait_for_exit(), 0)

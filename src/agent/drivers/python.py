@@ -22,7 +22,7 @@ from _signal import (ITIMER_REAL, SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGALRM, SIGI
                      getsignal, pthread_sigmask, setitimer, signal, sigtimedwait, valid_signals)
 from _thread import allocate_lock
 from os import environ
-from posix import chdir, close, dup, dup2, fstat, getpid, read, register_at_fork, set_blocking, write
+from posix import chdir, close, dup, dup2, fstat, getpid, read, register_at_fork, set_blocking, stat, write
 from time import perf_counter
 
 k_channel_descriptor = 3
@@ -339,6 +339,8 @@ class Session:
         self.interrupts = []  # SIGINTs that the running cell got while it awaited
         self.interrupt = None  # interrupts a cell that awaits; called as a signal handler
         self.limit = Limit()
+        is_warm = environ.pop("DOCKBRIDGE_PYTHON_WARM", "") == "1"  # started before a process needs it, see adopt()
+        self.site_directories = find_site_directories() if is_warm else {}
         self.hidden_names = ()  # names in __main__ that are not variables of the user
         self.ends_after_cell = environ.pop("DOCKBRIDGE_PYTHON_ONCE", "") == "1"
         self.has_ipython = (environ.pop("DOCKBRIDGE_PYTHON_IPYTHON", "never") == "auto"
@@ -651,10 +653,33 @@ def answer(request):
 
 
 def adopt(request):
-    """Takes over what a warm interpreter could not know when it started."""
+    """Takes over what a warm interpreter could not know when it started. It has no reply."""
     environ["DOCKBRIDGE_PROCESS"] = request["process"]
+    environ.update(request["env"])
     channel.idle_limit = request["idle"] / 1000
     session.ends_after_cell = request["once"]
+    try:
+        chdir(request["cwd"])
+    except OSError:  # removed at this moment
+        pass
+    site_directories = find_site_directories()
+    for path in site_directories:
+        if site_directories[path] != session.site_directories.get(path):
+            modules["site"].addsitedir(path)  # a package was installed in the meantime
+
+
+def find_site_directories():
+    """Returns the directories of installed packages with the times of their latest changes."""
+    found = {}
+    site = modules.get("site")  # None with the option -S
+    if site is not None:
+        paths = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE is not None else [])
+        for path in paths:
+            try:
+                found[path] = stat(path).st_mtime_ns
+            except OSError:
+                pass
+    return found
 
 
 def serve():
