@@ -89,7 +89,10 @@ dockbridge_objects(agent_core
   src/agent/code/driver_command.cpp
   src/agent/code/driver_files.cpp
   src/agent/code/interpreter.cpp
+  src/agent/code/warm_policy.cpp
+  src/agent/session/command_environment.cpp
   src/agent/session/direct_line.cpp
+  src/agent/session/driver_starts.cpp
   src/agent/session/event_loop.cpp
   src/agent/control/assignment.cpp
   src/agent/session/file_watches.cpp
@@ -128,6 +131,7 @@ dockbridge_objects(agent_core
   src/agent/keeper/terminal.cpp
   src/agent/session/pattern_watch.cpp
   src/agent/keeper/usage.cpp
+  src/agent/keeper/warm_child.cpp
   src/agent/session/ports.cpp
   src/agent/session/process.cpp
   src/agent/session/process_starter.cpp
@@ -140,6 +144,7 @@ dockbridge_objects(agent_core
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp
   src/agent/session/wait.cpp
+  src/agent/session/warm_interpreters.cpp
   src/agent/session/wait_answer.cpp
   src/agent/session/wait_list.cpp
   src/agent/session/wait_requests.cpp

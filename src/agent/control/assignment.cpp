@@ -103,6 +103,7 @@ std::string encode(const Assignment& assignment) {
   to.number(size.rows);
   to.number(assignment.has_side_channel ? 1 : 0);
   to.number(static_cast<std::uint64_t>(assignment.idle_limit.count()));
+  to.text(assignment.greeting);
   to.number(assignment.watch_input ? 1 : 0);
   return to.take();
 }
@@ -136,6 +137,7 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   }
   assignment.has_side_channel = from.number() != 0;
   assignment.idle_limit = milliseconds(from.number());
+  assignment.greeting = from.text();
   assignment.watch_input = from.number() != 0;
   if (!from.is_complete() || child.argv.empty()) {
     return fail(ErrorCode::cannot_start, "The keeper received a malformed command");

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "agent/code/driver_command.hpp"
-#include "agent/code/driver_files.hpp"
+#include "agent/session/command_environment.hpp"
 #include "agent/session/idempotency.hpp"
 #include "agent/session/identity.hpp"
 #include "agent/session/shell.hpp"
@@ -18,51 +17,6 @@
 namespace dockbridge::agent {
 
 namespace {
-
-/// Kind of terminal that the screen process emulates.
-constexpr const char* k_terminal_kind = "xterm-256color";
-
-void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
-  std::erase_if(environment, [&](const std::string& other) { return other.starts_with(name + "="); });
-  environment.push_back(name + "=" + value);
-}
-
-/// "" if the variable is not set.
-std::string variable_in(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string& entry : environment) {
-    if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=') {
-      return entry.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
-
-/// This process's environment, overridden by the variables of `account` and then by those of `command`. SHELL is set as
-/// in a terminal. Without it, bash looks it up in the user database each time it starts.
-std::vector<std::string> environment_with(const std::string& shell, const std::optional<Account>& account,
-                                          const wire::Command& command) {
-  std::vector<std::string> entries;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with(k_process_variable)) {
-      entries.emplace_back(*variable);
-    }
-  }
-  if (!shell.empty() && std::getenv("SHELL") == nullptr) {
-    set_variable(entries, "SHELL", shell);
-  }
-  if (command.terminal) {
-    set_variable(entries, "TERM", k_terminal_kind);
-  }
-  if (account) {
-    set_variable(entries, "HOME", account->home);
-    set_variable(entries, "USER", account->name);
-    set_variable(entries, "LOGNAME", account->name);
-  }
-  for (const auto& [name, value] : command.environment) {
-    set_variable(entries, name, value);
-  }
-  return entries;
-}
 
 /// The command's whole input: /dev/null if it is empty, else a file without a name. The input ends with the file, so
 /// that the keeper does not have to write it to a pipe.
@@ -92,8 +46,7 @@ struct StartOrder {
 };
 
 Result<StartOrder> make_order(const wire::Command& command, const std::string& shell) {
-  const bool has_side_channel = command.has_side_channel || command.session;
-  if (command.terminal && has_side_channel) {
+  if (command.terminal && (command.has_side_channel || command.session)) {
     return fail(ErrorCode::bad_request, "A process on a terminal cannot have a side channel");
   }
   if (command.session && command.user) {
@@ -117,7 +70,7 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   order.assignment.max_runtime = command.max_runtime;
   order.assignment.output_limit = command.output_limit;
   order.assignment.terminal = command.terminal;
-  order.assignment.has_side_channel = has_side_channel;
+  order.assignment.has_side_channel = command.has_side_channel;
   Meta& meta = order.meta;
   meta.command = utf8_prefix(command.command, k_command_preview_bytes);
   meta.cwd = order.assignment.child.cwd;
@@ -126,8 +79,6 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   meta.started = now();
   meta.call = command.call;
   if (command.session) {
-    order.assignment.idle_limit = command.session->idle_limit;
-    order.assignment.child.dies_with_keeper = true;
     meta.session = {command.session->kind, command.session->name};
   }
   return order;
@@ -167,11 +118,13 @@ std::uint64_t highest_recorded(const StateDirectory& state, const std::string& o
 }  // namespace
 
 ProcessStarter::ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers,
-                               ProcessTable& processes, WaitList& waits, WaitRequests& wait_requests)
+                               ProcessTable& processes, DriverStarts& drivers, WaitList& waits,
+                               WaitRequests& wait_requests)
     : m_state(state),
       m_shell(std::move(shell)),
       m_numbers(numbers),
       m_processes(processes),
+      m_drivers(drivers),
       m_waits(waits),
       m_wait_requests(wait_requests) {}
 
@@ -187,13 +140,17 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   if (!order) {
     return fail(order.error());
   }
-  if (auto chosen = choose_program(command, order->assignment.child); !chosen) {
+  if (auto chosen = choose_program(command, order->assignment); !chosen) {
     return chosen;
   }
   order->assignment.watch_input = message.wait.until.input;
   std::uint64_t above = message.above;
   if (m_numbers.highest(command.owner) == 0) {
     above = std::max(above, highest_recorded(m_state, command.owner));  // the index may have been deleted
+  }
+  auto warm = command.session ? m_drivers.take_warm(command, order->assignment) : std::nullopt;
+  if (warm) {
+    order->meta.session->is_warm = true;
   }
   order->meta.number = m_numbers.assign(command.owner, id, above);
   auto journal = m_state.create(id, order->meta);
@@ -205,36 +162,28 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   }
   order->assignment.journal = std::move(*journal);
   const auto process = store_files(order->assignment, command, m_shell, m_state.fd()).and_then([&] {
-    return m_processes.start(std::move(order->meta), order->assignment);
+    return m_processes.start(std::move(order->meta), order->assignment, std::move(warm));
   });
   if (!process) {
     m_state.remove(id);
     return fail(process.error());
   }
+  if (command.session) {
+    m_drivers.note_start(request, command, order->assignment);
+  }
   m_waits.add_started(request, std::move(*wait), **process);
   return {};
 }
 
-Result<void> ProcessStarter::choose_program(const wire::Command& command, ChildSpec& child) {
-  if (!command.session) {
-    auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(command.id)));
-    if (arguments) {
-      child.argv = std::move(*arguments);
-    }
-    return arguments ? Result<void>() : fail(arguments.error());
+Result<void> ProcessStarter::choose_program(const wire::Command& command, Assignment& assignment) const {
+  if (command.session) {
+    return m_drivers.complete(command, assignment);
   }
-  auto driver = driver_command(*command.session, m_shell, m_state.path_of(drivers_directory()),
-                               {variable_in(child.environment, "PATH"), child.cwd, own_home()});
-  if (!driver) {
-    return fail(driver.error());
+  auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(command.id)));
+  if (!arguments) {
+    return fail(arguments.error());
   }
-  if (auto installed = install_drivers(m_state.fd()); !installed) {
-    return installed;
-  }
-  child.argv = std::move(driver->argv);
-  for (const auto& [name, value] : driver->environment) {
-    set_variable(child.environment, name, value);
-  }
+  assignment.child.argv = std::move(*arguments);
   return {};
 }
 
