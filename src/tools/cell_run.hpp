@@ -15,6 +15,8 @@ namespace dockbridge::tools {
 struct CellWait {
   milliseconds patience{0};
   milliseconds inactivity{0};  ///< without output
+  /// Bytes that the driver writes when the cell begins: the wait passes over that event. 0: it is not expected.
+  std::uint64_t begin_bytes = 0;
 };
 
 /// A cell at the end of a wait. All events of its process have been read.

@@ -523,6 +523,8 @@ def run_cell(request):
     begin = {"event": "begin", "cell": number}
     if "key" in request:
         begin["key"] = request["key"]
+    if "first" in request:
+        begin["first"] = request["first"]  # start of the code, for other servers
     session.limit.set(request.get("limit"))
     if request.get("limit"):
         begin["limited"] = bool(session.limit.seconds)
