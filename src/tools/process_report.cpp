@@ -54,6 +54,8 @@ std::string status_word(const wire::ProcessState& state) {
   return "lost";
 }
 
+}  // namespace
+
 std::string iso_time(std::int64_t unix_ms) {
   const std::time_t time = unix_ms / 1000;
   std::tm parts{};
@@ -61,8 +63,6 @@ std::string iso_time(std::int64_t unix_ms) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, unix_ms % 1000);
 }
-
-}  // namespace
 
 std::string process_name(const wire::ProcessState& state) {
   return state.number > 0 ? fmt::format("p{}", state.number) : state.id;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +26,10 @@ struct Settings {
   milliseconds client_timeout{50'000};     ///< longest wait for a client without progress
   std::vector<ClientWait> client_waits{};  ///< rows of the user; they precede the known ones
   milliseconds max_runtime{0};             ///< 0 means no limit
+  milliseconds session_idle_limit{3'600'000};  ///< of code sessions; 0 means no limit
+  std::size_t max_python_sessions = 16;        ///< per owner
+  std::uint8_t warm_interpreters = 1;          ///< kept ready after the first Python call
+  bool may_use_ipython = true;                 ///< if the image has it
   bool rationale_required = true;
   bool match_is_read = false;                                 ///< an exact and unique oldString replaces a prior read
   ToolSelection selection{};                                  ///< tools that clients can see

@@ -47,6 +47,7 @@ enum class Answer : std::uint8_t {
   accepted = 2,      ///< value: number of accepted bytes, keys or signals
   start_failed = 3,  ///< payload: the reason; the keeper is free again
   screen = 4,        ///< the screen is stored, or there is no terminal
+  child_ended = 5,   ///< a warm child has ended or could not be started; only to the session that started the keeper
 };
 
 /// To the session that started this keeper: the process is closed, and the keeper can get another command.
