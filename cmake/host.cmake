@@ -125,6 +125,7 @@ dockbridge_room(tools
   src/tools/check_process.cpp
   src/tools/client_patience.cpp
   src/tools/command_tasks.cpp
+  src/tools/compat_tools.cpp
   src/tools/client_notices.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
