@@ -22,13 +22,6 @@ using wire::WaitOutcome;
 /// Longest wait that passes over the event that a cell has begun. Most cells end sooner, and need only one wait.
 constexpr milliseconds k_quick_wait{30};
 
-/// Size of the event that a cell has begun, as the driver writes it.
-std::uint64_t begin_size(std::uint64_t cell, const std::string& key) {
-  return sizeof(wire::SidePieceHeader) + fmt::formatted_size(R"({{"event":"begin","cell":{},"key":"{}"}})"
-                                                             "\n",
-                                                             cell, key);
-}
-
 /// The snapshot was taken before the events were read, and may lack output that the cell wrote before its end.
 Result<Snapshot> with_output_of(const ToolRequest& call, const SessionHandle& session, Snapshot snapshot,
                                 const sandbox::CallLimit& limit) {
@@ -56,7 +49,7 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const SessionHandle& s
   const wire::Offsets before = session->output_end();
   now.out.total = before.first;
   now.err.total = before.second;
-  bool is_quick = session->progress_of(cell, key) == CellProgress::unseen;
+  bool is_quick = wait.begin_bytes > 0;
   while (true) {
     wire::WaitCondition until{.known_side = session->next_offset(), .input = true};
     Result<Snapshot> snapshot;
@@ -64,7 +57,7 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const SessionHandle& s
     if (known == CellProgress::ended || known == CellProgress::earlier) {
       snapshot = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
     } else if (is_quick) {
-      *until.known_side += begin_size(cell, key);
+      *until.known_side += sizeof(wire::SidePieceHeader) + wait.begin_bytes;
       snapshot = call.sandbox.processes().wait(
           session->id(), std::min({k_quick_wait, wait.inactivity, deadline.remaining()}), until, limit);
     } else {
