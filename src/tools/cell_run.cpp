@@ -29,7 +29,11 @@ Result<Snapshot> with_output_of(const ToolRequest& call, const SessionHandle& se
   if (snapshot.state.out.total >= end.first && snapshot.state.err.total >= end.second) {
     return snapshot;
   }
-  return call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  auto later = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  if (later) {
+    later->happened = snapshot.happened;
+  }
+  return later;
 }
 
 CellStage stage_of(WaitOutcome happened) {
@@ -109,6 +113,39 @@ Result<FollowedCell> follow_whole_process(const ToolRequest& call, const Session
     stage = cell && cell->end ? CellStage::ended : CellStage::died;
   }
   return FollowedCell{std::move(*snapshot), stage, cell.has_value()};
+}
+
+Result<Snapshot> follow_session(const ToolRequest& call, const wire::ProcessState& now, wire::WaitCondition until,
+                                milliseconds patience) {
+  if (!now.session || !now.running()) {
+    return Following(call, std::move(until), patience).join(now);
+  }
+  const auto deadline = Deadline::after(patience);
+  const auto limit = call.limit(patience);
+  auto& sessions = call.sandbox.sessions();
+  const auto session = sessions.handle(now.id, call.context.owner);
+  if (const auto read = sessions.read_events(session, limit, now.side.total); !read) {
+    return fail(read.error());
+  }
+  if (!session->is_busy()) {
+    return Following(call, std::move(until), patience).join(now);
+  }
+  const std::uint64_t cell = session->last_cell();
+  wire::ProcessState state = now;
+  while (true) {
+    until.known_side = session->next_offset();
+    auto snapshot = Following(call, until, deadline.remaining()).join(state);
+    if (!snapshot || snapshot->happened != WaitOutcome::side) {
+      return snapshot;
+    }
+    if (const auto read = sessions.read_events(session, limit, snapshot->state.side.total); !read) {
+      return fail(read.error());
+    }
+    if (session->last_cell() != cell || !session->is_busy()) {
+      return with_output_of(call, session, std::move(*snapshot), limit);
+    }
+    state = snapshot->state;
+  }
 }
 
 Result<CellRecord> find_cell(const ToolRequest& call, const SessionHandle& session, std::uint64_t number,

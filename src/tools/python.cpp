@@ -352,6 +352,7 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   const sandbox::CellOrder cell{key, first_line_of(*order.code), [&](std::uint64_t number) {
                                   json request = run_request(call, order, key, number, process_name(started->state));
                                   request["last"] = true;
+                                  request["ipython"] = false;  // loading it takes longer than most code
                                   return sandbox::request_line(request);
                                 }};
   const auto sent = sessions.send_cell(session, cell, limit);
@@ -475,6 +476,12 @@ Result<Target> open_session(const ToolRequest& call, const Order& order, const s
   return Target{std::move(opened->session), order.session, opened->is_new, std::move(opened->predecessor)};
 }
 
+/// The id that replies use for the process.
+std::string short_name(const ToolRequest& call, const SessionHandle& session) {
+  const auto found = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, call.limit());
+  return found ? process_name(found->state) : session->id();
+}
+
 /// The result of a cell that this server has left running and that has ended since.
 std::optional<sandbox::CellRecord> owed_result(const SessionHandle& session) {
   return session->owes_last_result() ? session->cell() : std::nullopt;
@@ -503,7 +510,6 @@ ToolResult report_run(const ToolRequest& call, const Order& order, CodeRun run) 
   report.waited = time_to_wait(call, order);
   if (report.stage == CellStage::died) {
     call.sandbox.sessions().forget(key_of(call, run.target.name), run.target.session->id());
-    call.sandbox.sessions().note_end_is_known(run.target.session->id());
   }
   return report_cell(call, report, order.view, std::move(notes));
 }
@@ -529,7 +535,6 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
         return mcp::error_result(read.error());
       }
     }
-    auto owed = owed_result(session);
     CellWait wait = wait_terms(call, order);
     const sandbox::CellOrder cell{key, first_line_of(*order.code), [&](std::uint64_t number) {
                                     json request = run_request(call, order, key, number,
@@ -552,11 +557,17 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
       }
       continue;
     }
+    if (!sent && sent.error().code == ErrorCode::session_busy) {
+      return mcp::error_result({ErrorCode::session_busy, sent.error().message,
+                                fmt::format("Call without code to wait for it, or interrupt {} with control_process",
+                                            short_name(call, session))});
+    }
     if (!sent) {
-      return sent.error().code == ErrorCode::session_busy || !sent.error().outcome_unknown
+      return !sent.error().outcome_unknown
                  ? mcp::error_result(sent.error())
                  : report_lost_cell(call, session, target->name, session->last_cell() + 1, key, sent.error());
     }
+    auto owed = owed_result(session);  // as it was when the cell was sent
     auto followed = follow_cell(call, session, sent->number, key, wait);
     if (!followed) {
       return report_lost_cell(call, session, target->name, sent->number, key, followed.error());

@@ -23,9 +23,9 @@ struct Settings {
   milliseconds inactivity_timeout{20'000};
   double load_stretch = 1;  ///< factor for `inactivity_timeout` while the process waits for a CPU
   milliseconds max_wait{600'000};
-  milliseconds client_timeout{50'000};     ///< longest wait for a client without progress
-  std::vector<ClientWait> client_waits{};  ///< rows of the user; they precede the known ones
-  milliseconds max_runtime{0};             ///< 0 means no limit
+  milliseconds client_timeout{50'000};         ///< longest wait for a client without progress
+  std::vector<ClientWait> client_waits{};      ///< rows of the user; they precede the known ones
+  milliseconds max_runtime{0};                 ///< 0 means no limit
   milliseconds session_idle_limit{3'600'000};  ///< of code sessions; 0 means no limit
   std::size_t max_python_sessions = 16;        ///< per owner
   std::uint8_t warm_interpreters = 1;          ///< kept ready after the first Python call

@@ -589,7 +589,7 @@ def run_user_code(request, source, end):
             environ.update(request["env"])
         if request.get("cwd"):
             chdir(request["cwd"])
-        ipython = load_ipython()
+        ipython = load_ipython() if request.get("ipython", True) else None
         if ipython is not None:
             ipython.run(source, end)
         else:
