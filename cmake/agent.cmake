@@ -89,6 +89,9 @@ dockbridge_objects(agent_core
   src/agent/code/driver_command.cpp
   src/agent/code/driver_files.cpp
   src/agent/code/interpreter.cpp
+  src/agent/code/memory_policy.cpp
+  src/agent/code/memory_use.cpp
+  src/agent/code/side_events.cpp
   src/agent/code/warm_policy.cpp
   src/agent/session/command_environment.cpp
   src/agent/session/direct_line.cpp
@@ -115,6 +118,7 @@ dockbridge_objects(agent_core
   src/agent/session/keeper_link.cpp
   src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
+  src/agent/session/memory_guard.cpp
   src/agent/keeper/links.cpp
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp

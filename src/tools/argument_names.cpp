@@ -32,23 +32,12 @@ constexpr ArgumentAlias k_command_aliases[] = {
 };
 
 constexpr ArgumentAlias k_python_aliases[] = {
-    {"command", "code"},
-    {"script", "code"},
-    {"source", "code"},
-    {"session_id", "session"},
-    {"sessionId", "session"},
-    {"session_name", "session"},
-    {"restart", "reset"},
-    {"python", "interpreter"},
-    {"python_path", "interpreter"},
-    {"venv", "interpreter"},
-    {"workdir", "cwd"},
-    {"working_dir", "cwd"},
-    {"working_directory", "cwd"},
-    {"environment", "env"},
-    {"timeout_ms", "timeoutMs"},
-    {"max_runtime", "maxRuntime"},
-    {"max_output", "maxOutput"},
+    {"command", "code"},           {"script", "code"},          {"source", "code"},
+    {"session_id", "session"},     {"sessionId", "session"},    {"session_name", "session"},
+    {"restart", "reset"},          {"python", "interpreter"},   {"python_path", "interpreter"},
+    {"venv", "interpreter"},       {"workdir", "cwd"},          {"working_dir", "cwd"},
+    {"working_directory", "cwd"},  {"environment", "env"},      {"timeout_ms", "timeoutMs"},
+    {"max_runtime", "maxRuntime"}, {"max_output", "maxOutput"},
 };
 
 constexpr ArgumentAlias k_process_aliases[] = {

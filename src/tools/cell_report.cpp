@@ -300,6 +300,44 @@ ToolResult report_cell(const ToolRequest& call, const CellReport& report, const 
   return result;
 }
 
+std::optional<SessionNews> session_news(const ToolRequest& call, const wire::ProcessState& state,
+                                        const sandbox::CallLimit& limit, std::size_t max_bytes) {
+  if (!state.session) {
+    return std::nullopt;
+  }
+  const auto session = call.sandbox.sessions().handle(state.id, call.context.owner);
+  if (const auto read = call.sandbox.sessions().read_events(session, limit, state.side.total); !read) {
+    return std::nullopt;
+  }
+  SessionNews news;
+  const auto cell = session->cell();
+  if (!cell) {
+    return news;
+  }
+  news.cell = cell->number;
+  news.is_busy = !cell->end;
+  news.first_line = session->first_line_of_running();
+  if (state.session->kind == wire::CodeKind::python && cell->end && !session->was_delivered(cell->number)) {
+    news.has_result = true;
+    news.result = cell_result_text(call, *cell, process_name(state), max_bytes, news.blocks);
+    news.on_delivered = [session, number = cell->number] { session->note_delivered(number); };
+  }
+  return news;
+}
+
+void add_news(SessionNews news, ToolResult& result) {
+  result.more_content.insert(result.more_content.end(), std::make_move_iterator(news.blocks.begin()),
+                             std::make_move_iterator(news.blocks.end()));
+  if (news.on_delivered) {
+    result.on_delivered = [first = std::move(news.on_delivered), earlier = std::move(result.on_delivered)] {
+      first();
+      if (earlier) {
+        earlier();
+      }
+    };
+  }
+}
+
 std::string session_line(const ToolRequest& call, const wire::ProcessState& state, const sandbox::CallLimit& limit) {
   if (!state.session || state.session->name.empty()) {
     return "";
@@ -309,15 +347,21 @@ std::string session_line(const ToolRequest& call, const wire::ProcessState& stat
     return "";
   }
   const std::uint64_t cells = session->last_cell();
-  const std::string what = state.session->kind == wire::CodeKind::python ? "Session" : "Shell";
-  const char* unit = state.session->kind == wire::CodeKind::python ? "cell" : "command";
+  const bool is_python = state.session->kind == wire::CodeKind::python;
+  const std::string name = fmt::format("{} {}", is_python ? "session" : "shell", state.session->name);
+  const char* unit = is_python ? "cell" : "command";
   if (session->is_busy()) {
     const std::string line = session->first_line_of_running();
-    return fmt::format("{} {} runs {} {}{}", what, state.session->name, unit, cells,
-                       line.empty() ? "" : fmt::format(": {}", printable_line(line, k_max_first_line)));
+    const bool waits = state.waits_for_input == wire::WaitsForInput::yes;
+    return fmt::format("{} runs {} {}{}{}", name, unit, cells,
+                       line.empty() ? "" : fmt::format(" (`{}`)", printable_line(line, k_max_first_line)),
+                       state.paused ? ", paused"
+                       : waits      ? ", waits for input"
+                                    : "");
   }
-  return fmt::format("{} {}: {} {}{}, idle for {:.0f} s", what, state.session->name, cells, unit, cells == 1 ? "" : "s",
-                     static_cast<double>(state.idle_ms) / 1000);
+  const double idle = static_cast<double>(state.idle_ms) / 1000;
+  return fmt::format("{}: {} {}{}, idle for {:.{}f} s", name, cells, unit, cells == 1 ? "" : "s", idle,
+                     idle < 10 ? 1 : 0);
 }
 
 ordered_json cell_schema() {

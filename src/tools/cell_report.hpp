@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +49,24 @@ std::string session_end_text(const sandbox::EndedSession& ended);
 std::string cell_result_text(const ToolRequest& call, const sandbox::CellRecord& cell, const std::string& process,
                              std::size_t max_bytes, std::vector<mcp::json>& blocks);
 
-/// One line about the session of a running process: "Session main: idle for 12 s, 5 cells". Reads its events. Empty if
+/// The result of a cell that has ended and was not delivered, for a tool that shows its process.
+struct SessionNews {
+  bool is_busy = false;
+  std::uint64_t cell = 0;  ///< the running one or the last one; 0: none
+  std::string first_line;  ///< of the running cell
+  std::string result;      ///< value and error; empty if there are none
+  bool has_result = false;
+  std::vector<mcp::json> blocks;
+  std::function<void()> on_delivered;  ///< to be called when the client has the result
+};
+/// Reads the events of a code session. Nothing is shown as delivered yet. nullopt if the process is no code session, or
+/// its events cannot be read.
+std::optional<SessionNews> session_news(const ToolRequest& call, const wire::ProcessState& state,
+                                        const sandbox::CallLimit& limit, std::size_t max_bytes);
+/// Adds its result to a reply.
+void add_news(SessionNews news, mcp::ToolResult& result);
+
+/// One line about the session of a running process: "session main: 5 cells, idle for 12 s". Reads its events. Empty if
 /// the process is no code session.
 std::string session_line(const ToolRequest& call, const wire::ProcessState& state, const sandbox::CallLimit& limit);
 

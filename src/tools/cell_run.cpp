@@ -22,13 +22,6 @@ using wire::WaitOutcome;
 /// Longest wait that passes over the event that a cell has begun. Most cells end sooner, and need only one wait.
 constexpr milliseconds k_quick_wait{30};
 
-/// Size of the event that a cell has begun, as the driver writes it.
-std::uint64_t begin_size(std::uint64_t cell, const std::string& key) {
-  return sizeof(wire::SidePieceHeader) + fmt::formatted_size(R"({{"event":"begin","cell":{},"key":"{}"}})"
-                                                             "\n",
-                                                             cell, key);
-}
-
 /// The snapshot was taken before the events were read, and may lack output that the cell wrote before its end.
 Result<Snapshot> with_output_of(const ToolRequest& call, const SessionHandle& session, Snapshot snapshot,
                                 const sandbox::CallLimit& limit) {
@@ -36,7 +29,11 @@ Result<Snapshot> with_output_of(const ToolRequest& call, const SessionHandle& se
   if (snapshot.state.out.total >= end.first && snapshot.state.err.total >= end.second) {
     return snapshot;
   }
-  return call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  auto later = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  if (later) {
+    later->happened = snapshot.happened;
+  }
+  return later;
 }
 
 CellStage stage_of(WaitOutcome happened) {
@@ -56,7 +53,7 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const SessionHandle& s
   const wire::Offsets before = session->output_end();
   now.out.total = before.first;
   now.err.total = before.second;
-  bool is_quick = session->progress_of(cell, key) == CellProgress::unseen;
+  bool is_quick = wait.begin_bytes > 0;
   while (true) {
     wire::WaitCondition until{.known_side = session->next_offset(), .input = true};
     Result<Snapshot> snapshot;
@@ -64,7 +61,7 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const SessionHandle& s
     if (known == CellProgress::ended || known == CellProgress::earlier) {
       snapshot = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
     } else if (is_quick) {
-      *until.known_side += begin_size(cell, key);
+      *until.known_side += sizeof(wire::SidePieceHeader) + wait.begin_bytes;
       snapshot = call.sandbox.processes().wait(
           session->id(), std::min({k_quick_wait, wait.inactivity, deadline.remaining()}), until, limit);
     } else {
@@ -116,6 +113,39 @@ Result<FollowedCell> follow_whole_process(const ToolRequest& call, const Session
     stage = cell && cell->end ? CellStage::ended : CellStage::died;
   }
   return FollowedCell{std::move(*snapshot), stage, cell.has_value()};
+}
+
+Result<Snapshot> follow_session(const ToolRequest& call, const wire::ProcessState& now, wire::WaitCondition until,
+                                milliseconds patience) {
+  if (!now.session || !now.running()) {
+    return Following(call, std::move(until), patience).join(now);
+  }
+  const auto deadline = Deadline::after(patience);
+  const auto limit = call.limit(patience);
+  auto& sessions = call.sandbox.sessions();
+  const auto session = sessions.handle(now.id, call.context.owner);
+  if (const auto read = sessions.read_events(session, limit, now.side.total); !read) {
+    return fail(read.error());
+  }
+  if (!session->is_busy()) {
+    return Following(call, std::move(until), patience).join(now);
+  }
+  const std::uint64_t cell = session->last_cell();
+  wire::ProcessState state = now;
+  while (true) {
+    until.known_side = session->next_offset();
+    auto snapshot = Following(call, until, deadline.remaining()).join(state);
+    if (!snapshot || snapshot->happened != WaitOutcome::side) {
+      return snapshot;
+    }
+    if (const auto read = sessions.read_events(session, limit, snapshot->state.side.total); !read) {
+      return fail(read.error());
+    }
+    if (session->last_cell() != cell || !session->is_busy()) {
+      return with_output_of(call, session, std::move(*snapshot), limit);
+    }
+    state = snapshot->state;
+  }
 }
 
 Result<CellRecord> find_cell(const ToolRequest& call, const SessionHandle& session, std::uint64_t number,

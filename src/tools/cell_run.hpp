@@ -35,6 +35,11 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const sandbox::Session
 Result<FollowedCell> follow_whole_process(const ToolRequest& call, const sandbox::SessionHandle& session,
                                           const wire::ProcessState& now, const CellWait& wait);
 
+/// Follows a process like `Following`. For a code session, the wait is also over when the running cell ends, with the
+/// outcome `side`.
+Result<sandbox::Snapshot> follow_session(const ToolRequest& call, const wire::ProcessState& now,
+                                         wire::WaitCondition until, milliseconds patience);
+
 /// A cell of a session: the last one, or an earlier one, which is looked up in the stored events.
 Result<sandbox::CellRecord> find_cell(const ToolRequest& call, const sandbox::SessionHandle& session,
                                       std::uint64_t cell, const sandbox::CallLimit& limit);

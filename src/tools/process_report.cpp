@@ -124,6 +124,12 @@ json process_fields(const wire::ProcessState& state) {
   if (state.cause != Cause::none) {
     fields["cause"] = name_of(state.cause);
   }
+  if (state.session) {
+    fields["sessionKind"] = wire::name_of(state.session->kind);
+    if (!state.session->name.empty()) {
+      fields["session"] = state.session->name;
+    }
+  }
   fields["childrenRunning"] = state.phase == Phase::exited;
   fields["command"] = state.command;
   fields["cwd"] = state.cwd;
@@ -173,6 +179,8 @@ ordered_json process_schema() {
       {"signal", text},
       {"cause",
        described(text, "why it ended, if not by itself: timeout, cancelled, terminated, output, memory, container")},
+      {"session", described(text, "its name, if it is a Python session or a shell that keeps its state")},
+      {"sessionKind", {{"type", "string"}, {"enum", {"python", "shell"}}}},
       {"childrenRunning", described(flag, "the command has ended, something it started has not")},
       {"command", text},
       {"rationale", text},

@@ -28,7 +28,7 @@ using sandbox::Snapshot;
 
 constexpr double k_max_runtime_seconds = 30.0 * 24 * 3600;
 constexpr std::size_t k_max_code = 8UL * 1024 * 1024;
-constexpr std::size_t k_max_label = 200;
+constexpr std::size_t k_max_label = 80;
 /// A driver that gets no code ends. Only a server that dies between the start and the code leaves one.
 constexpr milliseconds k_unused_limit{60'000};
 constexpr milliseconds k_reset_grace{1000};
@@ -59,9 +59,7 @@ ordered_json input_schema(const Settings& settings) {
 ordered_json output_schema() {
   ordered_json properties = process_schema();
   add_view_schema(properties);
-  for (auto& [name, schema] : cell_schema().items()) {
-    properties[name] = schema;
-  }
+  properties.update(cell_schema());
   ordered_json schema = result_schema(std::move(properties));
   const ordered_json text = {{"type", "string"}};
   schema["properties"]["error"] = object_schema(
@@ -179,6 +177,7 @@ std::string first_line_of(const std::string& code) {
 json run_request(const ToolRequest& call, const Order& order, const std::string& key, std::uint64_t number,
                  const std::string& prefix) {
   json request = {{"op", "run"}, {"cell", number}, {"key", key}, {"code", *order.code}};
+  request["first"] = first_line_of(*order.code);
   request["figures"] = {{"directory", call.sandbox.workdir() + "/figures"}, {"prefix", prefix}};
   // A warm interpreter was started elsewhere.
   if (number == 1 || order.cwd) {
@@ -191,6 +190,31 @@ json run_request(const ToolRequest& call, const Order& order, const std::string&
     }
   }
   return request;
+}
+
+/// Length of a text as the driver writes it in JSON: characters beyond ASCII are escaped.
+std::uint64_t json_length(std::string_view text) {
+  std::uint64_t length = 2;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    constexpr unsigned k_four_bytes = 0xF0;
+    if (byte >= 0x80) {
+      length += byte >= k_four_bytes ? 12 : byte >= 0xC0 ? 6 : 0;
+    } else {
+      length += c == '"' || c == '\\' ? 2 : 1;
+    }
+  }
+  return length;
+}
+
+/// Bytes that the driver writes when it begins the cell of this request.
+std::uint64_t begin_length(const json& request) {
+  constexpr std::string_view k_fixed = R"({"event":"begin","cell":,"key":,"first":})";
+  constexpr std::string_view k_limited = R"(,"limited":true)";
+  return k_fixed.size() + 1 + fmt::formatted_size("{}", request["cell"].get<std::uint64_t>()) +
+         json_length(request["key"].get_ref<const std::string&>()) +
+         json_length(request["first"].get_ref<const std::string&>()) +
+         (request.contains("limit") ? k_limited.size() : 0);
 }
 
 std::string cell_key(const ToolRequest& call) {
@@ -328,6 +352,7 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   const sandbox::CellOrder cell{key, first_line_of(*order.code), [&](std::uint64_t number) {
                                   json request = run_request(call, order, key, number, process_name(started->state));
                                   request["last"] = true;
+                                  request["ipython"] = false;  // loading it takes longer than most code
                                   return sandbox::request_line(request);
                                 }};
   const auto sent = sessions.send_cell(session, cell, limit);
@@ -451,6 +476,12 @@ Result<Target> open_session(const ToolRequest& call, const Order& order, const s
   return Target{std::move(opened->session), order.session, opened->is_new, std::move(opened->predecessor)};
 }
 
+/// The id that replies use for the process.
+std::string short_name(const ToolRequest& call, const SessionHandle& session) {
+  const auto found = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, call.limit());
+  return found ? process_name(found->state) : session->id();
+}
+
 /// The result of a cell that this server has left running and that has ended since.
 std::optional<sandbox::CellRecord> owed_result(const SessionHandle& session) {
   return session->owes_last_result() ? session->cell() : std::nullopt;
@@ -479,7 +510,6 @@ ToolResult report_run(const ToolRequest& call, const Order& order, CodeRun run) 
   report.waited = time_to_wait(call, order);
   if (report.stage == CellStage::died) {
     call.sandbox.sessions().forget(key_of(call, run.target.name), run.target.session->id());
-    call.sandbox.sessions().note_end_is_known(run.target.session->id());
   }
   return report_cell(call, report, order.view, std::move(notes));
 }
@@ -505,13 +535,14 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
         return mcp::error_result(read.error());
       }
     }
-    auto owed = owed_result(session);
+    CellWait wait = wait_terms(call, order);
     const sandbox::CellOrder cell{key, first_line_of(*order.code), [&](std::uint64_t number) {
                                     json request = run_request(call, order, key, number,
                                                                fmt::format("{}-{}", target->name, number));
                                     if (order.max_runtime.count() > 0) {
                                       request["limit"] = static_cast<double>(order.max_runtime.count()) / 1000;
                                     }
+                                    wait.begin_bytes = begin_length(request);
                                     return sandbox::request_line(request);
                                   }};
     const auto sent = sessions.send_cell(session, cell, limit);
@@ -526,12 +557,18 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
       }
       continue;
     }
+    if (!sent && sent.error().code == ErrorCode::session_busy) {
+      return mcp::error_result({ErrorCode::session_busy, sent.error().message,
+                                fmt::format("Call without code to wait for it, or interrupt {} with control_process",
+                                            short_name(call, session))});
+    }
     if (!sent) {
-      return sent.error().code == ErrorCode::session_busy || !sent.error().outcome_unknown
+      return !sent.error().outcome_unknown
                  ? mcp::error_result(sent.error())
                  : report_lost_cell(call, session, target->name, session->last_cell() + 1, key, sent.error());
     }
-    auto followed = follow_cell(call, session, sent->number, key, wait_terms(call, order));
+    auto owed = owed_result(session);  // as it was when the cell was sent
+    auto followed = follow_cell(call, session, sent->number, key, wait);
     if (!followed) {
       return report_lost_cell(call, session, target->name, sent->number, key, followed.error());
     }

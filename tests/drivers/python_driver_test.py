@@ -804,7 +804,8 @@ class Limits(DriverTest):
 
     def test_await_is_interrupted_and_background_tasks_go_on(self):
         self.session.run("import asyncio\nn = 0\nasync def count():\n    global n\n    while True:\n        n += 1\n"
-                         "        await asyncio.sleep(0.001)\ntask = asyncio.create_task(count())\nawait asyncio.sleep(0)")
+                         "        await asyncio.sleep(0.001)\ntask = asyncio.create_task(count())\n"
+                         "await asyncio.sleep(0)")
         end = self.end_of("await asyncio.sleep(60)")
         self.assertEqual((end["status"], end["error"]["value"]), ("interrupted", "maxRuntime of 0.1 s exceeded"))
         self.assertEqual(self.value("m = n\nawait asyncio.sleep(0.1)\nn > m, task.done()"), "(True, False)")
@@ -902,7 +903,8 @@ class Adoption(DriverTest):
     def test_warm_interpreter_gets_directory_and_environment(self):
         with temporary_directory() as path:
             self.adopt(cwd=path, env={"A": "é 😀"})
-            self.assertEqual(self.value("import os\nos.getcwd(), os.environ['A']"), repr((os.path.realpath(path), "é 😀")))
+            self.assertEqual(self.value("import os\nos.getcwd(), os.environ['A']"),
+                             repr((os.path.realpath(path), "é 😀")))
 
     def test_package_that_was_installed_in_the_meantime_is_found(self):
         with temporary_directory() as base:

@@ -339,8 +339,8 @@ class Session:
         self.interrupts = []  # SIGINTs that the running cell got while it awaited
         self.interrupt = None  # interrupts a cell that awaits; called as a signal handler
         self.limit = Limit()
-        is_warm = environ.pop("DOCKBRIDGE_PYTHON_WARM", "") == "1"  # started before a process needs it, see adopt()
-        self.site_directories = find_site_directories() if is_warm else {}
+        self.is_warm = environ.pop("DOCKBRIDGE_PYTHON_WARM", "") == "1"  # started before its process, see adopt()
+        self.site_directories = find_site_directories() if self.is_warm else {}
         self.hidden_names = ()  # names in __main__ that are not variables of the user
         self.ends_after_cell = environ.pop("DOCKBRIDGE_PYTHON_ONCE", "") == "1"
         self.has_ipython = (environ.pop("DOCKBRIDGE_PYTHON_IPYTHON", "never") == "auto"
@@ -589,7 +589,7 @@ def run_user_code(request, source, end):
             environ.update(request["env"])
         if request.get("cwd"):
             chdir(request["cwd"])
-        ipython = load_ipython()
+        ipython = load_ipython() if request.get("ipython", True) else None
         if ipython is not None:
             ipython.run(source, end)
         else:
@@ -727,6 +727,8 @@ def main():
     prepare_interpreter()
     channel.send({"event": "ready", "version": "%d.%d.%d" % sys.version_info[:3], "ipython": session.has_ipython,
                   "executable": sys.executable, "prefix": sys.prefix})
+    if session.is_warm:
+        evaluate(compile_cell("0", "<warm-up>"))  # initializes the compiler
     exit_status = serve()
     session.enable_interrupts()
     session.allow_signals()

@@ -42,6 +42,11 @@ void kill_tree(int signals) {
   }
 }
 
+/// Whether a session may give this cause. The others are found by the keeper.
+bool is_order_cause(wire::Cause cause) {
+  return cause <= wire::Cause::terminated || cause == wire::Cause::memory;
+}
+
 /// A command that is blocked on its input may not have received what was sent to it, and its output may not have
 /// arrived yet: a terminal passes both on with a delay. A poll makes the kernel pass them on.
 InputWait observe_input_wait(const std::vector<ProcessEntry>& processes, const CommandInput& input,
@@ -306,7 +311,7 @@ bool Keeper::execute(Link& link, const ControlPacket& packet) {
       return true;
     case Order::end: {
       const auto cause = packet.payload.empty() ? 0U : static_cast<unsigned char>(packet.payload.front());
-      if (cause > static_cast<unsigned>(wire::Cause::terminated)) {
+      if (!is_order_cause(static_cast<wire::Cause>(cause))) {
         return false;
       }
       end_tree(static_cast<wire::Cause>(cause), milliseconds(value));

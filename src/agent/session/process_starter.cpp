@@ -118,13 +118,14 @@ std::uint64_t highest_recorded(const StateDirectory& state, const std::string& o
 }  // namespace
 
 ProcessStarter::ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers,
-                               ProcessTable& processes, DriverStarts& drivers, WaitList& waits,
+                               ProcessTable& processes, DriverStarts& drivers, MemoryGuard& memory, WaitList& waits,
                                WaitRequests& wait_requests)
     : m_state(state),
       m_shell(std::move(shell)),
       m_numbers(numbers),
       m_processes(processes),
       m_drivers(drivers),
+      m_memory(memory),
       m_waits(waits),
       m_wait_requests(wait_requests) {}
 
@@ -170,6 +171,7 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   }
   if (command.session) {
     m_drivers.note_start(request, command, order->assignment);
+    m_memory.note_session();
   }
   m_waits.add_started(request, std::move(*wait), **process);
   return {};

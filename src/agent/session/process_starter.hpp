@@ -3,6 +3,7 @@
 #include <string>
 
 #include "agent/session/driver_starts.hpp"
+#include "agent/session/memory_guard.hpp"
 #include "agent/session/process_numbers.hpp"
 #include "agent/session/wait_requests.hpp"
 
@@ -12,7 +13,7 @@ namespace dockbridge::agent {
 class ProcessStarter {
  public:
   ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers, ProcessTable& processes,
-                 DriverStarts& drivers, WaitList& waits, WaitRequests& wait_requests);
+                 DriverStarts& drivers, MemoryGuard& memory, WaitList& waits, WaitRequests& wait_requests);
 
   Result<void> start(std::uint64_t request, const wire::StartRequest& message);
 
@@ -26,6 +27,7 @@ class ProcessStarter {
   ProcessNumbers& m_numbers;
   ProcessTable& m_processes;
   DriverStarts& m_drivers;
+  MemoryGuard& m_memory;
   WaitList& m_waits;
   WaitRequests& m_wait_requests;
 };

@@ -35,8 +35,9 @@ Session::Session(StateDirectory state, wire::Retention retention)
       m_keepers(m_state.path()),
       m_processes(m_state, m_loop, m_stream, m_keepers, m_waits),
       m_drivers(m_state, m_shell, m_keepers),
+      m_memory(m_state, m_processes, m_drivers.warm()),
       m_wait_requests(m_state, m_numbers, m_processes, m_waits),
-      m_starter(m_state, m_shell, m_numbers, m_processes, m_drivers, m_waits, m_wait_requests),
+      m_starter(m_state, m_shell, m_numbers, m_processes, m_drivers, m_memory, m_waits, m_wait_requests),
       m_input_requests(m_state, m_processes, m_stream),
       m_output_requests(m_state, m_processes, m_stream) {}
 
@@ -57,6 +58,7 @@ int Session::run() {
     m_greps.advance();
     m_processes.forget_ended();
     start_warm_interpreters(now);
+    m_memory.check_if_due(now);
     m_pruner.prune_if_due(now, m_processes.starts());
   }
   m_state.release_journal();
@@ -175,6 +177,7 @@ milliseconds Session::next_timeout(Clock::time_point now) const {
   auto next = std::min(m_stream.silence_deadline(), m_pruner.next_prune());
   next = std::min(next, m_watches.next_check().value_or(next));
   next = std::min(next, m_waits.next_check(now).value_or(next));
+  next = std::min(next, m_memory.next_check());
   next = std::min(next, m_drivers.warm().next_start().value_or(next));
   if (!m_processes.empty()) {
     next = std::min(next, now + k_max_sleep);

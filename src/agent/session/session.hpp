@@ -10,6 +10,7 @@
 #include "agent/session/host_stream.hpp"
 #include "agent/session/input_requests.hpp"
 #include "agent/session/keeper_pool.hpp"
+#include "agent/session/memory_guard.hpp"
 #include "agent/session/output_requests.hpp"
 #include "agent/session/process_numbers.hpp"
 #include "agent/session/process_starter.hpp"
@@ -52,6 +53,7 @@ class Session {
   KeeperPool m_keepers;
   ProcessTable m_processes;
   DriverStarts m_drivers;
+  MemoryGuard m_memory;
   WaitRequests m_wait_requests;
   ProcessStarter m_starter;
   InputRequests m_input_requests;
