@@ -106,6 +106,39 @@ std::string SessionProcess::first_line_of_running() const {
   return cell->first_line.empty() && m_sent_line.first == cell->number ? m_sent_line.second : cell->first_line;
 }
 
+void SessionProcess::note_start(bool is_warm, Clock::time_point began) {
+  const MutexLock lock(m_mutex);
+  if (!m_track.ready()) {
+    m_start = {is_warm, began};
+  }
+}
+
+void SessionProcess::note_sent_key(std::string key) {
+  const MutexLock lock(m_mutex);
+  m_sent_key = std::move(key);
+}
+
+SessionProcess::News SessionProcess::take_news(Clock::time_point now) {
+  const MutexLock lock(m_mutex);
+  News news;
+  if (m_start && m_track.ready()) {
+    news.start = {m_start->first, now - m_start->second};
+    m_start.reset();
+  }
+  if (const auto& cell = m_track.cell(); !m_sent_key.empty() && cell && cell->end && cell->key == m_sent_key) {
+    news.ended_cell = {cell->end->status, cell->end->seconds};
+    m_sent_key.clear();
+  }
+  return news;
+}
+
+bool SessionProcess::take_running_cell() {
+  const MutexLock lock(m_mutex);
+  const bool is_running = !m_sent_key.empty() && m_track.cell() && m_track.cell()->key == m_sent_key;
+  m_sent_key.clear();
+  return is_running;
+}
+
 void SessionProcess::note_delivered(std::uint64_t cell) {
   const MutexLock lock(m_mutex);
   m_delivered = std::max(m_delivered, cell);
@@ -170,6 +203,16 @@ void CodeSessions::note_end_is_known(const std::string& process) {
     m_known_ends.clear();
   }
   m_known_ends.insert(process);
+}
+
+void CodeSessions::note_start(const SessionHandle& session, const wire::ProcessState& state, Clock::time_point began) {
+  session->note_start(state.session && state.session->is_warm, began);
+}
+
+void CodeSessions::note_died(const SessionHandle& session) {
+  if (session->take_running_cell()) {
+    m_counts.count_died();
+  }
 }
 
 Result<CodeSessions::Found> CodeSessions::look_up(const SessionKey& key, const CallLimit& limit) {
@@ -288,6 +331,7 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
     request.owner = start.owner;
     request.rationale = start.rationale;
     request.call = seed.substr(seed.size() - wire::k_digest_length);
+    const Clock::time_point began = Clock::now();
     const auto started = m_processes.start(request, milliseconds(0), {}, limit);
     if (!started && started.error().code == ErrorCode::process_expired) {
       salt = salt.empty() ? std::to_string(unix_milliseconds_now() / 60'000) : random_token(k_token_length);
@@ -299,6 +343,7 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
     opened.session = handle(started->state.id, start.owner);
     if (started->state.running()) {
       opened.is_new = true;
+      note_start(opened.session, started->state, began);
       opened.number = started->state.number;
       opened.is_warm = started->state.session && started->state.session->is_warm;
       remember(key, started->state.id);
@@ -363,6 +408,13 @@ Result<void> CodeSessions::read_events(const SessionHandle& session, const CallL
         return fail(slice.error());
       }
       session->add(slice->offset, slice->bytes);
+      const auto news = session->take_news(Clock::now());
+      if (news.start) {
+        m_counts.count_start(news.start->first, news.start->second);
+      }
+      if (news.ended_cell) {
+        m_counts.count_cell(news.ended_cell->first, news.ended_cell->second);
+      }
       from = slice->offset + slice->bytes.size();
       if (slice->bytes.empty() || from >= std::max(slice->stream.total, known_total.value_or(0))) {
         return {};
@@ -427,6 +479,7 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
   }
   const std::uint64_t number = session->last_cell() + 1;
   session->note_first_line(number, order.first_line);
+  session->note_sent_key(order.key);
   const auto sent =
       send_bytes(session, order.request(number), digest_of(fmt::format("{} {}", order.key, number)), limit);
   return sent ? Result<SentCell>(SentCell{number}) : fail(sent.error());

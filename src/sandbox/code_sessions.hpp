@@ -15,6 +15,7 @@
 
 #include "error/error.hpp"
 #include "sandbox/call_limit.hpp"
+#include "sandbox/code_session_counts.hpp"
 #include "sandbox/process_control.hpp"
 #include "sandbox/processes.hpp"
 #include "sandbox/session_track.hpp"
@@ -63,6 +64,18 @@ class SessionProcess {
   /// First line of a cell that this server has sent, which the event may lack.
   void note_first_line(std::uint64_t cell, std::string line);
   [[nodiscard]] std::string first_line_of_running() const;
+
+  // For the counts: what this server has begun and not yet counted.
+  void note_start(bool is_warm, Clock::time_point began);
+  void note_sent_key(std::string key);
+  struct News {
+    std::optional<std::pair<bool, Clock::duration>> start{};    ///< warm or not, and how long it took
+    std::optional<std::pair<CellStatus, double>> ended_cell{};  ///< with its run time in seconds
+  };
+  News take_news(Clock::time_point now);
+  /// Whether a cell of this server was running, which is then forgotten.
+  bool take_running_cell();
+
   /// The result of this cell was delivered to a client.
   void note_delivered(std::uint64_t cell);
   [[nodiscard]] bool was_delivered(std::uint64_t cell) const;
@@ -79,6 +92,8 @@ class SessionProcess {
   mutable Mutex m_mutex;
   SessionTrack m_track GUARDED_BY(m_mutex);
   std::pair<std::uint64_t, std::string> m_sent_line GUARDED_BY(m_mutex);
+  std::string m_sent_key GUARDED_BY(m_mutex);  // of a cell that was not counted yet; empty: none
+  std::optional<std::pair<bool, Clock::time_point>> m_start GUARDED_BY(m_mutex);  // warm or not, and when
   std::uint64_t m_delivered GUARDED_BY(m_mutex) = 0;
   std::uint64_t m_left_running GUARDED_BY(m_mutex) = 0;
 };
@@ -171,6 +186,11 @@ class CodeSessions {
   /// Sends another request, and waits for its answer. Error `session_busy` if a cell runs.
   Result<SessionEvent> ask(const SessionHandle& session, std::uint64_t request_id, const std::string& request,
                            const CallLimit& limit);
+  /// This call has started the process. For the counts.
+  static void note_start(const SessionHandle& session, const wire::ProcessState& state, Clock::time_point began);
+  /// The process was found to have ended. For the counts.
+  void note_died(const SessionHandle& session);
+  [[nodiscard]] CodeSessionCounts::Values counts() const { return m_counts.values(); }
   /// Reason why a process ended before it ran any code; nullopt if it did not. Its events must have been read.
   std::optional<Error> startup_error(const SessionHandle& session, const wire::ProcessState& state,
                                      const CallLimit& limit);
@@ -204,6 +224,7 @@ class CodeSessions {
 
   Processes& m_processes;
   ProcessControl& m_control;
+  CodeSessionCounts m_counts;
   Mutex m_mutex;
   std::map<SessionKey, std::string> m_names GUARDED_BY(m_mutex);  // live sessions, as far as known
   std::map<std::string, SessionHandle> m_handles GUARDED_BY(m_mutex);

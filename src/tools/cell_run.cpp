@@ -84,6 +84,7 @@ Result<FollowedCell> follow_cell(const ToolRequest& call, const SessionHandle& s
       return complete ? Result<FollowedCell>(FollowedCell{std::move(*complete)}) : fail(complete.error());
     }
     if (!snapshot->state.running()) {
+      call.sandbox.sessions().note_died(session);
       return FollowedCell{std::move(*snapshot), CellStage::died, progress == CellProgress::running};
     }
     const bool continues = snapshot->happened == WaitOutcome::side ||
@@ -111,6 +112,7 @@ Result<FollowedCell> follow_whole_process(const ToolRequest& call, const Session
   CellStage stage = stage_of(snapshot->happened);
   if (!snapshot->state.running()) {
     stage = cell && cell->end ? CellStage::ended : CellStage::died;
+    call.sandbox.sessions().note_died(session);
   }
   return FollowedCell{std::move(*snapshot), stage, cell.has_value()};
 }

@@ -338,11 +338,13 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   start.owner = call.context.owner;
   start.rationale = order.rationale;
   start.call = once ? once->call : "";
+  const Clock::time_point began = Clock::now();
   const auto started = call.sandbox.processes().start(start, milliseconds(0), {}, limit);
   if (!started) {
     return mcp::error_result(started.error());
   }
   const SessionHandle session = sessions.handle(started->state.id, call.context.owner);
+  sandbox::CodeSessions::note_start(session, started->state, began);
   const std::string key = cell_key(call);
   if (once) {  // an earlier call with this key may have sent the code
     if (const auto read = sessions.read_events(session, limit, started->state.side.total); !read) {
