@@ -305,14 +305,15 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
         const MutexLock lock(m_mutex);
         is_known = m_known_ends.contains(before->id);
       }
-      if (!is_known && before->cause == wire::Cause::container) {
+      auto explained = is_known ? fail(ErrorCode::session_lost, "") : explain_end(*before, limit);
+      const bool had_state = !is_known && (!explained || explained->cells > 0);
+      if (had_state && before->cause == wire::Cause::container) {
         note_end_is_known(before->id);
         return fail(ErrorCode::session_lost,
                     fmt::format("The state of session {} is lost: the container was restarted. The code was not run",
                                 key.name));
       }
-      auto explained = is_known ? fail(ErrorCode::session_lost, "") : explain_end(*before, limit);
-      opened.predecessor = explained ? std::optional(std::move(*explained)) : std::nullopt;
+      opened.predecessor = had_state && explained ? std::optional(std::move(*explained)) : std::nullopt;
     }
     // Servers that start the same session at once make the same id, and so share one process.
     const std::string seed = sha256_hex(fmt::format("code session\n{}\n{}\n{}\n{}\n{}", key.owner,

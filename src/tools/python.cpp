@@ -484,6 +484,16 @@ std::string short_name(const ToolRequest& call, const SessionHandle& session) {
   return found ? process_name(found->state) : session->id();
 }
 
+/// Reason why a process that has ended never ran code; nullopt if it did, or the reason is unknown.
+std::optional<Error> failed_start(const ToolRequest& call, const SessionHandle& session,
+                                  const sandbox::CallLimit& limit) {
+  const auto now = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  if (!now || !call.sandbox.sessions().read_events(session, limit, now->state.side.total)) {
+    return std::nullopt;
+  }
+  return call.sandbox.sessions().startup_error(session, now->state, limit);
+}
+
 /// The result of a cell that this server has left running and that has ended since.
 std::optional<sandbox::CellRecord> owed_result(const SessionHandle& session) {
   return session->owes_last_result() ? session->cell() : std::nullopt;
@@ -550,6 +560,9 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
     const auto sent = sessions.send_cell(session, cell, limit);
     if (!sent && is_gone(sent.error().code)) {
       sessions.forget(key_of(call, target->name), session->id());
+      if (const auto error = failed_start(call, session, limit)) {
+        return mcp::error_result(*error);
+      }
       if (sent.error().code == ErrorCode::process_gone) {
         sessions.note_end_is_known(session->id());
         return mcp::error_result({ErrorCode::session_lost,

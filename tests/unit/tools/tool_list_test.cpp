@@ -59,14 +59,25 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
 
 }  // namespace
 
-TEST_CASE("tool list: the default list has at most 12,000 bytes") {
+TEST_CASE("tool list: the default list has at most 13,150 bytes") {
   const mcp::Server server = server_with({});
   for (const Revision revision : {Revision::v2025_11_25, Revision::v2026_07_28}) {
     const std::string list = mcp::dump(server.lists.tools_text(revision, Representation::text));
     MESSAGE("tools/list has ", list.size(), " bytes");
-    CHECK(list.size() <= 12'000);
+    CHECK(list.size() <= 13'150);
   }
-  CHECK(tools_of(server).size() == 11);
+  CHECK(tools_of(server).size() == 12);
+}
+
+TEST_CASE("tool list: python has at most 1,000 bytes") {
+  for (const json& tool : tools_of(server_with({}))) {
+    if (field(tool, "name") == "python") {
+      MESSAGE("python has ", tool.dump().size(), " bytes");
+      CHECK(tool.dump().size() <= 1000);
+      return;
+    }
+  }
+  FAIL("python is not listed");
 }
 
 TEST_CASE("tool list: tools of older servers are listed only on request") {
