@@ -1,0 +1,29 @@
+#include "agent/code/driver_command.hpp"
+
+#include "agent/code/driver_files.hpp"
+
+namespace dockbridge::agent {
+
+Result<DriverCommand> driver_command(const wire::CodeSession& session, const std::string& shell,
+                                     const std::string& directory, const InterpreterSearch& search) {
+  if (session.kind == wire::CodeKind::shell) {
+    return shell.empty() ? Result<DriverCommand>(fail(ErrorCode::no_shell, "The container has no shell"))
+                         : DriverCommand{{shell, directory + "/shell.sh"}, {}};
+  }
+  auto interpreter = find_python(session.interpreter, search);
+  if (!interpreter) {
+    return fail(interpreter.error());
+  }
+  DriverCommand command;
+  command.argv = {std::move(*interpreter), "-c", std::string(driver_file("bootstrap.py")), directory};
+  command.environment.emplace_back("DOCKBRIDGE_PYTHON_IPYTHON", session.may_use_ipython ? "auto" : "never");
+  if (session.name.empty()) {
+    command.environment.emplace_back("DOCKBRIDGE_PYTHON_ONCE", "1");
+  }
+  if (session.idle_limit.count() > 0) {
+    command.environment.emplace_back("DOCKBRIDGE_IDLE_LIMIT_MS", std::to_string(session.idle_limit.count()));
+  }
+  return command;
+}
+
+}  // namespace dockbridge::agent
