@@ -44,7 +44,8 @@ struct Bench {
 
   [[nodiscard]] Launch launch(const std::vector<std::string>& more = {}) const {
     Launch launch{program, {"--container-name", container.name(), "--no-create", "--log-level", "warn"}};
-    launch.arguments.insert(launch.arguments.end(), {"--structured", "on", "--python-sessions", "1000"});
+    launch.arguments.insert(launch.arguments.end(),
+                            {"--structured", "on", "--python-sessions", "1000", "--python-ipython", "never"});
     launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
     return launch;
   }
