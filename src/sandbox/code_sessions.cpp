@@ -408,6 +408,17 @@ Result<void> CodeSessions::send_bytes(const SessionHandle& session, const std::s
   }
 }
 
+Result<void> CodeSessions::refresh(const SessionHandle& session, const CallLimit& limit) {
+  const auto now = m_processes.wait(session->id(), milliseconds(0), {}, limit);
+  if (!now) {
+    return fail(now.error());
+  }
+  if (const auto read = read_events(session, limit, now->state.side.total); !read) {
+    return fail(read.error());
+  }
+  return now->state.running() ? Result<void>() : fail(ErrorCode::process_ended, "The session has ended");
+}
+
 Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const CellOrder& order, const CallLimit& limit) {
   const auto repeated = [&] {
     return session->with_track([&](const SessionTrack& track) { return track.cell_with_key(order.key); });
@@ -416,11 +427,12 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
     return SentCell{cell, true};
   }
   if (session->is_busy()) {
-    if (const auto read = read_events(session, limit); !read) {
-      return fail(read.error());
-    }
+    const auto current = refresh(session, limit);
     if (const std::uint64_t cell = repeated()) {
       return SentCell{cell, true};
+    }
+    if (!current) {
+      return fail(current.error());
     }
   }
   if (session->is_busy()) {
@@ -435,8 +447,8 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
 
 Result<SessionEvent> CodeSessions::ask(const SessionHandle& session, std::uint64_t request_id,
                                        const std::string& request, const CallLimit& limit) {
-  if (const auto read = read_events(session, limit); !read) {
-    return fail(read.error());
+  if (const auto current = refresh(session, limit); !current) {
+    return fail(current.error());
   }
   if (session->is_busy()) {
     return fail(busy_error(session));

@@ -198,6 +198,8 @@ class CodeSessions {
                               const CallLimit& limit);
   void remember(const SessionKey& key, const std::string& process);
   Error too_many(const SessionStart& start, const CallLimit& limit);
+  /// Reads the latest events. Error `process_ended` if the process has ended; its events have been read then, too.
+  Result<void> refresh(const SessionHandle& session, const CallLimit& limit);
   /// Sends all bytes, each once per key.
   Result<void> send_bytes(const SessionHandle& session, const std::string& bytes, const std::string& key,
                           const CallLimit& limit);

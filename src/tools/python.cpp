@@ -444,7 +444,10 @@ Result<void> end_session(const ToolRequest& call, const std::string& name, const
   if (!ended) {
     return is_gone(ended.error().code) ? Result<void>() : fail(ended.error());
   }
-  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {}, limit);
+  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {.closed = true}, limit);
+  if (waited) {
+    call.show(waited->state);  // its end is no news
+  }
   return waited || is_gone(waited.error().code) ? Result<void>() : fail(waited.error());
 }
 
