@@ -18,7 +18,7 @@ namespace {
 
 /// Ended processes among which the one that had a name before is looked for.
 constexpr std::size_t k_searched_ends = 200;
-constexpr std::size_t k_max_handles = 1000;
+constexpr std::size_t k_max_handles = 256;
 constexpr std::size_t k_max_known_ends = 1000;
 constexpr std::size_t k_event_read_bytes = 256UL * 1024;
 /// Of a long stream, only the end is read if that suffices.
@@ -161,6 +161,9 @@ void CodeSessions::forget(const SessionKey& key, const std::string& process) {
   const auto known = m_names.find(key);
   if (known != m_names.end() && known->second == process) {
     m_names.erase(known);
+  }
+  if (const auto handle = m_handles.find(process); handle != m_handles.end()) {
+    handle->second->restart_track();  // frees memory; its end can be read again
   }
 }
 
@@ -493,9 +496,11 @@ Result<EndedSession> CodeSessions::explain_end(const wire::ProcessState& state, 
   if (const auto read = read_events(session, limit, state.side.total); !read) {
     return fail(read.error());
   }
-  return session->with_track([&](const SessionTrack& track) {
+  auto ended = session->with_track([&](const SessionTrack& track) {
     return EndedSession{state, track.has_reached_idle_limit(), track.last_cell(), track.is_busy()};
   });
+  session->restart_track();
+  return ended;
 }
 
 Result<void> CodeSessions::for_each_cell(const std::string& process,
