@@ -44,7 +44,8 @@ struct Bench {
 
   [[nodiscard]] Launch launch(const std::vector<std::string>& more = {}) const {
     Launch launch{program, {"--container-name", container.name(), "--no-create", "--log-level", "warn"}};
-    launch.arguments.insert(launch.arguments.end(), {"--structured", "on", "--python-sessions", "1000"});
+    launch.arguments.insert(launch.arguments.end(),
+                            {"--python-sessions", "1000", "--python-ipython", "never"});
     launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
     return launch;
   }
@@ -80,10 +81,6 @@ std::string python_request(int id, const std::string& code, const std::string& s
 json python(Server& server, const std::string& code, const std::string& session = "") {
   server.send(python_request(1, code, session));
   return result_of(server.receive());
-}
-
-std::string text_of(const json& result) {
-  return result.at("content").at(0).value("text", "");
 }
 
 /// Ends a session.

@@ -18,7 +18,7 @@ namespace {
 
 /// Ended processes among which the one that had a name before is looked for.
 constexpr std::size_t k_searched_ends = 200;
-constexpr std::size_t k_max_handles = 1000;
+constexpr std::size_t k_max_handles = 256;
 constexpr std::size_t k_max_known_ends = 1000;
 constexpr std::size_t k_event_read_bytes = 256UL * 1024;
 /// Of a long stream, only the end is read if that suffices.
@@ -194,6 +194,9 @@ void CodeSessions::forget(const SessionKey& key, const std::string& process) {
   const auto known = m_names.find(key);
   if (known != m_names.end() && known->second == process) {
     m_names.erase(known);
+  }
+  if (const auto handle = m_handles.find(process); handle != m_handles.end()) {
+    handle->second->restart_track();  // frees memory; its end can be read again
   }
 }
 
@@ -460,6 +463,17 @@ Result<void> CodeSessions::send_bytes(const SessionHandle& session, const std::s
   }
 }
 
+Result<void> CodeSessions::refresh(const SessionHandle& session, const CallLimit& limit) {
+  const auto now = m_processes.wait(session->id(), milliseconds(0), {}, limit);
+  if (!now) {
+    return fail(now.error());
+  }
+  if (const auto read = read_events(session, limit, now->state.side.total); !read) {
+    return fail(read.error());
+  }
+  return now->state.running() ? Result<void>() : fail(ErrorCode::process_ended, "The session has ended");
+}
+
 Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const CellOrder& order, const CallLimit& limit) {
   const auto repeated = [&] {
     return session->with_track([&](const SessionTrack& track) { return track.cell_with_key(order.key); });
@@ -468,11 +482,12 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
     return SentCell{cell, true};
   }
   if (session->is_busy()) {
-    if (const auto read = read_events(session, limit); !read) {
-      return fail(read.error());
-    }
+    const auto current = refresh(session, limit);
     if (const std::uint64_t cell = repeated()) {
       return SentCell{cell, true};
+    }
+    if (!current) {
+      return fail(current.error());
     }
   }
   if (session->is_busy()) {
@@ -488,8 +503,8 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
 
 Result<SessionEvent> CodeSessions::ask(const SessionHandle& session, std::uint64_t request_id,
                                        const std::string& request, const CallLimit& limit) {
-  if (const auto read = read_events(session, limit); !read) {
-    return fail(read.error());
+  if (const auto current = refresh(session, limit); !current) {
+    return fail(current.error());
   }
   if (session->is_busy()) {
     return fail(busy_error(session));
@@ -534,9 +549,11 @@ Result<EndedSession> CodeSessions::explain_end(const wire::ProcessState& state, 
   if (const auto read = read_events(session, limit, state.side.total); !read) {
     return fail(read.error());
   }
-  return session->with_track([&](const SessionTrack& track) {
+  auto ended = session->with_track([&](const SessionTrack& track) {
     return EndedSession{state, track.has_reached_idle_limit(), track.last_cell(), track.is_busy()};
   });
+  session->restart_track();
+  return ended;
 }
 
 Result<void> CodeSessions::for_each_cell(const std::string& process,

@@ -44,7 +44,7 @@ ordered_json input_schema(const Settings& settings) {
       {"code", typed("string")},
       {"session", {{"type", "string"}, {"description", "Any name; it keeps its state between calls"}}},
       {"reset", typed("boolean")},
-      {"variables", {{"type", "boolean"}, {"description", "List the session's instead"}}},
+      {"variables", {{"type", "boolean"}, {"description", "List variables instead"}}},
       {"interpreter", {{"type", "string"}, {"description", "Path of it or of a venv"}}},
       {"cwd", typed("string")},
       {"env", typed("object")},
@@ -371,7 +371,11 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   CellReport report{session, std::move(followed->snapshot), session->cell().value_or(sandbox::CellRecord{}),
                     followed->stage};
   report.waited = time_to_wait(call, order);
-  return report_cell(call, report, order.view, order.notes);
+  ToolResult result = report_cell(call, report, order.view, order.notes);
+  if (!report.snapshot.state.running()) {
+    session->restart_track();  // nothing more is needed of it
+  }
+  return result;
 }
 
 // ---- In a session
@@ -446,7 +450,10 @@ Result<void> end_session(const ToolRequest& call, const std::string& name, const
   if (!ended) {
     return is_gone(ended.error().code) ? Result<void>() : fail(ended.error());
   }
-  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {}, limit);
+  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {.closed = true}, limit);
+  if (waited) {
+    call.show(waited->state);  // its end is no news
+  }
   return waited || is_gone(waited.error().code) ? Result<void>() : fail(waited.error());
 }
 
@@ -520,10 +527,11 @@ ToolResult report_run(const ToolRequest& call, const Order& order, CodeRun run) 
   report.predecessor = std::move(run.target.predecessor);
   report.owed = std::move(run.owed);
   report.waited = time_to_wait(call, order);
+  ToolResult result = report_cell(call, report, order.view, std::move(notes));
   if (report.stage == CellStage::died) {
     call.sandbox.sessions().forget(key_of(call, run.target.name), run.target.session->id());
   }
-  return report_cell(call, report, order.view, std::move(notes));
+  return result;
 }
 
 ToolResult run_in_session(const ToolRequest& call, const Order& order) {

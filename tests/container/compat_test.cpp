@@ -41,7 +41,7 @@ TEST_CASE("compat: shell_status shows a command that was left running") {
   const json left = call(c.server, "shell", {{"command", "sleep 1; echo done"}});
   CHECK(says(left, "still running"));
   const std::string task = short_id_in(text_of(left));
-  eventually("it has ended", [&] { return says(call(c.server, "shell_status", {{"task_id", task}}), "exit code 0"); });
+  eventually("it has ended", [&] { return says(call(c.server, "shell_status", {{"task_id", task}}), "Exit code: 0"); });
 }
 
 TEST_CASE("compat: python_session keeps its state under a given or a new id") {

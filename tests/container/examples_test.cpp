@@ -19,20 +19,24 @@ namespace {
 // has the reply.
 constexpr const char* k_fence = "```";
 
-/// The reply as the page shows it. Images are named by their type, and durations are left out.
-std::string shown(const json& result) {
+std::string shown(const json& block) {
+  const std::string type = field(block, "type");
+  return type == "text"          ? field(block, "text").get<std::string>()
+         : type == "image"       ? "[image: " + field(block, "mimeType").get<std::string>() + "]"
+         : block.contains("uri") ? "[link: " + field(block, "uri").get<std::string>() + "]"
+                                 : "[" + type + "]";
+}
+
+/// The reply as the page shows it. Images are named by their type. Ids of changes are random.
+std::string shown_reply(const json& result) {
   std::string text;
   for (const json& block : field(result, "content")) {
-    const std::string type = field(block, "type");
-    text +=
-        (text.empty() ? "" : "\n") + (type == "text"    ? field(block, "text").get<std::string>()
-                                      : type == "image" ? "[image: " + field(block, "mimeType").get<std::string>() + "]"
-                                                        : "[" + type + "]");
+    text += (text.empty() ? "" : "\n") + shown(block);
   }
   while (text.ends_with('\n')) {
     text.pop_back();
   }
-  return std::regex_replace(text, std::regex("\\b[0-9]+(\\.[0-9]+)? (ms|s)\\b"), "… s");
+  return std::regex_replace(text, std::regex("change [0-9a-f]{8}"), "change …");
 }
 
 struct Page {
@@ -66,7 +70,7 @@ std::string replay(const std::string& text, Server& server) {
     if (line.starts_with(call_fence)) {
       const std::string arguments = page.block(at);
       renewed += arguments + "\n" + k_fence + "\n";
-      reply = shown(server.call(line.substr(call_fence.size()), json::parse(arguments), seconds(120)));
+      reply = shown_reply(server.call(line.substr(call_fence.size()), json::parse(arguments), seconds(120)));
     } else if (line == std::string(k_fence) + "text") {
       (void)page.block(at);
       renewed += reply + "\n" + k_fence + "\n";
