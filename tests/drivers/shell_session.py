@@ -52,14 +52,14 @@ class ShellSession(Session):
         code = code if isinstance(code, bytes) else code.encode()
         code = code if code.endswith(b"\n") else code + b"\n"
         setup = setup.encode() + (b"\n" if setup else b"")
-        head = "run %d %s %d %d\n" % (cell, key, setup.count(b"\n"), code.count(b"\n"))
+        head = "run %d %s %d %d \"\\\"\"\n" % (cell, key, setup.count(b"\n"), code.count(b"\n"))
         return head.encode() + setup + code
 
     def start(self, code, setup=""):
         self.cell += 1
         self.channel.sendall(self.request(code, self.cell, "%032x" % self.cell, setup))
         begin = self.event("begin")
-        assert begin == {"event": "begin", "cell": self.cell, "key": "%032x" % self.cell}, begin
+        assert begin == {"event": "begin", "cell": self.cell, "key": "%032x" % self.cell, "first": '"'}, begin
 
     def end(self):
         event = self.event("end")

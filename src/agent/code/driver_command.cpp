@@ -4,11 +4,23 @@
 
 namespace dockbridge::agent {
 
+namespace {
+
+/// Starts the driver so that messages about commands look as those of `bash -c`.
+constexpr std::string_view k_shell_start = R"(. "$1/shell.sh"; shift; eval "$__dockbridge_start")";
+
+/// bash, or sh. Messages of a shell begin with this name.
+std::string shell_name(const std::string& shell) {
+  return shell.ends_with("/bash") ? "bash" : "sh";
+}
+
+}  // namespace
+
 Result<DriverCommand> driver_command(const wire::CodeSession& session, const std::string& shell,
                                      const std::string& directory, const InterpreterSearch& search) {
   if (session.kind == wire::CodeKind::shell) {
     return shell.empty() ? Result<DriverCommand>(fail(ErrorCode::no_shell, "The container has no shell"))
-                         : DriverCommand{{shell, directory + "/shell.sh"}, {}};
+                         : DriverCommand{{shell, "-c", std::string(k_shell_start), shell_name(shell), directory}, {}};
   }
   auto interpreter = find_python(session.interpreter, search);
   if (!interpreter) {

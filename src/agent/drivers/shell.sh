@@ -5,7 +5,8 @@
 #
 # The channel is descriptor 3. A request is a line, followed by the lines that it announces:
 #
-#   run CELL KEY SETUP LINES   SETUP lines that must succeed before the command, then LINES lines of the command
+#   run CELL KEY SETUP LINES FIRST   SETUP lines that must succeed before the command, then LINES lines of the command.
+#                                    FIRST is a JSON text, which `begin` repeats.
 #   ping
 #
 # Replies are JSON lines: ready, begin, end, stale, idle, pong, bad_request. A command runs only if CELL is the last
@@ -29,6 +30,7 @@ __dockbridge_number=
 __dockbridge_key=
 __dockbridge_setup=
 __dockbridge_lines=
+__dockbridge_first=
 __dockbridge_newline='
 '
 
@@ -105,7 +107,8 @@ __dockbridge_step() {
     __dockbridge_send '{"event":"stale","cell":%d,"key":"%s"}\n' "$__dockbridge_number" "$__dockbridge_key"
   done
   __dockbridge_cell=$__dockbridge_number
-  __dockbridge_send '{"event":"begin","cell":%d,"key":"%s"}\n' "$__dockbridge_cell" "$__dockbridge_key"
+  __dockbridge_send '{"event":"begin","cell":%d,"key":"%s","first":%s}\n' "$__dockbridge_cell" "$__dockbridge_key" \
+    "${__dockbridge_first:-\"\"}"
   case $__dockbridge_before in
     ?*)
       if ! __dockbridge_evaluate "$__dockbridge_before"; then
@@ -145,7 +148,7 @@ if [ -n "${BASH_VERSION-}" ]; then
 
   __dockbridge_read_line() {
     IFS=' ' builtin read -r -u "$__dockbridge_channel" __dockbridge_op __dockbridge_number __dockbridge_key \
-      __dockbridge_setup __dockbridge_lines
+      __dockbridge_setup __dockbridge_lines __dockbridge_first
   }
 
   __dockbridge_read_lines() {
@@ -226,7 +229,7 @@ else
 
   __dockbridge_read_line() {
     IFS=' ' command read -r __dockbridge_op __dockbridge_number __dockbridge_key __dockbridge_setup \
-      __dockbridge_lines <&7
+      __dockbridge_lines __dockbridge_first <&7
   }
 
   # Long texts are collected in blocks, because each concatenation copies the text.
