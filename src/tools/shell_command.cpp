@@ -28,7 +28,7 @@ constexpr std::size_t k_max_shell_line = 80;
 constexpr milliseconds k_shell_interrupt_patience{2000};
 constexpr milliseconds k_shell_note_patience{5000};
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -307,12 +307,12 @@ std::string shell_setup(const std::optional<std::string>& cwd,
   std::string setup;
   if (cwd) {
     const bool is_below_home = *cwd == "~" || cwd->starts_with("~/");
-    setup =
-        "cd -- " + (is_below_home ? "~/" + quoted(std::string_view(*cwd).substr(std::min<std::size_t>(cwd->size(), 2)))
-                                  : quoted(*cwd));
+    setup = "cd -- " + (is_below_home
+                            ? "~/" + shell_quoted(std::string_view(*cwd).substr(std::min<std::size_t>(cwd->size(), 2)))
+                            : shell_quoted(*cwd));
   }
   for (const auto& [name, value] : environment) {
-    setup += (setup.empty() ? "export " : " && export ") + quoted(name + "=" + value);
+    setup += (setup.empty() ? "export " : " && export ") + shell_quoted(name + "=" + value);
   }
   return setup;
 }

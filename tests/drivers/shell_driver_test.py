@@ -1,6 +1,5 @@
 """Tests of the driver of shells, with real processes: bash, dash and the sh of busybox."""
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -112,9 +111,7 @@ class Shell:
         self.assertTrue(err.startswith(self.name + ": ") and "nonexistent_command" in err and err.count("\n") == 1, err)
 
     def test_nothing_of_the_driver_is_open_in_commands(self):
-        descriptors = self.output("ls /proc/self/fd").split()
-        self.assertEqual([number for number in descriptors if number not in "0 1 2"], descriptors[3:])
-        self.assertLessEqual(len(descriptors), 4)  # and the directory
+        self.assertNotIn("socket:", self.output("ls -l /proc/self/fd"))
 
     def test_multiline_commands_and_heredocs(self):
         self.assertEqual(self.output("for i in 1 2; do\n  echo $i\ndone"), "1\n2\n")
@@ -161,6 +158,7 @@ class Shell:
 
     def test_errexit_does_not_see_the_last_status(self):
         self.assertEqual(self.run_command("set -e; ! true")[0], 1)
+        self.assertEqual(self.run_command("test -f /nowhere && echo there")[0], 1)
         self.assertEqual(self.output("echo ok"), "ok\n")
 
     def test_driver_works_with_nounset(self):
@@ -179,7 +177,7 @@ class Shell:
         self.assertEqual(self.output("echo ok"), "ok\n")
 
     def test_redefined_builtins(self):
-        self.output("printf() { :; }; read() { :; }; test() { :; }; cd() { echo mine; }; local() { :; }")
+        self.output("printf() { :; }; read() { :; }; test() { :; }; cd() { echo mine; }; kill() { :; }")
         self.assertEqual(self.output("cd /; echo ok"), "mine\nok\n")
 
     def test_changed_variables(self):
@@ -297,12 +295,8 @@ class Shell:
         self.assertEqual(session.texts["stderr"], b"")
 
     def test_driver_does_not_fork(self):
-        before = self.output("echo $$").strip()
-        for _ in range(5):
-            self.session.run(":")
-        self.assertEqual(resource.getrusage(resource.RUSAGE_CHILDREN).ru_nswap, 0)
         last = [int(self.output("sh -c 'echo $$'")) for _ in range(2)]
-        self.assertLess(last[1] - last[0], 50, before)
+        self.assertLess(last[1] - last[0], 50)
 
 
 class Bash(Shell, unittest.TestCase):

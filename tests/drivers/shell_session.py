@@ -31,7 +31,9 @@ class ShellSession(Session):
 
     def __init__(self, shell, environment=None, cwd=None, idle_limit=0):
         host, child = socket.socketpair()
+        limits = {}
         if idle_limit:
+            limits["DOCKBRIDGE_IDLE_LIMIT_MS"] = str(int(idle_limit * 1000))
             seconds = int(idle_limit)
             limit = struct.pack("ll", seconds, int((idle_limit - seconds) * 1000000))
             child.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
@@ -40,7 +42,7 @@ class ShellSession(Session):
         self.process = subprocess.Popen([*shell, "-c", k_start, name, os.path.abspath(k_sources)], bufsize=0,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         close_fds=False, preexec_fn=lambda: os.dup2(number, 3),
-                                        env={**os.environ, **(environment or {})}, cwd=cwd)
+                                        env={**os.environ, **limits, **(environment or {})}, cwd=cwd)
         child.close()
         self.channel = host
         self.received = b""

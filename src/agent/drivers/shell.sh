@@ -24,6 +24,8 @@ __dockbridge_begun=       # number of the running cell
 __dockbridge_interrupted=
 __dockbridge_refused=     # the setup of the running cell has failed
 __dockbridge_flags=       # options that are off while the driver runs
+__dockbridge_wraps=       # commands may use errexit or a trap of ERR
+__dockbridge_ended=       # the command has saved its status
 __dockbridge_code=
 __dockbridge_op=
 __dockbridge_number=
@@ -120,12 +122,31 @@ __dockbridge_step() {
   esac
   __dockbridge_previous=$__dockbridge_status
   __dockbridge_status=0
+  # A command under errexit or with a trap of ERR ends without a failed `eval`, which would be a failure by itself.
+  case $__dockbridge_code in
+    *set\ -* | *ERR*) __dockbridge_wraps=1 ;;
+  esac
+  case $-,$__dockbridge_wraps,$__dockbridge_code in
+    *"<<"*) ;;
+    *e*,,* | *,1,*)
+      __dockbridge_code="$__dockbridge_code{ __dockbridge_status=\$?; __dockbridge_ended=1; } 2>&-$__dockbridge_newline"
+      ;;
+  esac
   case $__dockbridge_flags in
     ?*)
       __dockbridge_code="{ __dockbridge_resume; set -$__dockbridge_flags; } 2>&-; $__dockbridge_code"
       ;;
   esac
+  __dockbridge_ended=
+  __dockbridge_interrupted=
   __dockbridge_begun=$__dockbridge_cell
+}
+
+# Takes the exit status of an evaluation, unless the command has done so.
+__dockbridge_save() {
+  case $__dockbridge_ended in
+    '') __dockbridge_status=$1 ;;
+  esac
 }
 
 # The command begins: `set` shows its options from now on.
@@ -134,6 +155,7 @@ __dockbridge_resume() {
 }
 
 if [ -n "${BASH_VERSION-}" ]; then
+  unset DOCKBRIDGE_IDLE_LIMIT_MS
   shopt -s expand_aliases
 
   # bash keeps descriptor 3 there while it is redirected: closed on exec.
@@ -215,8 +237,8 @@ if [ -n "${BASH_VERSION-}" ]; then
   }
 
   __dockbridge_directory=$1
-  __dockbridge_steps='{ __dockbridge_leave; } >&- 2>&-; while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then builtin eval "$__dockbridge_code"; else builtin eval "$__dockbridge_code"; fi; { __dockbridge_status=$?; } 2>&-; done'
-  __dockbridge_outer='while { __dockbridge_enter; } >&- 2>&-; do builtin . "$__dockbridge_file"; { __dockbridge_status=$?; } 2>&-; done; builtin eval "$__dockbridge_outer"'
+  __dockbridge_steps='{ __dockbridge_leave; } >&- 2>&-; while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then builtin eval "$__dockbridge_code"; else builtin eval "$__dockbridge_code"; fi; { __dockbridge_save $?; } 2>&-; done'
+  __dockbridge_outer='while { __dockbridge_enter; } >&- 2>&-; do builtin . "$__dockbridge_file"; { __dockbridge_save $?; } 2>&-; done; builtin eval "$__dockbridge_outer"'
   __dockbridge_start='builtin eval "$__dockbridge_outer" 3<&-'
   builtin printf '{"event":"ready","shell":"bash"}\n' >&3
 else
@@ -227,10 +249,24 @@ else
     command printf "$@" >&7
   }
 
+  # The `read` of busybox polls, so it does not see the receive timeout of the socket.
+  __dockbridge_timeout=
+  case ${DOCKBRIDGE_IDLE_LIMIT_MS:-0} in
+    *[!0-9]* | 0) ;;
+    *)
+      command read -t 1 __dockbridge_text 2>&- </dev/null
+      if [ $? -eq 1 ]; then
+        __dockbridge_timeout="-t $(((DOCKBRIDGE_IDLE_LIMIT_MS + 999) / 1000))"
+      fi
+      ;;
+  esac
+
   __dockbridge_read_line() {
-    IFS=' ' command read -r __dockbridge_op __dockbridge_number __dockbridge_key __dockbridge_setup \
+    IFS=' ' command read -r $__dockbridge_timeout __dockbridge_op __dockbridge_number __dockbridge_key __dockbridge_setup \
       __dockbridge_lines __dockbridge_first <&7
   }
+
+  unset DOCKBRIDGE_IDLE_LIMIT_MS
 
   # Long texts are collected in blocks, because each concatenation copies the text.
   __dockbridge_read_lines() {
@@ -267,7 +303,7 @@ else
   }
 
   __dockbridge_directory=$1
-  __dockbridge_steps='while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then command eval "$__dockbridge_code" 7<&-; else command eval "$__dockbridge_code" 7<&-; fi; { __dockbridge_status=$?; } 2>&-; done'
-  __dockbridge_start='while :; do . "$__dockbridge_directory/bash"; { __dockbridge_status=$?; } 2>&-; done; eval "$__dockbridge_start"'
+  __dockbridge_steps='while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then command eval "$__dockbridge_code" 7<&-; else command eval "$__dockbridge_code" 7<&-; fi; { __dockbridge_save $?; } 2>&-; done'
+  __dockbridge_start='while :; do . "$__dockbridge_directory/bash"; { __dockbridge_save $?; } 2>&-; done; eval "$__dockbridge_start"'
   printf '{"event":"ready","shell":"sh"}\n' >&7
 fi
