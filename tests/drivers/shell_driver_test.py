@@ -111,7 +111,7 @@ class Shell:
         self.assertTrue(err.startswith(self.name + ": ") and "nonexistent_command" in err and err.count("\n") == 1, err)
 
     def test_nothing_of_the_driver_is_open_in_commands(self):
-        self.assertNotIn("socket:", self.output("ls -l /proc/self/fd"))
+        self.assertNotIn("socket:", self.run_command("ls -l /proc/self/fd")[1])
 
     def test_multiline_commands_and_heredocs(self):
         self.assertEqual(self.output("for i in 1 2; do\n  echo $i\ndone"), "1\n2\n")

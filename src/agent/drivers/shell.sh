@@ -70,6 +70,7 @@ __dockbridge_step() {
   while :; do
     __dockbridge_interrupted=
     if ! __dockbridge_read_line; then
+      : # the trap runs before the next command at the latest
       case $__dockbridge_interrupted in
         ?*) continue ;;
       esac
@@ -237,8 +238,8 @@ if [ -n "${BASH_VERSION-}" ]; then
   }
 
   __dockbridge_directory=$1
-  __dockbridge_steps='{ __dockbridge_leave; } >&- 2>&-; while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then builtin eval "$__dockbridge_code"; else builtin eval "$__dockbridge_code"; fi; { __dockbridge_save $?; } 2>&-; done'
-  __dockbridge_outer='while { __dockbridge_enter; } >&- 2>&-; do builtin . "$__dockbridge_file"; { __dockbridge_save $?; } 2>&-; done; builtin eval "$__dockbridge_outer"'
+  __dockbridge_steps='{ __dockbridge_leave; } >&- 2>&-; while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then builtin eval "$__dockbridge_code"; else builtin eval "$__dockbridge_code"; fi; { __dockbridge_save "$?"; } 2>&-; done'
+  __dockbridge_outer='while { __dockbridge_enter; } >&- 2>&-; do builtin . "$__dockbridge_file"; { __dockbridge_save "$?"; } 2>&-; done; builtin eval "$__dockbridge_outer"'
   __dockbridge_start='builtin eval "$__dockbridge_outer" 3<&-'
   builtin printf '{"event":"ready","shell":"bash"}\n' >&3
 else
@@ -303,7 +304,7 @@ else
   }
 
   __dockbridge_directory=$1
-  __dockbridge_steps='while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then command eval "$__dockbridge_code" 7<&-; else command eval "$__dockbridge_code" 7<&-; fi; { __dockbridge_save $?; } 2>&-; done'
-  __dockbridge_start='while :; do . "$__dockbridge_directory/bash"; { __dockbridge_save $?; } 2>&-; done; eval "$__dockbridge_start"'
+  __dockbridge_steps='while { __dockbridge_step; } >&- 2>&-; do if __dockbridge_last; then command eval "$__dockbridge_code" 7<&-; else command eval "$__dockbridge_code" 7<&-; fi; { __dockbridge_save "$?"; } 2>&-; done'
+  __dockbridge_start='while :; do . "$__dockbridge_directory/bash"; { __dockbridge_save "$?"; } 2>&-; done; eval "$__dockbridge_start"'
   printf '{"event":"ready","shell":"sh"}\n' >&7
 fi
