@@ -66,7 +66,7 @@ dockbridge_objects(dockbridge_shared
 
 # The drivers of code sessions are embedded in the agent, which installs them in the container.
 set(driver_sources)
-foreach(driver bootstrap.py python.py python_ipython.py python_magics.py python_rich.py shell.sh)
+foreach(driver bash bootstrap.py python.py python_ipython.py python_magics.py python_rich.py shell.sh)
   list(APPEND driver_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/drivers/${driver})
 endforeach()
 set(embedded_drivers ${CMAKE_CURRENT_BINARY_DIR}/drivers.S)

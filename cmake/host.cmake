@@ -155,6 +155,7 @@ dockbridge_room(tools
   src/tools/tool_table.cpp
   src/tools/toolbox.cpp
   src/tools/session_export.cpp
+  src/tools/shell_command.cpp
   src/tools/shown_cursors.cpp
   src/tools/stream_parts.cpp
   src/tools/view.cpp

@@ -118,7 +118,7 @@ constexpr ArgumentAlias k_search_aliases[] = {
     {"newest_first", "newestFirst"},
 };
 
-constexpr std::array<std::string_view, 19> k_ignored = {"description",
+constexpr std::array<std::string_view, 18> k_ignored = {"description",
                                                         "explanation",
                                                         "title",
                                                         "justification",
@@ -134,7 +134,6 @@ constexpr std::array<std::string_view, 19> k_ignored = {"description",
                                                         "block",
                                                         "additional_permissions",
                                                         "security_risk",
-                                                        "shell",
                                                         "instruction",
                                                         "expected_replacements"};
 
