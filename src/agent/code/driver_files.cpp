@@ -13,12 +13,12 @@
 #include "util/fd.hpp"
 #include "util/file.hpp"
 
-// Defined in the generated drivers.S, see cmake/embed_drivers.cmake.
-extern "C" {
-extern const char dockbridge_drivers_begin[];   // NOLINT(modernize-avoid-c-arrays)
-extern const char dockbridge_drivers_end[];     // NOLINT(modernize-avoid-c-arrays)
-extern const char dockbridge_drivers_digest[];  // NOLINT(modernize-avoid-c-arrays)
-}
+// Defined by the assembler file that cmake/embed_drivers.cmake writes.
+// NOLINTBEGIN(readability-identifier-naming)
+extern "C" const char dockbridge_drivers_begin[];
+extern "C" const char dockbridge_drivers_end[];
+extern "C" const char dockbridge_drivers_digest[];
+// NOLINTEND(readability-identifier-naming)
 
 namespace dockbridge::agent {
 

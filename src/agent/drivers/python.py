@@ -675,7 +675,7 @@ def find_site_directories():
     found = {}
     site = modules.get("site")  # None with the option -S
     if site is not None:
-        paths = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE is not None else [])
+        paths = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])
         for path in paths:
             try:
                 found[path] = stat(path).st_mtime_ns

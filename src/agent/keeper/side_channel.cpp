@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/control/packets.hpp"
+#include "agent/record.hpp"
 #include "wire/side_channel.hpp"
 
 namespace dockbridge::agent {
