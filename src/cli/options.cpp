@@ -275,15 +275,13 @@ const std::vector<Setting>& settings() {
        "Time without use after which a Python session or shell ends; 0 means never [default: 3600]",
        duration(&tools::Settings::session_idle_limit, 0, 30.0 * 86400)},
       {k_commands_group, "python-sessions", "", "N", "Python sessions per token or local user [default: 16]",
-       whole_number(1, 1000,
-                    [](Options& o, std::int64_t number) {
-                      o.tools.max_python_sessions = static_cast<std::size_t>(number);
-                    })},
+       whole_number(
+           1, 1000,
+           [](Options& o, std::int64_t number) { o.tools.max_python_sessions = static_cast<std::size_t>(number); })},
       {k_commands_group, "python-warm", "", "N", "Python interpreters to keep ready, 0 to 5 [default: 1]",
-       whole_number(0, wire::k_max_warm_interpreters,
-                    [](Options& o, std::int64_t number) {
-                      o.tools.warm_interpreters = static_cast<std::uint8_t>(number);
-                    })},
+       whole_number(
+           0, wire::k_max_warm_interpreters,
+           [](Options& o, std::int64_t number) { o.tools.warm_interpreters = static_cast<std::uint8_t>(number); })},
       {k_commands_group, "python-ipython", "", "auto|never",
        "Whether Python sessions use IPython if the image has it [default: auto]",
        choice<bool>({{"auto", true}, {"never", false}}, [](Options& o, bool may) { o.tools.may_use_ipython = may; })},

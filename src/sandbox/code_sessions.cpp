@@ -18,7 +18,7 @@ namespace {
 
 /// Ended processes among which the one that had a name before is looked for.
 constexpr std::size_t k_searched_ends = 200;
-constexpr std::size_t k_max_handles = 1000;
+constexpr std::size_t k_max_handles = 256;
 constexpr std::size_t k_max_known_ends = 1000;
 constexpr std::size_t k_event_read_bytes = 256UL * 1024;
 /// Of a long stream, only the end is read if that suffices.
@@ -162,6 +162,9 @@ void CodeSessions::forget(const SessionKey& key, const std::string& process) {
   if (known != m_names.end() && known->second == process) {
     m_names.erase(known);
   }
+  if (const auto handle = m_handles.find(process); handle != m_handles.end()) {
+    handle->second->restart_track();  // frees memory; its end can be read again
+  }
 }
 
 void CodeSessions::note_end_is_known(const std::string& process) {
@@ -262,14 +265,15 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
         const MutexLock lock(m_mutex);
         is_known = m_known_ends.contains(before->id);
       }
-      if (!is_known && before->cause == wire::Cause::container) {
+      auto explained = is_known ? fail(ErrorCode::session_lost, "") : explain_end(*before, limit);
+      const bool had_state = !is_known && (!explained || explained->cells > 0);
+      if (had_state && before->cause == wire::Cause::container) {
         note_end_is_known(before->id);
         return fail(ErrorCode::session_lost,
                     fmt::format("The state of session {} is lost: the container was restarted. The code was not run",
                                 key.name));
       }
-      auto explained = is_known ? fail(ErrorCode::session_lost, "") : explain_end(*before, limit);
-      opened.predecessor = explained ? std::optional(std::move(*explained)) : std::nullopt;
+      opened.predecessor = had_state && explained ? std::optional(std::move(*explained)) : std::nullopt;
     }
     // Servers that start the same session at once make the same id, and so share one process.
     const std::string seed = sha256_hex(fmt::format("code session\n{}\n{}\n{}\n{}\n{}", key.owner,
@@ -407,6 +411,17 @@ Result<void> CodeSessions::send_bytes(const SessionHandle& session, const std::s
   }
 }
 
+Result<void> CodeSessions::refresh(const SessionHandle& session, const CallLimit& limit) {
+  const auto now = m_processes.wait(session->id(), milliseconds(0), {}, limit);
+  if (!now) {
+    return fail(now.error());
+  }
+  if (const auto read = read_events(session, limit, now->state.side.total); !read) {
+    return fail(read.error());
+  }
+  return now->state.running() ? Result<void>() : fail(ErrorCode::process_ended, "The session has ended");
+}
+
 Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const CellOrder& order, const CallLimit& limit) {
   const auto repeated = [&] {
     return session->with_track([&](const SessionTrack& track) { return track.cell_with_key(order.key); });
@@ -415,11 +430,12 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
     return SentCell{cell, true};
   }
   if (session->is_busy()) {
-    if (const auto read = read_events(session, limit); !read) {
-      return fail(read.error());
-    }
+    const auto current = refresh(session, limit);
     if (const std::uint64_t cell = repeated()) {
       return SentCell{cell, true};
+    }
+    if (!current) {
+      return fail(current.error());
     }
   }
   if (session->is_busy()) {
@@ -434,8 +450,8 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
 
 Result<SessionEvent> CodeSessions::ask(const SessionHandle& session, std::uint64_t request_id,
                                        const std::string& request, const CallLimit& limit) {
-  if (const auto read = read_events(session, limit); !read) {
-    return fail(read.error());
+  if (const auto current = refresh(session, limit); !current) {
+    return fail(current.error());
   }
   if (session->is_busy()) {
     return fail(busy_error(session));
@@ -480,9 +496,11 @@ Result<EndedSession> CodeSessions::explain_end(const wire::ProcessState& state, 
   if (const auto read = read_events(session, limit, state.side.total); !read) {
     return fail(read.error());
   }
-  return session->with_track([&](const SessionTrack& track) {
+  auto ended = session->with_track([&](const SessionTrack& track) {
     return EndedSession{state, track.has_reached_idle_limit(), track.last_cell(), track.is_busy()};
   });
+  session->restart_track();
+  return ended;
 }
 
 Result<void> CodeSessions::for_each_cell(const std::string& process,

@@ -57,7 +57,7 @@ class SessionProcess {
   [[nodiscard]] CellProgress progress_of(std::uint64_t cell, const std::string& key) const;
   std::optional<SessionEvent> take_answer(std::uint64_t request);
   void add(std::uint64_t offset, std::string_view bytes);
-  /// Forgets the track. The next reading begins at the start of the stream.
+  /// Forgets the track, which frees memory. The next reading begins at the start of the stream.
   void restart_track();
 
   /// First line of a cell that this server has sent, which the event may lack.
@@ -154,7 +154,7 @@ class CodeSessions {
   Result<OpenedSession> open(const SessionStart& start, const CallLimit& limit);
   /// The latest session with this name, which may have ended; nullopt if there is none.
   Result<std::optional<wire::ProcessState>> latest(const SessionKey& key, const CallLimit& limit);
-  /// To be called when the process was found to have ended.
+  /// To be called when the process was found to have ended and its events are not needed any more.
   void forget(const SessionKey& key, const std::string& process);
   /// The next start after the end of this process does not report it as a predecessor.
   void note_end_is_known(const std::string& process);
@@ -198,6 +198,8 @@ class CodeSessions {
                               const CallLimit& limit);
   void remember(const SessionKey& key, const std::string& process);
   Error too_many(const SessionStart& start, const CallLimit& limit);
+  /// Reads the latest events. Error `process_ended` if the process has ended; its events have been read then, too.
+  Result<void> refresh(const SessionHandle& session, const CallLimit& limit);
   /// Sends all bytes, each once per key.
   Result<void> send_bytes(const SessionHandle& session, const std::string& bytes, const std::string& key,
                           const CallLimit& limit);

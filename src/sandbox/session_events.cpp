@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int k_max_event_depth = 32;  // metadata of a display may be nested
-constexpr std::size_t k_max_event_memory = 2 * k_max_event_bytes;
+constexpr std::size_t k_max_event_memory = 2 * k_max_answer_bytes;
 constexpr std::size_t k_max_parts = 32;
 constexpr std::size_t k_max_type = 100;
 constexpr std::size_t k_max_key = 64;
@@ -35,7 +35,7 @@ const json* member(const json& object, const char* key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string text_in(const json& object, const char* key, std::size_t max = k_max_event_bytes) {
+std::string text_in(const json& object, const char* key, std::size_t max = k_max_answer_bytes) {
   const json* value = member(object, key);
   if (value == nullptr) {
     return "";

@@ -18,8 +18,10 @@ namespace dockbridge::sandbox {
 // Events that the driver of a code session reports on the side channel, one JSON object per line. The container is not
 // trusted, so every field is checked.
 
-/// Longest line. Longer ones are skipped.
-inline constexpr std::size_t k_max_event_bytes = 16UL * 1024 * 1024;
+/// Longest line with an answer to a request, such as the whole history, and with any other event. Longer ones are
+/// skipped.
+inline constexpr std::size_t k_max_answer_bytes = 16UL * 1024 * 1024;
+inline constexpr std::size_t k_max_event_bytes = 4UL * 1024 * 1024;
 
 enum class SessionEventKind : std::uint8_t {
   ready,        ///< the driver has started

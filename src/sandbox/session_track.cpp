@@ -14,6 +14,7 @@ constexpr std::size_t k_max_display_bytes = 4UL * 1024 * 1024;
 constexpr std::size_t k_max_keys = 64;
 constexpr std::size_t k_max_answers = 4;
 constexpr std::string_view k_event_start = "{\"event\":";
+constexpr std::string_view k_answer_start = "{\"request\":";
 
 std::size_t size_of(const MimeBundle& bundle) {
   std::size_t bytes = 0;
@@ -102,7 +103,7 @@ void SessionTrack::take_text(std::string_view text) {
     if (!m_skips_line) {
       m_line += text.substr(0, newline);
     }
-    if (m_line.size() > k_max_event_bytes) {
+    if (m_line.size() > (m_line.starts_with(k_answer_start) ? k_max_answer_bytes : k_max_event_bytes)) {
       m_line.clear();
       m_skips_line = true;
     }

@@ -235,6 +235,9 @@ ToolResult report_cell(const ToolRequest& call, const CellReport& report, const 
   const wire::ProcessState& state = report.snapshot.state;
   const std::string name = process_name(state);
   const bool is_session = !report.name.empty();
+  if (report.predecessor) {
+    call.show(report.predecessor->state);
+  }
   call.show(state, true);
   const auto view = look_at_cell(call, report, request);
   if (!view) {

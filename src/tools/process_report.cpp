@@ -180,7 +180,7 @@ ordered_json process_schema() {
       {"cause",
        described(text, "why it ended, if not by itself: timeout, cancelled, terminated, output, memory, container")},
       {"session", described(text, "its name, if it is a Python session or a shell that keeps its state")},
-      {"sessionKind", {{"type", "string"}, {"enum", {"python", "shell"}}}},
+      {"sessionKind", text},
       {"childrenRunning", described(flag, "the command has ended, something it started has not")},
       {"command", text},
       {"rationale", text},

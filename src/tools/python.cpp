@@ -44,7 +44,7 @@ ordered_json input_schema(const Settings& settings) {
       {"code", typed("string")},
       {"session", {{"type", "string"}, {"description", "Any name; it keeps its state between calls"}}},
       {"reset", typed("boolean")},
-      {"variables", {{"type", "boolean"}, {"description", "List the session's instead"}}},
+      {"variables", {{"type", "boolean"}, {"description", "List variables instead"}}},
       {"interpreter", {{"type", "string"}, {"description", "Path of it or of a venv"}}},
       {"cwd", typed("string")},
       {"env", typed("object")},
@@ -369,7 +369,11 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   CellReport report{session, std::move(followed->snapshot), session->cell().value_or(sandbox::CellRecord{}),
                     followed->stage};
   report.waited = time_to_wait(call, order);
-  return report_cell(call, report, order.view, order.notes);
+  ToolResult result = report_cell(call, report, order.view, order.notes);
+  if (!report.snapshot.state.running()) {
+    session->restart_track();  // nothing more is needed of it
+  }
+  return result;
 }
 
 // ---- In a session
@@ -444,7 +448,10 @@ Result<void> end_session(const ToolRequest& call, const std::string& name, const
   if (!ended) {
     return is_gone(ended.error().code) ? Result<void>() : fail(ended.error());
   }
-  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {}, limit);
+  const auto waited = call.sandbox.processes().wait(id, k_reset_patience, {.closed = true}, limit);
+  if (waited) {
+    call.show(waited->state);  // its end is no news
+  }
   return waited || is_gone(waited.error().code) ? Result<void>() : fail(waited.error());
 }
 
@@ -482,6 +489,16 @@ std::string short_name(const ToolRequest& call, const SessionHandle& session) {
   return found ? process_name(found->state) : session->id();
 }
 
+/// Reason why a process that has ended never ran code; nullopt if it did, or the reason is unknown.
+std::optional<Error> failed_start(const ToolRequest& call, const SessionHandle& session,
+                                  const sandbox::CallLimit& limit) {
+  const auto now = call.sandbox.processes().wait(session->id(), milliseconds(0), {}, limit);
+  if (!now || !call.sandbox.sessions().read_events(session, limit, now->state.side.total)) {
+    return std::nullopt;
+  }
+  return call.sandbox.sessions().startup_error(session, now->state, limit);
+}
+
 /// The result of a cell that this server has left running and that has ended since.
 std::optional<sandbox::CellRecord> owed_result(const SessionHandle& session) {
   return session->owes_last_result() ? session->cell() : std::nullopt;
@@ -508,10 +525,11 @@ ToolResult report_run(const ToolRequest& call, const Order& order, CodeRun run) 
   report.predecessor = std::move(run.target.predecessor);
   report.owed = std::move(run.owed);
   report.waited = time_to_wait(call, order);
+  ToolResult result = report_cell(call, report, order.view, std::move(notes));
   if (report.stage == CellStage::died) {
     call.sandbox.sessions().forget(key_of(call, run.target.name), run.target.session->id());
   }
-  return report_cell(call, report, order.view, std::move(notes));
+  return result;
 }
 
 ToolResult run_in_session(const ToolRequest& call, const Order& order) {
@@ -548,6 +566,9 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
     const auto sent = sessions.send_cell(session, cell, limit);
     if (!sent && is_gone(sent.error().code)) {
       sessions.forget(key_of(call, target->name), session->id());
+      if (const auto error = failed_start(call, session, limit)) {
+        return mcp::error_result(*error);
+      }
       if (sent.error().code == ErrorCode::process_gone) {
         sessions.note_end_is_known(session->id());
         return mcp::error_result({ErrorCode::session_lost,

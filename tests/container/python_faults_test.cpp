@@ -131,7 +131,7 @@ TEST_CASE("python faults: a deleted working directory does not end the session")
 }
 
 TEST_CASE("python faults: a read-only root file system is enough") {
-  Plain python({"--init", "--read-only", "--tmpfs", "/tmp", "--tmpfs", "/var/lib/dockbridge:exec"});
+  Plain python({"--init", "--read-only", "--tmpfs", "/tmp", "--volume", "/var/lib/dockbridge"});
   CHECK(python.text("x = 2").find("(no output)") == 0);
   CHECK(python.text("x") == "2");
 }

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "support/connected.hpp"
@@ -386,7 +387,9 @@ TEST_CASE("python: kill -9 of the keeper ends the session, and leaves no interpr
   Python python;
   (void)python.text("import os; pid = os.getpid()");
   const std::string pid = python.text("pid");
-  (void)python.container.sh("pkill -KILL -f dockbridge-keep || pkill -KILL dockbridge-keep");
+  for (const int keeper : python.container.pids_of(test::k_keeper)) {
+    ::kill(keeper, SIGKILL);
+  }
   test::eventually("the interpreter has ended", [&] {
     return python.container.sh("kill -0 " + pid + " 2>/dev/null && echo alive || echo gone") == "gone";
   });
