@@ -320,9 +320,11 @@ std::optional<SessionNews> session_news(const ToolRequest& call, const wire::Pro
   news.cell = cell->number;
   news.is_busy = !cell->end;
   news.first_line = session->first_line_of_running();
-  if (state.session->kind == wire::CodeKind::python && cell->end && !session->was_delivered(cell->number)) {
+  if (cell->end && !session->was_delivered(cell->number)) {
     news.has_result = true;
-    news.result = cell_result_text(call, *cell, process_name(state), max_bytes, news.blocks);
+    news.result = state.session->kind == wire::CodeKind::shell
+                      ? fmt::format("Exit code: {}", cell->end->exit_status.value_or(0))
+                      : cell_result_text(call, *cell, process_name(state), max_bytes, news.blocks);
     news.on_delivered = [session, number = cell->number] { session->note_delivered(number); };
   }
   return news;

@@ -80,6 +80,7 @@ struct Order {
   ViewRequest view;
   std::string shell{};  ///< run in the shell with this name; empty: in a fresh one
   bool has_cwd = false;
+  std::vector<std::string> notes{};
 };
 
 /// "~" is left to the agent, because it depends on the user that the command runs as.
@@ -98,17 +99,21 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
+constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
+
+/// Whether this is the name or the path of a shell program.
+bool is_shell_program(std::string_view text) {
+  return std::find(k_shells.begin(), k_shells.end(), text.substr(text.rfind('/') + 1)) != k_shells.end();
+}
+
 /// The command: a string, or the last part of `["bash", "-lc", "..."]`, as other clients pass it.
 std::string read_command(Arguments& arguments) {
   if (!arguments.is_array("command")) {
     return arguments.required_text("command");
   }
-  constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
   std::vector<std::string> words = arguments.texts("command");
   const std::string_view program = words.empty() ? std::string_view() : words.front();
-  const bool is_shell =
-      std::find(k_shells.begin(), k_shells.end(), program.substr(program.rfind('/') + 1)) != k_shells.end();
-  if (!is_shell || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
+  if (!is_shell_program(program) || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
     arguments.reject("command", R"(must be a string, or an array such as ["bash", "-lc", "make"])");
     return "";
   }
@@ -119,6 +124,12 @@ std::string read_command(Arguments& arguments) {
 void read_shell(Arguments& arguments, Order& order) {
   order.shell = arguments.text("shell").value_or("");
   if (order.shell.empty()) {
+    return;
+  }
+  if (is_shell_program(order.shell)) {  // as other clients pass it
+    order.notes.push_back(fmt::format("shell \"{}\" was ignored: a name such as \"main\" keeps the state",
+                                      printable_line(order.shell, k_max_noted_command)));
+    order.shell.clear();
     return;
   }
   if (!wire::is_session_name(order.shell)) {
@@ -293,6 +304,7 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   if (misses_terminal(state, view)) {
     notes.emplace_back("the program needs a terminal: start it with tty: true");
   }
+  notes.insert(notes.end(), order.notes.begin(), order.notes.end());
   note_milliseconds(order.timeout, notes);
   std::string text = view_text_with_rest(call, state, view);
   std::string status = state.running() ? running_text(call, snapshot, order, view)
