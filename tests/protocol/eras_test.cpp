@@ -68,9 +68,9 @@ TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
   server.initialize();
   const json tools = field(server.request("tools/list"), "result", "tools");
   REQUIRE(tools.size() == 14);
-  CHECK(field(tools, 11, "name") == "file_upload");
-  CHECK(field(tools, 12, "name") == "file_download");
-  CHECK(field(tools, 11).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
+  CHECK(field(tools, 12, "name") == "file_upload");
+  CHECK(field(tools, 13, "name") == "file_download");
+  CHECK(field(tools, 12).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
 }
 
 TEST_CASE("revisions: an older revision gets no newer fields") {
