@@ -387,13 +387,14 @@ ToolResult run_in_shell(const ToolRequest& call, const ShellCommand& command) {
     if (followed->was_refused) {
       continue;  // another server was faster; if its command still runs, the next attempt says so
     }
-    if (followed->stage == CellStage::died) {
+    if (followed->stage == CellStage::died && !followed->has_begun) {
       sessions.forget(name, session->id());
-      if (!followed->has_begun) {
-        continue;  // it ended before it read the request
-      }
+      continue;  // it ended before it read the request
     }
     auto record = find_cell(call, session, sent->number, limit);
+    if (followed->stage == CellStage::died) {
+      sessions.forget(name, session->id());
+    }
     if (!record) {
       return report_lost_command(call, session, sent->number, key, record.error());
     }

@@ -51,7 +51,7 @@ void check_state_and_errors(Shell& shell) {
   CHECK(shell.text("pwd; echo $A", {{"cwd", "/bin"}, {"env", {{"A", "it's"}}}}) == "/bin\nit's\n\nExit code: 0");
   CHECK(shell.text("echo ran", {{"cwd", "/nowhere"}}).find("The command was not run") != std::string::npos);
   CHECK(shell.text("pwd; echo $A $x") == "/bin\nit's 5\n\nExit code: 0");
-  CHECK(text_of(shell.server.execute("echo $x")) == "\n\nExit code: 0");
+  CHECK(text_of(shell.server.execute("echo $x")) == "Exit code: 0 (no output)");
   CHECK(shell.text("echo $x", {{"shell", "other"}}).find("[new shell other: p3]") != std::string::npos);
 
   CHECK(shell.text("echo bye; exit 3") == "bye\n\nExit code: 3. Shell main has ended; its state is lost.");

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2016,SC2059,SC2064,SC2128,SC2162,SC3000-SC4000
 # Driver of a shell that remembers, for bash and for POSIX shells (dash, the ash of busybox). It is started so that
 # messages of commands look as those of `bash -c`:
 #
@@ -257,13 +258,13 @@ else
     *)
       command read -t 1 __dockbridge_text 2>&- </dev/null
       if [ $? -eq 1 ]; then
-        __dockbridge_timeout="-t $(((DOCKBRIDGE_IDLE_LIMIT_MS + 999) / 1000))"
+        __dockbridge_timeout=$(((DOCKBRIDGE_IDLE_LIMIT_MS + 999) / 1000))
       fi
       ;;
   esac
 
   __dockbridge_read_line() {
-    IFS=' ' command read -r $__dockbridge_timeout __dockbridge_op __dockbridge_number __dockbridge_key __dockbridge_setup \
+    IFS=' ' command read -r ${__dockbridge_timeout:+"-t$__dockbridge_timeout"} __dockbridge_op __dockbridge_number __dockbridge_key __dockbridge_setup \
       __dockbridge_lines __dockbridge_first <&7
   }
 
