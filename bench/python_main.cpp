@@ -36,7 +36,7 @@ constexpr std::size_t k_image_bytes = 5'000'000;
 constexpr std::size_t k_max_sent_image = 1024UL * 1024;
 
 /// The time that the agent needs to start the next warm interpreter.
-constexpr milliseconds k_refill_pause{150};
+constexpr milliseconds k_refill_pause{300};
 
 struct Bench {
   const Container& container;
@@ -44,8 +44,7 @@ struct Bench {
 
   [[nodiscard]] Launch launch(const std::vector<std::string>& more = {}) const {
     Launch launch{program, {"--container-name", container.name(), "--no-create", "--log-level", "warn"}};
-    launch.arguments.insert(launch.arguments.end(),
-                            {"--python-sessions", "1000", "--python-ipython", "never"});
+    launch.arguments.insert(launch.arguments.end(), {"--python-sessions", "1000", "--python-ipython", "never"});
     launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
     return launch;
   }
@@ -212,13 +211,14 @@ std::vector<Figure> measure_sessions(const Bench& bench) {
 std::vector<Figure> measure_output(const Bench& bench) {
   Server server(bench.launch());
   server.initialize();
-  python(server, "print('x' * 1000000)", "flood");
+  const json warm_up = python(server, "print('x' * 1000000)", "flood");
+  const auto before = warm_up.at("structuredContent").value("stdoutBytes", std::uint64_t{0});
   const pid_t session = bench.container.pid_of(k_session_name);
   const std::uint64_t server_before = peak_resident_bytes(server.pid());
   const std::uint64_t session_before = peak_resident_bytes(session);
   const json result =
       python(server, fmt::format("for _ in range({}): print('y' * 999999)", k_printed_bytes / 1'000'000), "flood");
-  const auto total = result.at("structuredContent").value("stdoutBytes", std::uint64_t{0});
+  const auto total = result.at("structuredContent").value("stdoutBytes", std::uint64_t{0}) - before;
   const auto growth = [](std::uint64_t before, std::uint64_t after) { return after - std::min(before, after); };
   const std::uint64_t server_growth = growth(server_before, peak_resident_bytes(server.pid()));
   const std::uint64_t session_growth = growth(session_before, peak_resident_bytes(session));

@@ -127,7 +127,11 @@ void CallScheduler::run(Job job) {
       m_metrics.count_waited_call(*next->waited);
       next->call->note_wait(*next->waited);
     }
-    next->call->make();
+    if (next->waited && next->call->interruption().reason() != StopReason::none) {
+      next->call->refuse({Refusal::Reason::stopping});  // it was interrupted before the queue was minded
+    } else {
+      next->call->make();
+    }
     const std::string owner = next->origin.owner;
     next.reset();  // releases its memory and its place before another one starts
     next = next_after(owner);

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "support/program.hpp"
 #include "unit/mcp/client.hpp"
 
@@ -155,12 +157,13 @@ TEST_CASE("scheduler: detached calls that wait are answered") {
   client.call(2, "echo");
   client.expect_waiting(1);
   client.conversation().detach_calls();
+  // The second one is refused, or made if it got the place of the first one before it was interrupted.
+  std::set<int> answered;
   for (int i = 0; i < 2; ++i) {
-    const json answer = client.inbox.next();
-    if (field(answer, "id") == 2) {
-      CHECK(field(error_of(answer), "code") == "server_stopping");
-    }
+    answered.insert(field(client.inbox.next(), "id").get<int>());
   }
+  CHECK(answered == std::set{1, 2});
+  client.expect_nothing_more();
 }
 
 TEST_CASE("scheduler: thousands of calls are each answered once") {
