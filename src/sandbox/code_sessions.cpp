@@ -24,10 +24,14 @@ constexpr std::size_t k_event_read_bytes = 256UL * 1024;
 /// Of a long stream, only the end is read if that suffices.
 constexpr std::uint64_t k_long_stream = 1024UL * 1024;
 constexpr int k_max_start_attempts = 24;
+/// Time for which a count of sessions is used without a new list.
+constexpr milliseconds k_count_age{60'000};
+constexpr std::size_t k_max_counts = 1000;
 constexpr milliseconds k_send_interval{5};
 /// Time without progress after which the driver is considered stuck.
 constexpr milliseconds k_send_patience{5000};
 constexpr milliseconds k_ask_patience{10'000};
+constexpr std::size_t k_token_length = 16;  // of a process id
 constexpr std::size_t k_max_shown_line = 80;
 constexpr std::size_t k_max_shown_output = 400;
 
@@ -237,7 +241,19 @@ Result<CodeSessions::Found> CodeSessions::look_up(const SessionKey& key, const C
       place = state;
     }
   }
+  const MutexLock lock(m_mutex);
+  if (m_listed_counts.size() >= k_max_counts) {
+    m_listed_counts.clear();
+  }
+  m_listed_counts[{key.owner, key.kind}] = {found.live_sessions, Clock::now()};
   return found;
+}
+
+bool CodeSessions::certainly_has_room(const SessionStart& start, Clock::time_point now) {
+  const MutexLock lock(m_mutex);
+  const auto count = m_listed_counts.find({start.owner, start.session.kind});
+  return count != m_listed_counts.end() && now - count->second.counted < k_count_age &&
+         (start.max_sessions == 0 || 2 * (count->second.sessions + 1) <= start.max_sessions);
 }
 
 SessionHandle CodeSessions::known(const SessionKey& key) {
@@ -281,6 +297,14 @@ Result<OpenedSession> CodeSessions::open(const SessionStart& start, const CallLi
   if (auto session = known(key)) {
     return OpenedSession{std::move(session)};
   }
+  if (certainly_has_room(start, Clock::now())) {
+    // A list takes long if there are many processes. If the name was used before, this start finds its first session.
+    const Clock::time_point began = Clock::now();
+    const auto first = launch(start, "", "", limit);
+    if (first && first->state.running()) {
+      return opened_with(start, *first, began, limit);
+    }
+  }
   const auto found = look_up(key, limit);
   if (!found) {
     return fail(found.error());
@@ -295,10 +319,50 @@ Result<OpenedSession> CodeSessions::open(const SessionStart& start, const CallLi
   return this->start(start, found->ended, limit);
 }
 
+Result<Snapshot> CodeSessions::launch(const SessionStart& start, const std::string& previous, const std::string& salt,
+                                      const CallLimit& limit) {
+  // Servers that start the same session at once make the same id, and so share one process.
+  const std::string seed =
+      sha256_hex(fmt::format("code session\n{}\n{}\n{}\n{}\n{}", start.owner, wire::name_of(start.session.kind),
+                             start.session.name, previous, salt));
+  auto id = m_processes.new_process_id(limit.stop(), seed.substr(0, k_token_length));
+  if (!id) {
+    return fail(id.error());
+  }
+  StartRequest request;
+  request.id = std::move(*id);
+  request.command = start.label;
+  request.cwd = start.cwd;
+  request.environment = start.environment;
+  request.session = start.session;
+  request.owner = start.owner;
+  request.rationale = start.rationale;
+  request.call = seed.substr(seed.size() - wire::k_digest_length);
+  return m_processes.start(request, milliseconds(0), {}, limit);
+}
+
+Result<OpenedSession> CodeSessions::opened_with(const SessionStart& start, const Snapshot& started,
+                                                Clock::time_point began, const CallLimit& limit) {
+  auto session = use({start.owner, start.session.kind, start.session.name}, started.state, limit);
+  if (!session) {
+    return fail(session.error());
+  }
+  OpenedSession opened{std::move(*session)};
+  opened.is_new = opened.session->last_cell() == 0;  // else another server has started and used it
+  opened.number = started.state.number;
+  opened.is_warm = started.state.session && started.state.session->is_warm;
+  if (opened.is_new) {
+    note_start(opened.session, started.state, began);
+    const MutexLock lock(m_mutex);
+    ++m_listed_counts[{start.owner, start.session.kind}].sessions;
+  }
+  return opened;
+}
+
 Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::optional<wire::ProcessState>& previous,
                                           const CallLimit& limit) {
   const SessionKey key{start.owner, start.session.kind, start.session.name};
-  OpenedSession opened;
+  std::optional<EndedSession> predecessor;
   std::optional<wire::ProcessState> before = previous;
   std::string salt;
   for (int attempt = 0; attempt < k_max_start_attempts; ++attempt) {
@@ -316,27 +380,10 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
                     fmt::format("The state of session {} is lost: the container was restarted. The code was not run",
                                 key.name));
       }
-      opened.predecessor = had_state && explained ? std::optional(std::move(*explained)) : std::nullopt;
+      predecessor = had_state && explained ? std::optional(std::move(*explained)) : std::nullopt;
     }
-    // Servers that start the same session at once make the same id, and so share one process.
-    const std::string seed = sha256_hex(fmt::format("code session\n{}\n{}\n{}\n{}\n{}", key.owner,
-                                                    wire::name_of(key.kind), key.name, before ? before->id : "", salt));
-    constexpr std::size_t k_token_length = 16;
-    auto id = m_processes.new_process_id(limit.stop(), seed.substr(0, k_token_length));
-    if (!id) {
-      return fail(id.error());
-    }
-    StartRequest request;
-    request.id = std::move(*id);
-    request.command = start.label;
-    request.cwd = start.cwd;
-    request.environment = start.environment;
-    request.session = start.session;
-    request.owner = start.owner;
-    request.rationale = start.rationale;
-    request.call = seed.substr(seed.size() - wire::k_digest_length);
     const Clock::time_point began = Clock::now();
-    const auto started = m_processes.start(request, milliseconds(0), {}, limit);
+    const auto started = launch(start, before ? before->id : "", salt, limit);
     if (!started && started.error().code == ErrorCode::process_expired) {
       salt = salt.empty() ? std::to_string(unix_milliseconds_now() / 60'000) : random_token(k_token_length);
       continue;
@@ -344,19 +391,18 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
     if (!started) {
       return fail(started.error());
     }
-    opened.session = handle(started->state.id, start.owner);
     if (started->state.running()) {
-      opened.is_new = true;
-      note_start(opened.session, started->state, began);
-      opened.number = started->state.number;
-      opened.is_warm = started->state.session && started->state.session->is_warm;
-      remember(key, started->state.id);
+      auto opened = opened_with(start, *started, began, limit);
+      if (opened) {
+        opened->predecessor = std::move(predecessor);
+      }
       return opened;
     }
-    if (const auto read = read_events(opened.session, limit, started->state.side.total); !read) {
+    const auto session = handle(started->state.id, start.owner);
+    if (const auto read = read_events(session, limit, started->state.side.total); !read) {
       return fail(read.error());
     }
-    if (const auto error = startup_error(opened.session, started->state, limit)) {
+    if (const auto error = startup_error(session, started->state, limit)) {
       return fail(*error);
     }
     before = started->state;  // a session that had this name earlier than the list reaches

@@ -216,6 +216,13 @@ class CodeSessions {
   Result<SessionHandle> use(const SessionKey& key, const wire::ProcessState& state, const CallLimit& limit);
   Result<OpenedSession> start(const SessionStart& start, const std::optional<wire::ProcessState>& previous,
                               const CallLimit& limit);
+  /// Starts the session that follows `previous`, or finds it if another call has started it.
+  Result<Snapshot> launch(const SessionStart& start, const std::string& previous, const std::string& salt,
+                          const CallLimit& limit);
+  Result<OpenedSession> opened_with(const SessionStart& start, const Snapshot& started, Clock::time_point began,
+                                    const CallLimit& limit);
+  /// Whether a recent list has shown at most half of the allowed sessions.
+  bool certainly_has_room(const SessionStart& start, Clock::time_point now);
   void remember(const SessionKey& key, const std::string& process);
   Error too_many(const SessionStart& start, const CallLimit& limit);
   /// Reads the latest events. Error `process_ended` if the process has ended; its events have been read then, too.
@@ -232,6 +239,11 @@ class CodeSessions {
   std::map<std::string, SessionHandle> m_handles GUARDED_BY(m_mutex);
   std::list<std::string> m_latest_handles GUARDED_BY(m_mutex);  // the oldest first
   std::set<std::string> m_known_ends GUARDED_BY(m_mutex);
+  struct ListedCount {
+    std::size_t sessions = 0;  ///< live, by the latest list and the starts since then
+    Clock::time_point counted{};
+  };
+  std::map<std::pair<std::string, wire::CodeKind>, ListedCount> m_listed_counts GUARDED_BY(m_mutex);
 };
 
 /// The snapshot as it was when the process had written only this output, after which no more of it follows.

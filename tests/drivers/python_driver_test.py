@@ -1057,6 +1057,42 @@ class OneOff(DriverTest):
         self.assertEqual(session.wait_for_exit(), 0)
 
 
+class EndOfOneOff(unittest.TestCase):
+    """The process ends early only if its interpreter has nothing left to do."""
+
+    def end(self, code):
+        with temporary_directory() as directory, Session({"DOCKBRIDGE_PYTHON_ONCE": "1"}, cwd=directory) as session:
+            end = session.run(code)
+            status = session.wait_for_exit()
+            files = {}
+            for name in os.listdir(directory):
+                with open(os.path.join(directory, name)) as file:
+                    files[name] = file.read()
+            return end["status"], status, session.texts["stdout"].decode(), files
+
+    def test_plain_code_keeps_its_status_and_output(self):
+        self.assertEqual(self.end("print('out', end='')"), ("ok", 0, "out", {}))
+        self.assertEqual(self.end("raise SystemExit(3)")[1], 3)
+        self.assertEqual(self.end("1/0")[1], 1)
+
+    def test_a_file_that_was_not_closed_is_complete(self):
+        self.assertEqual(self.end("f = open('x', 'w'); f.write('text');")[3], {"x": "text"})
+
+    def test_a_file_in_a_container_is_complete(self):
+        self.assertEqual(self.end("held = [open('x', 'w')]; held[0].write('text');")[3], {"x": "text"})
+
+    def test_functions_of_atexit_run(self):
+        self.assertIn("bye", self.end("import atexit; atexit.register(print, 'bye');")[2])
+
+    def test_threads_finish(self):
+        code = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.2), print('late'))).start()"
+        self.assertIn("late", self.end(code)[2])
+
+    def test_buffers_of_c_are_written(self):
+        code = "import ctypes; ctypes.CDLL(None).printf(b'from c');"
+        self.assertIn("from c", self.end(code)[2])
+
+
 class Sources(unittest.TestCase):
     def test_python_3_8_can_parse_the_driver(self):
         for name in os.listdir(k_sources):
