@@ -238,7 +238,7 @@ void CallScheduler::perform(Actions actions) {
     launch(std::move(job));
   }
   // A client that does not read may block each of these. That must not delay the calls of others.
-  const auto send = [this](std::function<void()> sends) {
+  const auto send = [this](const std::function<void()>& sends) {
     if (!m_pool.submit(sends)) {
       sends();
     }

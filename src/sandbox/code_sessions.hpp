@@ -105,7 +105,9 @@ struct SessionKey {
   wire::CodeKind kind = wire::CodeKind::python;
   std::string name;
 
-  auto operator<=>(const SessionKey&) const = default;
+  bool operator<(const SessionKey& other) const {
+    return std::tie(owner, kind, name) < std::tie(other.owner, other.kind, other.name);
+  }
 };
 
 /// A named session, and how to start its process if there is none.

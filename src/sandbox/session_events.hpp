@@ -101,27 +101,27 @@ struct CellSource {
 
 /// An event. Which fields are set depends on its kind.
 struct SessionEvent {
-  SessionEventKind kind = SessionEventKind::pong;
   std::uint64_t cell = 0;            ///< of begin, display, end, stale
+  double seconds = 0;                ///< of end: run time
+  std::uint64_t request = 0;         ///< of history, variables, pong: the number in the request
+  std::uint64_t left_out = 0;        ///< of history: dropped cells; of variables: variables that are not listed
+  wire::Offsets output_before{};     ///< output that was written before the event
   std::string key{};                 ///< of begin, stale
   std::string first_line{};          ///< of begin: the start of the code; may be empty
   MimeBundle bundle{};               ///< of display; of end: the value of the cell
-  CellStatus status{};               ///< of end
   std::optional<CellError> error{};  ///< of end
-  double seconds = 0;                ///< of end: run time
-  bool is_state_kept = false;        ///< of end
-  std::optional<int> exit_status{};  ///< of end: exit status of a shell command
   std::string version{};             ///< of ready, too_old: of the interpreter
   std::string executable{};          ///< of ready
   std::string prefix{};              ///< of ready: directory of the installation or venv
-  bool has_ipython = false;          ///< of ready
   std::string message{};             ///< of bad_request
-  std::uint64_t request = 0;         ///< of history, variables, pong: the number in the request
   std::vector<SessionVariable> variables{};
   std::vector<CellSource> history{};
-  std::uint64_t left_out = 0;     ///< of history: dropped cells; of variables: variables that are not listed
-  bool is_interrupted = false;    ///< of variables: an interrupt ended the listing
-  wire::Offsets output_before{};  ///< output that was written before the event
+  std::optional<int> exit_status{};  ///< of end: exit status of a shell command
+  SessionEventKind kind = SessionEventKind::pong;
+  CellStatus status{};          ///< of end
+  bool is_state_kept = false;   ///< of end
+  bool has_ipython = false;     ///< of ready
+  bool is_interrupted = false;  ///< of variables: an interrupt ended the listing
 };
 
 /// Reads a line. nullopt for an event that is unknown or malformed.

@@ -143,7 +143,7 @@ class CellContentMaker {
   void add_links() {
     const auto parts = linked_parts(m_cell);
     for (std::size_t i = 0; i < std::min(parts.size(), k_max_links); ++i) {
-      const std::size_t slash = parts[i]->type.find_first_of("/");
+      const std::size_t slash = parts[i]->type.find('/');
       const std::string kind = parts[i]->type.substr(slash + 1, parts[i]->type.find('+') - slash - 1);
       m_content.blocks.push_back({{"type", "resource_link"},
                                   {"uri", fmt::format("{}{}/{}/{}", k_python_prefix, m_process, m_cell.number, i + 1)},

@@ -197,7 +197,7 @@ Result<std::string> session_export(Sandbox& sandbox, const SessionHandle& sessio
 }
 
 Result<std::string> write_export(const ToolRequest& call, const std::string& name, const std::string& extension,
-                                 std::string content) {
+                                 const std::string& content) {
   for (int number = 1;; ++number) {
     const std::string suffix = number == 1 ? "" : fmt::format("-{}", number);
     sandbox::ChangeRequest request;

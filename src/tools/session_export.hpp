@@ -22,6 +22,6 @@ Result<std::string> session_export(sandbox::Sandbox& sandbox, const sandbox::Ses
 
 /// Writes an export to a new file in the workdir. Returns its path.
 Result<std::string> write_export(const ToolRequest& call, const std::string& name, const std::string& extension,
-                                 std::string content);
+                                 const std::string& content);
 
 }  // namespace dockbridge::tools

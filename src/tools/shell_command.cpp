@@ -312,7 +312,8 @@ std::string shell_setup(const std::optional<std::string>& cwd,
                             : shell_quoted(*cwd));
   }
   for (const auto& [name, value] : environment) {
-    setup += (setup.empty() ? "export " : " && export ") + shell_quoted(name + "=" + value);
+    setup += setup.empty() ? "export " : " && export ";
+    setup += shell_quoted(fmt::format("{}={}", name, value));
   }
   return setup;
 }
