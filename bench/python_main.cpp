@@ -25,6 +25,7 @@ constexpr const char* k_python = "/usr/bin/python3";
 constexpr seconds k_time_allowed{240};
 
 constexpr double k_max_cell_times_command = 1.0;
+constexpr Samples::Duration k_max_round_trip{0.2};
 constexpr double k_max_cold_times_bare = 1.4;
 constexpr double k_max_warm_times_bare = 0.6;
 constexpr Samples::Duration k_max_warm_session{5};
@@ -130,6 +131,40 @@ std::vector<Figure> measure_cells(const Bench& bench) {
   return {ratio_figure("cell '1+1' / execute_command 'true'", cells, commands, k_max_cell_times_command)};
 }
 
+/// Starts the installed driver as a keeper does, sends cells over a socket, and prints the median in milliseconds.
+constexpr const char* k_driver_client = R"(
+import glob, os, socket, statistics, subprocess, sys, time
+directory = [path for place in ('/var/lib/dockbridge/state/*', '/tmp/.dockbridge-*', '/run/.dockbridge-*')
+             for path in glob.glob(place + '/drivers_*')][0]
+host, channel = socket.socketpair()
+start = 'import sys; sys.path.insert(0, sys.argv[1]); import dockbridge_driver'
+driver = subprocess.Popen([sys.executable, '-c', start, directory], close_fds=False,
+                          preexec_fn=lambda: os.dup2(channel.fileno(), 3))
+def wait_for(event):
+    received = b''
+    while event not in received:
+        received += host.recv(65536)
+wait_for(b'"ready"')
+times = []
+for cell in range(1, 1001):
+    request = b'{"op":"run","cell":%d,"code":"1+1"}\n' % cell
+    began = time.perf_counter()
+    host.sendall(request)
+    wait_for(b'"end"')
+    times.append(time.perf_counter() - began)
+driver.kill()
+print(statistics.median(times) * 1000)
+)";
+
+std::vector<Figure> measure_driver(const Bench& bench) {
+  Server server(bench.launch());
+  server.initialize();
+  python(server, "1");  // installs the driver
+  const Samples::Duration median(std::stod(run(bench.container.exec_command({k_python, "-c", k_driver_client}))));
+  return {{"round trip of a cell '1+1' to the driver (median of 1000)", fmt::format("{:.3f} ms", median.count()),
+           fmt::format("<= {:.1f} ms", k_max_round_trip.count()), median <= k_max_round_trip}};
+}
+
 std::vector<Figure> measure_starts(const Bench& bench, bool is_warm) {
   const std::string name = is_warm ? "warm" : "cold";
   Server server(bench.launch({"--python-warm", is_warm ? "1" : "0"}));
@@ -219,7 +254,7 @@ std::vector<Figure> measure_output(const Bench& bench) {
   const json result =
       python(server, fmt::format("for _ in range({}): print('y' * 999999)", k_printed_bytes / 1'000'000), "flood");
   const auto total = result.at("structuredContent").value("stdoutBytes", std::uint64_t{0}) - before;
-  const auto growth = [](std::uint64_t before, std::uint64_t after) { return after - std::min(before, after); };
+  const auto growth = [](std::uint64_t from, std::uint64_t to) { return to - std::min(from, to); };
   const std::uint64_t server_growth = growth(server_before, peak_resident_bytes(server.pid()));
   const std::uint64_t session_growth = growth(session_before, peak_resident_bytes(session));
   end_session(server, "flood");
@@ -282,6 +317,7 @@ struct Measurement {
 };
 constexpr Measurement k_measurements[] = {
     {"cells", measure_cells},
+    {"driver", measure_driver},
     {"warm starts", [](const Bench& bench) { return measure_starts(bench, true); }},
     {"cold starts", [](const Bench& bench) { return measure_starts(bench, false); }},
     {"sessions at once", measure_sessions},
