@@ -298,7 +298,8 @@ const std::vector<Setting>& settings() {
                 o.tools.session_idle_limit = milliseconds(static_cast<std::int64_t>(given * 1000));
                 o.has_session_idle_limit = true;
               })},
-      {k_commands_group, "python-sessions", "", "N", "Python sessions per token or local user [default: 16]",
+      {k_commands_group, "python-sessions", "", "N",
+       "Python sessions, and as many shells, per token or local user [default: 16]",
        whole_number(
            1, 1000,
            [](Options& o, std::int64_t number) { o.tools.max_python_sessions = static_cast<std::size_t>(number); })},

@@ -92,7 +92,8 @@ constexpr std::array k_table = {
     ErrorDescription{cannot_execute, process, "cannot_execute", "The kernel cannot execute the program.",
                      "Check the program file and its permissions"},
     ErrorDescription{cannot_start, process, "cannot_start",
-                     "The container has no file descriptors or memory for another process, or the image decoder "
+                     "The container has no file descriptors or memory for another process, an interpreter ended before "
+                     "it ran code, or the image decoder "
                      "cannot be confined.",
                      "End some processes, or raise the limits of the container"},
     ErrorDescription{cannot_fork, process, "cannot_fork", "The process limit of the container is reached.",

@@ -36,7 +36,7 @@ namespace dockbridge::sandbox {
 // exit status of a command is `SessionEvent::exit_status` of the end. Its output is [CellRecord::output_from,
 // end->output_before): pass the range to the view as `OutputRequest::shown`, and limit the snapshot with `limited_to`.
 
-/// What the side channel of a session has reported, and what the caller's clients were told. Shared by all calls that
+/// State of a session from its side channel, and the results that clients have received. Shared by all calls that
 /// use the session. Any thread may call.
 class SessionProcess {
  public:

@@ -67,7 +67,7 @@ class SessionTrack {
   [[nodiscard]] std::uint64_t cell_with_key(const std::string& key) const;
   /// Removes and returns the answer to a request. The answers of other requests are kept, a bounded number of them.
   std::optional<SessionEvent> take_answer(std::uint64_t request);
-  /// Messages of the requests that the driver has rejected so far.
+  /// Number of requests that the driver has rejected so far, and the message of the latest.
   [[nodiscard]] std::uint64_t bad_requests() const { return m_bad_requests; }
   [[nodiscard]] const std::string& bad_request() const { return m_bad_request; }
 

@@ -28,7 +28,7 @@ bool is_image(const MimePart& part) {
   return part.type == "image/png" || part.type == "image/jpeg" || part.type == "image/gif" || part.type == "image/webp";
 }
 
-/// Types that a model reads, or that are never useful by themselves.
+/// Types that only people can view. A reply links to them.
 bool is_linked(const MimePart& part) {
   return part.type == "text/html" || part.type == "image/svg+xml" || part.type == "application/pdf";
 }

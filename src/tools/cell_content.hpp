@@ -10,12 +10,12 @@
 
 namespace dockbridge::tools {
 
-// What a cell of a Python session has shown, as content of a reply: text for the model, images as MCP images, and
+// Displays and value of a Python cell as content of a reply: text for the model, images as MCP images, and
 // everything that only people can look at as links.
 
 inline constexpr std::string_view k_python_prefix = "dockbridge://python/";
 
-/// What a reply shows of the displays and the value of a cell.
+/// Content of a reply for the displays and the value of a cell.
 struct CellContent {
   std::string text;               ///< without a final newline; empty if there is none
   std::vector<mcp::json> blocks;  ///< images and links

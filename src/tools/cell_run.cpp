@@ -156,6 +156,12 @@ Result<CellRecord> find_cell(const ToolRequest& call, const SessionHandle& sessi
   if (cell && cell->number == number) {
     return std::move(*cell);
   }
+  if (session->last_cell() < number) {  // it was sent, and has not begun
+    CellRecord waiting;
+    waiting.number = number;
+    waiting.output_from = session->output_end();
+    return waiting;
+  }
   std::optional<CellRecord> found;
   const auto searched = call.sandbox.sessions().for_each_cell(
       session->id(),

@@ -235,7 +235,9 @@ Result<std::optional<std::string>> interrupted_text(const ToolRequest& call, con
       return fmt::format("{} The state of the session is lost.", status_sentence(now->state));
     }
     if (deadline.passed()) {
-      return fmt::format("{} still runs {} {}: it has not reacted to the interrupt.", name, unit, cell);
+      return fmt::format(
+          "{} still runs {} {}: it has not reacted to the interrupt. terminate ends it, and its state is lost.", name,
+          unit, cell);
     }
   }
 }

@@ -133,8 +133,10 @@ void read_shell(Arguments& arguments, Order& order) {
     return;
   }
   if (!wire::is_session_name(order.shell)) {
-    arguments.reject("shell", fmt::format("must be at most {} letters, digits, '.', '_' or '-', got {}",
-                                          wire::k_max_session_name, printable_line(order.shell, k_max_noted_command)));
+    arguments.reject(
+        "shell",
+        fmt::format("must be at most {} letters, digits, '.', '_' or '-', and begin with a letter or digit, got {}",
+                    wire::k_max_session_name, printable_line(order.shell, k_max_noted_command)));
   }
   const std::array<std::pair<const char*, const char*>, 8> k_excluded = {{
       {"tty", "not together with shell: call without shell"},

@@ -42,10 +42,10 @@ ordered_json input_schema(const Settings& settings) {
   const auto typed = [](const char* type) { return ordered_json{{"type", type}}; };
   ordered_json properties = {
       {"code", typed("string")},
-      {"session", {{"type", "string"}, {"description", "Any name; it keeps its state between calls"}}},
+      {"session", {{"type", "string"}, {"description", "Any name. The session keeps its state"}}},
       {"reset", typed("boolean")},
       {"variables", {{"type", "boolean"}, {"description", "List variables instead"}}},
-      {"interpreter", {{"type", "string"}, {"description", "Path of it or of a venv"}}},
+      {"interpreter", {{"type", "string"}, {"description", "Path of a Python or venv"}}},
       {"cwd", typed("string")},
       {"env", typed("object")},
       {"stdin", typed("string")},
@@ -98,8 +98,10 @@ void read_session(const ToolRequest& call, Order& order) {
   if (wire::is_process_id(name) || wire::process_number_in(name)) {
     order.process = name;
   } else if (!name.empty() && !wire::is_session_name(name)) {
-    arguments.reject("session", fmt::format("must be at most {} letters, digits, '.', '_' or '-', got {}",
-                                            wire::k_max_session_name, printable_line(name, 80)));
+    arguments.reject(
+        "session",
+        fmt::format("must be at most {} letters, digits, '.', '_' or '-', and begin with a letter or digit, got {}",
+                    wire::k_max_session_name, printable_line(name, 80)));
   } else {
     order.session = name;
   }
@@ -676,7 +678,8 @@ Result<Target> live_session(const ToolRequest& call, const Order& order, const s
     return fail(session.error());
   }
   return *session ? Result<Target>(Target{std::move(*session), order.session})
-                  : fail(ErrorCode::session_lost, fmt::format("There is no session {}", order.session));
+                  : fail(ErrorCode::session_lost, fmt::format("There is no session {}", order.session),
+                         "Pass code to start it");
 }
 
 std::string variable_line(const sandbox::SessionVariable& variable) {
@@ -704,7 +707,8 @@ ToolResult list_variables(const ToolRequest& call, const Order& order) {
   if (!answer) {
     if (is_gone(answer.error().code)) {
       call.sandbox.sessions().forget(key_of(call, target->name), target->session->id());
-      return mcp::error_result({ErrorCode::session_lost, fmt::format("Session {} has ended", target->name)});
+      return mcp::error_result(
+          {ErrorCode::session_lost, fmt::format("Session {} has ended", target->name), "Pass code to start a new one"});
     }
     return mcp::error_result(answer.error());
   }

@@ -232,7 +232,7 @@ std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
           {k_notebook, "notebook", "A Python session as a notebook", "The cells of a session and their results",
            "application/x-ipynb+json"},
           {k_script, "script", "A Python session as a script", "The code of a session", "text/x-python"},
-          {k_cell, "cell-part", "A part of a result", "HTML or SVG that a Python cell has shown", "text/html"}};
+          {k_cell, "cell-part", "A part of a result", "HTML, SVG or PDF that a Python cell has shown", "text/html"}};
 }
 
 std::string SandboxResources::tool_for(const std::string& uri) const {

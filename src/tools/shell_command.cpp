@@ -354,10 +354,8 @@ ToolResult run_in_shell(const ToolRequest& call, const ShellCommand& command) {
     CellWait wait{command.patience, command.inactivity};
     const sandbox::CellOrder cell{key, first_line, [&](std::uint64_t number) {
                                     wait.begin_bytes = shell_begin_length(number, key, first_line);
-                                    // A new shell was started in the directory and with the variables.
-                                    const bool is_set_up = shell->is_new && number == 1;
-                                    return shell_request(number, key,
-                                                         is_set_up ? "" : shell_setup(command.cwd, command.environment),
+                                    // Also for a new shell, because another call may have started it.
+                                    return shell_request(number, key, shell_setup(command.cwd, command.environment),
                                                          command.command);
                                   }};
     const auto sent = sessions.send_cell(session, cell, limit);

@@ -151,7 +151,7 @@ TEST_CASE("python: code that never checks for signals is reported truthfully") {
   (void)python.text("x = 1");
   (void)python.text("import itertools; sum(itertools.repeat(1))", {{"timeout", 0.2}});
   CHECK(text_of(test::control(python.server, "p1", "interrupt")) ==
-        "p1 still runs cell 2: it has not reacted to the interrupt.");
+        "p1 still runs cell 2: it has not reacted to the interrupt. terminate ends it, and its state is lost.");
   (void)test::control(python.server, "p1", "kill");
   CHECK(python.text("x").find("[session main ended in cell 2: Killed by signal 9 (SIGKILL); its state is lost. This "
                               "ran in a new one, p2]") == 0);

@@ -1084,6 +1084,9 @@ class EndOfOneOff(unittest.TestCase):
     def test_functions_of_atexit_run(self):
         self.assertIn("bye", self.end("import atexit; atexit.register(print, 'bye');")[2])
 
+    def test_other_writers_of_stdout_are_flushed(self):
+        self.assertIn("more", self.end("out = open(1, 'w', closefd=False); out.write('more');")[2])
+
     def test_threads_finish(self):
         code = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.2), print('late'))).start()"
         self.assertIn("late", self.end(code)[2])

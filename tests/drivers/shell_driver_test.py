@@ -2,6 +2,7 @@
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
 import unittest
@@ -247,6 +248,13 @@ class Shell:
         for _ in range(20):
             self.session.interrupt()
             self.assertEqual(self.output("echo ok"), "ok\n")
+
+    def test_a_part_of_a_request_does_not_run(self):
+        request = self.session.request("echo one\necho two", 1, "%032x" % 1)
+        self.session.channel.sendall(request[:-3])
+        self.session.channel.shutdown(socket.SHUT_WR)
+        self.assertEqual(self.session.wait_for_exit(), 0)
+        self.assertEqual(self.session.texts["stdout"], b"")
 
     def test_many_interrupts(self):
         for _ in range(20):

@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-/// What the search for an interpreter depends on.
+/// Inputs of the search for an interpreter.
 struct InterpreterSearch {
   std::string search_path;  ///< PATH of the session's process
   std::string cwd;          ///< relative paths count from here

@@ -7,7 +7,7 @@
 
 namespace dockbridge::agent {
 
-/// What is ended to free memory.
+/// Processes to end so that memory is freed.
 enum class Relief : std::uint8_t { none, warm_interpreters, idle_session };
 
 /// Decides when memory is scarce, and what is ended then: warm interpreters first, then idle sessions one by one. No

@@ -13,8 +13,8 @@ struct MemoryUse {
   std::uint64_t limit = 0;  ///< not 0
 };
 
-/// Of the container, if it has a limit, else of the machine. nullopt if neither is known. `root` is "/", except in
-/// tests.
+/// Memory use of the container if it has a limit, else of the machine. nullopt if neither is known. `root` is "/",
+/// except in tests.
 std::optional<MemoryUse> read_memory_use(const std::string& root = "/");
 
 }  // namespace dockbridge::agent

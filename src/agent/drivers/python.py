@@ -640,6 +640,7 @@ def answer(request):
         if not request.get("last") and not session.ends_after_cell:
             return None
         if not is_finalization_needed():
+            run_protected(None, namespace.clear)  # writes what objects have buffered for stdout and stderr
             flush_streams()
             _exit(exit_status)
         return exit_status

@@ -10,13 +10,15 @@
 #                                    FIRST is a JSON text, which `begin` repeats.
 #   ping
 #
-# Replies are JSON lines: ready, begin, end, stale, idle, pong, bad_request. A command runs only if CELL is the last
+# Events are JSON lines: ready, begin, end, stale, idle, pong, bad_request. A command runs only if CELL is the last
 # number plus one. If a read fails, the idle limit has passed (receive timeout of the socket) or the channel is closed,
 # and the driver exits. It never forks.
 #
 # Names that begin with __dockbridge_ are the driver's. Commands may define functions and aliases of any name, set any
 # option and move any descriptor. So the driver calls builtins through `builtin` or `command`, and works under `set -eu`.
 # It is silent under `set -x` because its stderr is closed. The loop is entered again if `break` or `return` leaves it.
+
+trap : INT # until the first request
 
 __dockbridge_cell=0
 __dockbridge_status=0     # of the last command, which the next one sees as $?
@@ -179,6 +181,10 @@ if [ -n "${BASH_VERSION-}" ]; then
     __dockbridge_code=
     if [[ $1 != 0 ]]; then
       builtin mapfile -u "$__dockbridge_channel" -n "$1" __dockbridge_text
+      # A request that was not sent to its end must not run.
+      if [[ ${#__dockbridge_text[@]} -ne $1 || ${__dockbridge_text[$1 - 1]} != *$'\n' ]]; then
+        builtin exit 0
+      fi
       builtin printf -v __dockbridge_code %s "${__dockbridge_text[@]}"
       builtin unset -v __dockbridge_text
     fi
@@ -276,7 +282,7 @@ else
     __dockbridge_block=
     __dockbridge_count=0
     while [ "$__dockbridge_count" -lt "$1" ]; do
-      IFS= command read -r __dockbridge_text || :
+      IFS= command read -r __dockbridge_text || exit 0 # a request that was not sent to its end must not run
       __dockbridge_block=$__dockbridge_block$__dockbridge_text$__dockbridge_newline
       __dockbridge_count=$((__dockbridge_count + 1))
       case $__dockbridge_count in

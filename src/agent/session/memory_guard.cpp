@@ -83,7 +83,9 @@ std::optional<std::string> MemoryGuard::find_longest_idle() const {
   std::optional<std::string> longest;
   std::int64_t since = std::numeric_limits<std::int64_t>::max();
   m_state.visit([&](const std::string& id, const Result<Record>& record) {
-    const auto idle = is_live_session(m_state, record) ? idle_since(m_state.fd(), id) : std::nullopt;
+    // A process without a name ends by itself.
+    const bool may_be_idle = is_live_session(m_state, record) && !record->meta.session->name.empty();
+    const auto idle = may_be_idle ? idle_since(m_state.fd(), id) : std::nullopt;
     if (idle && *idle < since) {
       since = *idle;
       longest = id;
