@@ -292,6 +292,24 @@ Result<std::optional<wire::ProcessState>> CodeSessions::latest(const SessionKey&
   return std::move(found->live ? found->live : found->ended);
 }
 
+Result<std::optional<std::pair<SessionHandle, std::uint64_t>>> CodeSessions::earlier_cell(const SessionKey& name,
+                                                                                          const std::string& key,
+                                                                                          const CallLimit& limit) {
+  const auto last = latest(name, limit);
+  if (!last) {
+    return fail(last.error());
+  }
+  if (!*last) {
+    return std::nullopt;
+  }
+  auto session = handle((*last)->id, name.owner);
+  if (const auto read = read_events(session, limit, (*last)->side.total); !read) {
+    return fail(read.error());
+  }
+  const std::uint64_t cell = session->with_track([&](const SessionTrack& track) { return track.cell_with_key(key); });
+  return cell > 0 ? std::optional(std::pair(std::move(session), cell)) : std::nullopt;
+}
+
 Result<OpenedSession> CodeSessions::open(const SessionStart& start, const CallLimit& limit) {
   const SessionKey key{start.owner, start.session.kind, start.session.name};
   if (auto session = known(key)) {
@@ -544,6 +562,13 @@ Result<SentCell> CodeSessions::send_cell(const SessionHandle& session, const Cel
   session->note_sent_key(order.key);
   const auto sent =
       send_bytes(session, order.request(number), digest_of(fmt::format("{} {}", order.key, number)), limit);
+  if (!sent && sent.error().code == ErrorCode::process_ended) {
+    // If the connection was lost, the request was sent twice, and the first may have run.
+    (void)read_events(session, limit);
+    if (const std::uint64_t cell = repeated()) {
+      return SentCell{cell, true};
+    }
+  }
   return sent ? Result<SentCell>(SentCell{number}) : fail(sent.error());
 }
 

@@ -171,6 +171,11 @@ class CodeSessions {
   Result<OpenedSession> open(const SessionStart& start, const CallLimit& limit);
   /// The latest session with this name, which may have ended; nullopt if there is none.
   Result<std::optional<wire::ProcessState>> latest(const SessionKey& key, const CallLimit& limit);
+  /// The cell that an earlier call with this idempotency key has begun in the latest session of this name, which may
+  /// have ended; nullopt if there is none.
+  Result<std::optional<std::pair<SessionHandle, std::uint64_t>>> earlier_cell(const SessionKey& name,
+                                                                              const std::string& key,
+                                                                              const CallLimit& limit);
   /// To be called when the process was found to have ended and its events are not needed any more.
   void forget(const SessionKey& key, const std::string& process);
   /// The next start after the end of this process does not report it as a predecessor.

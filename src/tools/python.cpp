@@ -605,6 +605,10 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
         return mcp::error_result(*error);
       }
       sessions.forget(key_of(call, target->name), session->id());
+      if (followed->snapshot.state.phase == wire::Phase::lost) {
+        return report_lost_cell(call, session, target->name, sent->number, key,
+                                {ErrorCode::session_lost, "The session was killed together with its keeper"});
+      }
       continue;  // it ended before it read the request
     }
     target->is_new = is_new;
@@ -612,6 +616,25 @@ ToolResult run_in_session(const ToolRequest& call, const Order& order) {
     return report_run(call, order, {std::move(*target), std::move(owed), sent->number, std::move(*followed)});
   }
   return mcp::error_result({ErrorCode::session_busy, "The session is used by another server at the same time"});
+}
+
+/// The result of the code if an earlier call with the same idempotency key has sent it; nullopt if none has.
+std::optional<ToolResult> result_of_earlier_call(const ToolRequest& call, const Order& order) {
+  const std::string& key = call.context.once->key;
+  const auto earlier =
+      call.sandbox.sessions().earlier_cell(key_of(call, order.session), key, call.limit(time_to_wait(call, order)));
+  if (!earlier) {
+    return mcp::error_result(earlier.error());
+  }
+  if (!*earlier) {
+    return std::nullopt;
+  }
+  const auto& [session, cell] = **earlier;
+  auto followed = follow_cell(call, session, cell, key, wait_terms(call, order));
+  if (!followed) {
+    return report_lost_cell(call, session, order.session, cell, key, followed.error());
+  }
+  return report_run(call, order, {{session, order.session}, std::nullopt, cell, std::move(*followed)});
 }
 
 /// Without code: the result of the running cell, or of the last one.
@@ -758,7 +781,7 @@ ToolResult export_session(const ToolRequest& call, const Order& order) {
   }
   const std::string name = target->name.empty() ? target->session->id() : target->name;
   const std::string extension = *order.exports == ExportFormat::notebook ? "ipynb" : "py";
-  const auto path = write_export(call, name, extension, std::move(*content));
+  const auto path = write_export(call, name, extension, *content);
   if (!path) {
     return mcp::error_result(path.error());
   }
@@ -785,6 +808,11 @@ ToolResult run_order(const ToolRequest& call) {
   if (order.reset && !order.process.empty()) {
     return mcp::error_result(
         {ErrorCode::bad_arguments, "reset needs the name of the session", "Call again with its name"});
+  }
+  if (call.context.once && order.code && !order.session.empty()) {
+    if (auto repeated = result_of_earlier_call(call, order)) {
+      return std::move(*repeated);
+    }
   }
   if (order.reset) {
     if (const auto ended = end_session(call, order.session, call.limit()); !ended) {

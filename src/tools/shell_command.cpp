@@ -328,12 +328,40 @@ std::string shell_request(std::uint64_t number, const std::string& key, const st
                      json_line(first_command_line(command)), setup, ended(setup), command, ended(command));
 }
 
+namespace {
+
+/// Waits for a command that an earlier call has sent.
+ToolResult follow_and_report(const ToolRequest& call, const ShellCommand& command, const SessionHandle& session,
+                             std::uint64_t number, const std::string& key) {
+  auto followed = follow_cell(call, session, number, key, {command.patience, command.inactivity});
+  if (!followed) {
+    return report_lost_command(call, session, number, key, followed.error());
+  }
+  auto record = find_cell(call, session, number, call.limit(command.patience));
+  if (!record) {
+    return report_lost_command(call, session, number, key, record.error());
+  }
+  return report_command(call, command, {{session}, std::move(*record), std::nullopt, std::move(*followed)});
+}
+
+}  // namespace
+
 ToolResult run_in_shell(const ToolRequest& call, const ShellCommand& command) {
   const auto limit = call.limit(command.patience);
   auto& sessions = call.sandbox.sessions();
   const sandbox::SessionKey name{call.context.owner, wire::CodeKind::shell, command.shell};
   const std::string key = call.context.once ? call.context.once->key : sandbox::new_cell_key();
   const std::string first_line = first_command_line(command.command);
+  if (call.context.once) {
+    const auto earlier = sessions.earlier_cell(name, key, limit);
+    if (!earlier) {
+      return mcp::error_result(earlier.error());
+    }
+    if (*earlier) {
+      const auto& [session, number] = **earlier;
+      return follow_and_report(call, command, session, number, key);
+    }
+  }
   std::optional<sandbox::EndedSession> predecessor;
   bool is_new = false;
   for (int attempt = 0; attempt < k_max_shell_attempts; ++attempt) {
@@ -388,6 +416,10 @@ ToolResult run_in_shell(const ToolRequest& call, const ShellCommand& command) {
     }
     if (followed->stage == CellStage::died && !followed->has_begun) {
       sessions.forget(name, session->id());
+      if (followed->snapshot.state.phase == wire::Phase::lost) {
+        return report_lost_command(call, session, sent->number, key,
+                                   {ErrorCode::session_lost, "The shell was killed together with its keeper"});
+      }
       continue;  // it ended before it read the request
     }
     auto record = find_cell(call, session, sent->number, limit);

@@ -374,6 +374,23 @@ TEST_CASE("python: an idempotency key runs code once, also after a restart") {
   CHECK(python.text("count") == "1");
 }
 
+TEST_CASE("python: code with a key that ends or resets its session runs once") {
+  Python python;
+  for (const bool resets : {false, true}) {
+    const std::string code =
+        std::string("import os; open('/app/runs', 'a').write('x')") + (resets ? "" : "; os._exit(3)");
+    const json order = {{"code", code}, {"session", "main"}, {"reset", resets}, {"rationale", "x"}};
+    for (int i = 0; i < 3; ++i) {
+      Server server(python.with_name(k_plain));
+      server.initialize();
+      const int id = server.start_call("python", order, test::with_key(resets ? "key-r" : "key-e"));
+      const std::string text = text_of(field(server.receive_answer(id), "result"));
+      CHECK(text.find(resets ? "1" : "Session main ended in cell 1: Exit code: 3") != std::string::npos);
+    }
+  }
+  CHECK(python.text("open('/app/runs').read()") == "'xx'");
+}
+
 TEST_CASE("python: after a restart of the container the state is lost, and code is not run silently") {
   Python python;
   (void)python.text("x = 1");
