@@ -3,6 +3,7 @@
 # Sets up what is missing (packages, build, engine, image, container) and becomes dockbridge; with no arguments that is
 # an MCP server on stdin and stdout. See docker/lib.sh for the steps.
 #   DOCKBRIDGE_IMAGE_TARGET=slim   an image without browser and compilers
+#   DOCKBRIDGE_IMAGE_TARGET=data   the slim image with numpy, pandas and matplotlib
 #   DOCKBRIDGE_BASE_IMAGE=IMAGE    what the image is built on
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=docker/lib.sh

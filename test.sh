@@ -16,6 +16,7 @@ set_up_packages() {
 
 set_up_test_images() {
   ensure_sandbox_image "$k_slim_image" slim
+  ensure_sandbox_image "$k_data_image" data
   "$project_dir/docker/make-sh-only-image.sh"
   ensure_podman_image "$k_slim_image"
 }

@@ -23,6 +23,8 @@ Figure peak_figure(const std::string& who, std::uint64_t bytes);
 /// One short command, compared with a bare start and with docker exec.
 std::vector<Figure> measure_call_latency(const Setting& setting);
 /// Many commands at once.
+/// A call in a shell that remembers, compared with a fresh one.
+std::vector<Figure> measure_shell_calls(const Setting& setting);
 std::vector<Figure> measure_concurrency(const Setting& setting);
 /// Many commands in a row: growth of memory and descriptors.
 std::vector<Figure> measure_growth(const Setting& setting);

@@ -16,6 +16,7 @@ constexpr int k_docker_execs_per_round = 3;
 
 constexpr double k_max_times_bare = 2.5;
 constexpr double k_least_times_faster = 30;
+constexpr double k_max_times_fresh = 1.2;
 
 constexpr int k_parallel_calls = 16;
 constexpr int k_parallel_runs = 5;
@@ -101,6 +102,28 @@ std::vector<Figure> measure_call_latency(const Setting& setting) {
            fmt::format("{:.1f}x ({:.1f} ms, p90 {:.1f})", times_faster, docker_execs.median().count(),
                        docker_execs.p90().count()),
            fmt::format(">= {:.0f}x", k_least_times_faster), times_faster >= k_least_times_faster}};
+}
+
+std::vector<Figure> measure_shell_calls(const Setting& setting) {
+  const std::string fresh = execute_request(1, "true");
+  const std::string kept = execute_request(1, "true", {{"shell", "main"}});
+  Server server(setting.launch);
+  server.initialize();
+  for (int i = 0; i < k_warm_up_calls; ++i) {
+    timed_call(server, fresh);
+    timed_call(server, kept);
+  }
+  Samples fresh_calls;
+  Samples kept_calls;
+  for (int i = 0; i < k_rounds * k_calls_per_round; ++i) {
+    fresh_calls.add(timed_call(server, fresh));
+    kept_calls.add(timed_call(server, kept));
+  }
+  const double ratio = kept_calls.median() / fresh_calls.median();
+  return {{fmt::format("execute_command 'true' with shell / without (median of {})", kept_calls.count()),
+           fmt::format("{:.2f}x ({:.2f} ms, p90 {:.2f} / {:.2f} ms)", ratio, kept_calls.median().count(),
+                       kept_calls.p90().count(), fresh_calls.median().count()),
+           fmt::format("<= {:.1f}x", k_max_times_fresh), ratio <= k_max_times_fresh}};
 }
 
 std::vector<Figure> measure_concurrency(const Setting& setting) {

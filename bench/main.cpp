@@ -25,6 +25,7 @@ struct Measurement {
 /// The order matters: the first calls place the agent in the container, and the start-up figures require that.
 constexpr Measurement k_measurements[] = {
     {"call latency", measure_call_latency},
+    {"shell calls", measure_shell_calls},
     {"commands at once", measure_concurrency},
     {"commands in a row", measure_growth},
     {"flood of output", measure_flood},

@@ -36,6 +36,7 @@ endfunction()
 # Code of host and agent.
 dockbridge_objects(dockbridge_shared
   src/error/error_code.cpp
+  src/wire/code_session.cpp
   src/wire/codec.cpp
   src/wire/error_message.cpp
   src/wire/fields.cpp
@@ -63,14 +64,38 @@ dockbridge_objects(dockbridge_shared
   src/util/temporary_name.cpp
   src/util/text.cpp)
 
+# The drivers of code sessions are embedded in the agent, which installs them in the container.
+set(driver_sources)
+foreach(driver bash bootstrap.py python.py python_ipython.py python_magics.py python_rich.py shell.sh)
+  list(APPEND driver_sources ${CMAKE_CURRENT_SOURCE_DIR}/src/agent/drivers/${driver})
+endforeach()
+set(embedded_drivers ${CMAKE_CURRENT_BINARY_DIR}/drivers.S)
+add_custom_command(
+  OUTPUT ${embedded_drivers}
+  COMMAND ${CMAKE_COMMAND} "-DDRIVERS=${driver_sources}" -DOUT=${embedded_drivers}
+          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_drivers.cmake
+  DEPENDS ${driver_sources} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_drivers.cmake
+  VERBATIM)
+
 # The agent without its main function. The code of sessions and keepers is adjacent, so that they share its pages.
 dockbridge_objects(agent_core
+  ${embedded_drivers}
   src/agent/launch.cpp
   src/agent/moment.cpp
   src/agent/record.cpp
   src/agent/order_page.cpp
+  src/agent/program_path.cpp
   src/agent/spool.cpp
+  src/agent/code/driver_command.cpp
+  src/agent/code/driver_files.cpp
+  src/agent/code/interpreter.cpp
+  src/agent/code/memory_policy.cpp
+  src/agent/code/memory_use.cpp
+  src/agent/code/side_events.cpp
+  src/agent/code/warm_policy.cpp
+  src/agent/session/command_environment.cpp
   src/agent/session/direct_line.cpp
+  src/agent/session/driver_starts.cpp
   src/agent/session/event_loop.cpp
   src/agent/control/assignment.cpp
   src/agent/session/file_watches.cpp
@@ -93,6 +118,7 @@ dockbridge_objects(agent_core
   src/agent/session/keeper_link.cpp
   src/agent/keeper/keeper.cpp
   src/agent/session/keeper_pool.cpp
+  src/agent/session/memory_guard.cpp
   src/agent/keeper/links.cpp
   src/agent/keeper/out_of_memory.cpp
   src/agent/keeper/output_end.cpp
@@ -109,6 +135,7 @@ dockbridge_objects(agent_core
   src/agent/keeper/terminal.cpp
   src/agent/session/pattern_watch.cpp
   src/agent/keeper/usage.cpp
+  src/agent/keeper/warm_child.cpp
   src/agent/session/ports.cpp
   src/agent/session/process.cpp
   src/agent/session/process_starter.cpp
@@ -121,6 +148,7 @@ dockbridge_objects(agent_core
   src/agent/session/state_directory.cpp
   src/agent/session/survivors.cpp
   src/agent/session/wait.cpp
+  src/agent/session/warm_interpreters.cpp
   src/agent/session/wait_answer.cpp
   src/agent/session/wait_list.cpp
   src/agent/session/wait_requests.cpp

@@ -44,7 +44,9 @@ target_link_libraries(dockbridge_docker PUBLIC dockbridge_sandbox PRIVATE Boost:
 dockbridge_room(mcp
   src/mcp/bulletin.cpp
   src/mcp/call.cpp
+  src/mcp/call_admission.cpp
   src/mcp/call_registry.cpp
+  src/mcp/call_scheduler.cpp
   src/mcp/catalogue.cpp
   src/mcp/client_questions.cpp
   src/mcp/conversation.cpp
@@ -95,6 +97,7 @@ dockbridge_room(sandbox
   src/sandbox/agent_launch.cpp
   src/sandbox/agent_link.cpp
   src/sandbox/channel.cpp
+  src/sandbox/code_sessions.cpp
   src/sandbox/connection.cpp
   src/sandbox/direct_line.cpp
   src/sandbox/download.cpp
@@ -106,6 +109,8 @@ dockbridge_room(sandbox
   src/sandbox/file_calls.cpp
   src/sandbox/files.cpp
   src/sandbox/sandbox.cpp
+  src/sandbox/session_events.cpp
+  src/sandbox/session_track.cpp
   src/sandbox/trusted_runs.cpp
   src/sandbox/upload.cpp
   ${agent_image_source})
@@ -114,9 +119,13 @@ target_link_libraries(dockbridge_sandbox PUBLIC dockbridge_util)
 dockbridge_room(tools
   src/tools/argument_names.cpp
   src/tools/arguments.cpp
+  src/tools/cell_content.cpp
+  src/tools/cell_report.cpp
+  src/tools/cell_run.cpp
   src/tools/check_process.cpp
   src/tools/client_patience.cpp
   src/tools/command_tasks.cpp
+  src/tools/compat_tools.cpp
   src/tools/client_notices.cpp
   src/tools/control_process.cpp
   src/tools/execute_command.cpp
@@ -137,6 +146,7 @@ dockbridge_room(tools
   src/tools/process_list.cpp
   src/tools/process_report.cpp
   src/tools/prompts.cpp
+  src/tools/python.cpp
   src/tools/resources.cpp
   src/tools/send_input.cpp
   src/tools/skills.cpp
@@ -144,6 +154,8 @@ dockbridge_room(tools
   src/tools/tool_shape.cpp
   src/tools/tool_table.cpp
   src/tools/toolbox.cpp
+  src/tools/session_export.cpp
+  src/tools/shell_command.cpp
   src/tools/shown_cursors.cpp
   src/tools/stream_parts.cpp
   src/tools/view.cpp

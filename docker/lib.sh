@@ -10,6 +10,7 @@ readonly project_dir state_dir
 readonly k_container=mcp-container
 readonly k_sandbox_image=dockbridge-sandbox:latest
 readonly k_slim_image=dockbridge-test:slim
+readonly k_data_image=dockbridge-test:data
 readonly k_sh_only_image=dockbridge-test:sh-only
 readonly k_base_image=dockbridge-base:bookworm
 readonly k_default_base=node:current-bookworm

@@ -64,10 +64,10 @@ function toolSection({ name, description, inputSchema }) {
   return [`## ${name}`, ...paragraphs, argumentItems(inputSchema).join('\n')].join('\n\n');
 }
 
-/** All tools. Two of them exist only with --allow-host-path; the page calls its directory DIR. */
+/** All tools. Some exist only with --allow-host-path or --compat. The page calls the directory DIR. */
 async function toolPage(program) {
   const hostDirectory = await mkdtemp(join(tmpdir(), 'dockbridge-reference-'));
-  const server = new StdioServer(program, ['--allow-host-path', hostDirectory]);
+  const server = new StdioServer(program, ['--allow-host-path', hostDirectory, '--compat', 'repl,coderunner']);
   try {
     await server.initialize('reference');
     const { tools } = await server.request('tools/list', {});

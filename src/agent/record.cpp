@@ -75,6 +75,14 @@ class RecordReader {
     m_problem = k_wrong_type;
     return false;
   }
+  /// nullopt also for a kind of a later version: the process is then like any other.
+  std::optional<wire::CodeSessionLabel> session() {
+    const auto field = m_fields.find("session");
+    auto label = field == m_fields.end()
+                     ? fail(ErrorCode::record_damaged, "")
+                     : wire::message_from<wire::CodeSessionLabel>(*field, ErrorCode::record_damaged);
+    return label ? std::optional(std::move(*label)) : std::nullopt;
+  }
   std::vector<TakenInput> taken() {
     std::vector<TakenInput> inputs;
     const auto field = m_fields.find("taken");
@@ -184,7 +192,8 @@ Result<Record> to_record(const std::vector<std::string_view>& lines) {
                  {reader.number("startedAtMs", wire::k_max_time_ms), reader.uptime("startedUptimeMs"),
                   reader.text("boot", k_max_name_bytes)},
                  reader.text("call", wire::k_digest_length),
-                 static_cast<std::uint64_t>(reader.number("number", wire::k_max_process_number))};
+                 static_cast<std::uint64_t>(reader.number("number", wire::k_max_process_number)),
+                 reader.session()};
   if (fields.contains("pid")) {
     record.kept = {reader.number("pid", wire::k_max_pid), reader.text("keeper", k_max_name_bytes + 1),
                    static_cast<std::uint8_t>(reader.number("control", UINT8_MAX, 1, 1))};
@@ -217,6 +226,9 @@ Result<void> append(int journal, const std::string& process, const Meta& meta) {
   }
   if (meta.number > 0) {
     fields["number"] = meta.number;
+  }
+  if (meta.session) {
+    fields["session"] = wire::to_json(*meta.session);
   }
   return append_line(journal, process, std::move(fields));
 }

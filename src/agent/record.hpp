@@ -31,7 +31,8 @@ struct Meta {
   std::string rationale;
   Moment started;
   std::string call{};  ///< digest of a call with an idempotency key; the process id then ends with the key's digest
-  std::uint64_t number = 0;  ///< among the owner's processes, from `ProcessNumbers`; 0: none
+  std::uint64_t number = 0;                         ///< among the owner's processes, from `ProcessNumbers`; 0: none
+  std::optional<wire::CodeSessionLabel> session{};  ///< nullopt if it is not a code session
 };
 
 /// The second line: the command runs.

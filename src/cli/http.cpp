@@ -75,11 +75,58 @@ class ProcessCensus {
     return count;
   }
 
+  /// Live named sessions by kind and state. Does not read their events, so a state may be out of date.
+  [[nodiscard]] std::map<std::pair<std::string, std::string>, std::uint64_t> sessions() const {
+    std::map<std::pair<std::string, std::string>, std::uint64_t> count;
+    for (const std::string& owner : m_owners) {
+      const auto list = m_sandbox.processes().list(owner, 0, {}, sandbox::Connect::never);
+      if (!list) {
+        return {};
+      }
+      for (const wire::ProcessState& state : list->processes) {
+        if (!state.running() || !state.session || state.session->name.empty()) {
+          continue;
+        }
+        const bool is_busy = m_sandbox.sessions().handle(state.id, owner)->is_busy();
+        const char* phase = !is_busy                                            ? "idle"
+                            : state.waits_for_input == wire::WaitsForInput::yes ? "waits_for_input"
+                                                                                : "running";
+        ++count[{std::string(wire::name_of(state.session->kind)), phase}];
+      }
+    }
+    return count;
+  }
+
  private:
   static constexpr std::size_t k_max_counted = 1000;
   sandbox::Sandbox& m_sandbox;
   std::vector<std::string> m_owners;
 };
+
+std::string summary(const char* name, const std::string& labels, const sandbox::CodeSessionCounts::Sum& sum) {
+  return fmt::format("{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, labels, sum.seconds, sum.count);
+}
+
+/// Sessions, their cells and their starts, as far as this server has seen them.
+std::string session_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& census) {
+  const auto counts = sandbox.sessions().counts();
+  std::string text = mcp::metric_head("dockbridge_sessions", "gauge", "Python sessions and shells by kind and state.");
+  for (const auto& [labels, number] : census.sessions()) {
+    text += fmt::format("dockbridge_sessions{{kind=\"{}\",state=\"{}\"}} {}\n", labels.first, labels.second, number);
+  }
+  text += mcp::metric_head("dockbridge_cells_total", "counter", "Code and commands run in sessions, by outcome.");
+  for (std::size_t i = 0; i < counts.cells.size(); ++i) {
+    text += fmt::format("dockbridge_cells_total{{outcome=\"{}\"}} {}\n", sandbox::CodeSessionCounts::k_outcomes.at(i),
+                        counts.cells.at(i));
+  }
+  text += mcp::metric_head("dockbridge_cell_seconds", "summary", "Run time of cells that have ended.");
+  text += summary("dockbridge_cell_seconds", "", counts.cell_time);
+  text += mcp::metric_head("dockbridge_interpreter_start_seconds", "summary",
+                           "Time from the start of an interpreter to its first message.");
+  text += summary("dockbridge_interpreter_start_seconds", "{start=\"warm\"}", counts.warm_starts);
+  text += summary("dockbridge_interpreter_start_seconds", "{start=\"cold\"}", counts.cold_starts);
+  return text;
+}
 
 std::string container_metrics(sandbox::Sandbox& sandbox, const ProcessCensus& census) {
   std::string text = mcp::metric_head("dockbridge_processes", "gauge", "Processes in the container by phase.");
@@ -147,7 +194,7 @@ std::string token_file_of(const Options& options) {
 }
 
 Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
-                                                    WorkerPool& pool) {
+                                                    mcp::CallScheduler& scheduler) {
   const HttpOptions& given = options.http;
   sandbox::Sandbox& sandbox = bridge.sandbox();
   auto tokens = find_tokens(options, hub.log);
@@ -168,7 +215,8 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Brid
     owners.push_back(token.name);
   }
   const ProcessCensus census(sandbox, std::move(owners));
-  hub.metrics.add_source([&sandbox, census] { return container_metrics(sandbox, census); });
+  hub.metrics.add_source(
+      [&sandbox, census] { return container_metrics(sandbox, census) + session_metrics(sandbox, census); });
   mcp::HttpSettings settings;
   settings.endpoint = {given.host, given.port};
   settings.tokens = std::move(*tokens);
@@ -198,7 +246,7 @@ Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Brid
     }
     return json{{"status", "ok"}, {"container", sandbox.container_name()}, {"agent", hello->version}};
   };
-  auto server = mcp::HttpServer::start(settings, hub, pool);
+  auto server = mcp::HttpServer::start(settings, hub, scheduler);
   if (server) {
     hub.log.info("serving", {{"url", fmt::format("{}://{}:{}/mcp", given.tls_certificate.empty() ? "http" : "https",
                                                  given.host, (*server)->port())}});

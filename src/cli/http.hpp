@@ -4,9 +4,9 @@
 
 #include "cli/bridge.hpp"
 #include "cli/options.hpp"
+#include "mcp/call_scheduler.hpp"
 #include "mcp/hub.hpp"
 #include "mcp/transport/http_server.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::cli {
 
@@ -14,6 +14,6 @@ namespace dockbridge::cli {
 std::string token_file_of(const Options& options);
 /// Serves HTTP with the tokens that the options name. Creates a token at the first start, and logs its path.
 Result<std::unique_ptr<mcp::HttpServer>> start_http(const Options& options, Bridge& bridge, mcp::Hub& hub,
-                                                    WorkerPool& pool);
+                                                    mcp::CallScheduler& scheduler);
 
 }  // namespace dockbridge::cli

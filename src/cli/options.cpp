@@ -207,6 +207,26 @@ std::optional<std::string> take_tools(Options& options, const std::string& value
   return std::nullopt;
 }
 
+/// Names with commas between them.
+std::optional<std::string> take_compat(Options& options, const std::string& value) {
+  static const std::map<std::string, tools::Compat> k_servers = {{"repl", tools::Compat::repl},
+                                                                 {"coderunner", tools::Compat::coderunner}};
+  options.tools.compat.clear();
+  for (std::size_t from = 0; from <= value.size();) {
+    const std::size_t comma = std::min(value.find(',', from), value.size());
+    const auto server = k_servers.find(value.substr(from, comma - from));
+    if (server == k_servers.end()) {
+      return "repl, coderunner, or both with a comma between them";
+    }
+    options.tools.compat.insert(server->second);
+    from = comma + 1;
+  }
+  return std::nullopt;
+}
+
+/// Idle limit of sessions in that server.
+constexpr milliseconds k_repl_idle_limit{300'000};
+
 /// Width of the column of options in the help.
 constexpr std::size_t k_help_column = 33;
 
@@ -271,6 +291,25 @@ const std::vector<Setting>& settings() {
                     [](Options& o, std::int64_t number) {
                       o.retention.bytes = static_cast<std::uint64_t>(number) * 1024 * 1024;
                     })},
+      {k_commands_group, "session-idle-limit", "", "SECONDS",
+       "Time without use after which a Python session or shell ends; 0 means never [default: 3600; with --compat repl 300]",
+       number(" of seconds", 0, 30.0 * 86400,
+              [](Options& o, double given) {
+                o.tools.session_idle_limit = milliseconds(static_cast<std::int64_t>(given * 1000));
+                o.has_session_idle_limit = true;
+              })},
+      {k_commands_group, "python-sessions", "", "N",
+       "Python sessions, and as many shells, per token or local user [default: 16]",
+       whole_number(
+           1, 1000,
+           [](Options& o, std::int64_t number) { o.tools.max_python_sessions = static_cast<std::size_t>(number); })},
+      {k_commands_group, "python-warm", "", "N", "Python interpreters to keep ready, 0 to 5 [default: 1]",
+       whole_number(
+           0, wire::k_max_warm_interpreters,
+           [](Options& o, std::int64_t number) { o.tools.warm_interpreters = static_cast<std::uint8_t>(number); })},
+      {k_commands_group, "python-ipython", "", "auto|never",
+       "Whether Python sessions use IPython if the image has it [default: auto]",
+       choice<bool>({{"auto", true}, {"never", false}}, [](Options& o, bool may) { o.tools.may_use_ipython = may; })},
       {k_files_group, "root", "", "DIR",
        "Restrict the file tools to this directory of the container [default: no limit]",
        absolute_path(&Options::file_root)},
@@ -282,6 +321,8 @@ const std::vector<Setting>& settings() {
        choice<bool>({{"read", false}, {"match", true}}, [](Options& o, bool match) { o.tools.match_is_read = match; })},
       {k_tools_group, "tools", "", "GLOB,...", "Tools that clients can see: names, globs, or minimal [default: all]",
        take_tools},
+      {k_tools_group, "compat", "", "repl,coderunner",
+       "Also list the tools of these older servers; docs/compatibility.md [default: none]", take_compat},
       {k_tools_group, "rationale", "", "required|optional",
        "Whether every call must state its reason [default: required]",
        choice<bool>({{"required", true}, {"optional", false}},
@@ -488,6 +529,9 @@ Result<Invocation> parse_command_line(const std::vector<std::string>& arguments,
         return fail(taken.error());
       }
     }
+  }
+  if (invocation.options.tools.compat.contains(tools::Compat::repl) && !invocation.options.has_session_idle_limit) {
+    invocation.options.tools.session_idle_limit = k_repl_idle_limit;
   }
   HttpOptions& http = invocation.options.http;
   http.token = surroundings.environment("DOCKBRIDGE_TOKEN").value_or("");

@@ -41,6 +41,7 @@ struct Options {
   std::string docker_host;
   std::string docker_command = "docker";
   tools::Settings tools;
+  bool has_session_idle_limit = false;                   ///< it was given
   std::vector<std::string> host_directories;             ///< `resolve_host_paths` opens them for the tools
   std::size_t max_message_bytes = 160ULL * 1024 * 1024;  ///< on stdio: a file of 100 MiB, in base64
   std::string file_root;                                 ///< in the container; empty: no limit

@@ -8,6 +8,7 @@
 #include "cli/bridge.hpp"
 #include "cli/commands.hpp"
 #include "cli/http.hpp"
+#include "mcp/call_scheduler.hpp"
 #include "mcp/hub.hpp"
 #include "mcp/server.hpp"
 #include "mcp/transport/stdio.hpp"
@@ -18,7 +19,6 @@
 #include "tools/skills.hpp"
 #include "tools/toolbox.hpp"
 #include "util/memory.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::cli {
 
@@ -72,10 +72,10 @@ int serve(const Options& options, Log& log) {
   mcp::Hub hub(server, log);
   hub.is_client_timeout = tools::is_client_timeout;
   resources.publish_to(hub.bulletin);
-  WorkerPool pool(k_max_calls);
+  mcp::CallScheduler scheduler({.calls = k_max_calls}, hub.metrics);
   std::unique_ptr<mcp::HttpServer> http;
   if (!options.http.port.empty()) {
-    auto started = start_http(options, bridge, hub, pool);
+    auto started = start_http(options, bridge, hub, scheduler);
     if (!started) {
       fmt::print(stderr, "dockbridge: {}\n", started.error().sentence());
       return 2;
@@ -85,7 +85,7 @@ int serve(const Options& options, Log& log) {
   bool abandoned = false;
   bool stopped = false;
   if (!http || options.http.stdio_too) {
-    stopped = mcp::serve_stdio(0, 1, signals.get(), hub, pool, options.max_message_bytes, abandoned) ==
+    stopped = mcp::serve_stdio(0, 1, signals.get(), hub, scheduler, options.max_message_bytes, abandoned) ==
               mcp::StdioEnd::stopped;
   }
   if (http) {

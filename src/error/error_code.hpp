@@ -48,6 +48,11 @@ enum class ErrorCode : std::uint8_t {
   command_too_long,
   too_long,
   too_large,
+  no_python,
+  python_too_old,
+  session_busy,
+  session_lost,
+  too_many_sessions,
   // files
   bad_path,
   path_too_long,

@@ -55,6 +55,26 @@ ToolResult already_done(const Tool& tool, const OnceOutcome& outcome) {
   return result;
 }
 
+std::string text_of(Refusal::Reason reason) {
+  switch (reason) {
+    case Refusal::Reason::waited:
+      return "Too many concurrent calls; the wait for capacity timed out";
+    case Refusal::Reason::queue_full:
+      return "Too many concurrent calls, and too many wait already";
+    case Refusal::Reason::too_large:
+      return "The combined size of concurrent calls exceeds the limit";
+    case Refusal::Reason::stopping:
+      return "The server is stopping; the call was not made";
+  }
+  return "";
+}
+
+std::string advice_for(const Refusal& refusal) {
+  return fmt::format("The call was not made. Retry after {} s{}", refusal.retry_after.count(),
+                     refusal.reason == Refusal::Reason::too_large ? ", and send large contents one after the other"
+                                                                  : ", and start long commands with background: true");
+}
+
 std::string text_field(const json& object, const char* name, std::size_t limit) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? printable_line(found->get<std::string>(), limit) : "";
@@ -88,8 +108,9 @@ void Call::release_id() {
 CallContext Call::context() {
   CallContext context{next_correlation_id(), m_client->caller.owner, *m_interruption};
   context.task_mode = task_mode();
-  context.progress_detail = usable_token(m_progress_token) ? ProgressDetail::output : ProgressDetail::none;
+  context.progress_detail = wants_progress() ? ProgressDetail::output : ProgressDetail::none;
   context.report_progress = [this](const std::string& message) { report_progress(message); };
+  context.waited = m_waited;
   if (context.task_mode != TaskMode::never) {
     context.handle = handle();
   }
@@ -159,8 +180,17 @@ TaskMode Call::task_mode() const {
   return may_become_task ? TaskMode::when_long : TaskMode::never;
 }
 
+bool Call::wants_progress() const {
+  return usable_token(m_progress_token);
+}
+
+void Call::report_position(std::size_t position) {
+  report_progress(position == 1 ? "waiting for capacity: next to start"
+                                : fmt::format("waiting for capacity: position {}", position));
+}
+
 void Call::report_progress(const std::string& message) {
-  if (m_sink && usable_token(m_progress_token) && m_interruption->reason() == StopReason::none) {
+  if (m_sink && wants_progress() && m_interruption->reason() == StopReason::none) {
     m_sink->send(
         notification_message("notifications/progress",
                              {{"progressToken", m_progress_token}, {"progress", ++m_progress}, {"message", message}}));
@@ -217,9 +247,14 @@ void Call::fail(const ProtocolError& error) {
   }
 }
 
-void Call::refuse(Refusal reason) {
-  fail({k_internal_error, reason == Refusal::stopping ? "The server is stopping" : "Too many concurrent calls",
-        nullptr});
+void Call::refuse(const Refusal& refusal) {
+  json data = nullptr;
+  std::string text = text_of(refusal.reason);
+  if (refusal.retry_after.count() > 0) {
+    text += fmt::format(". Retry after {} s", refusal.retry_after.count());
+    data = {{"retryAfterSeconds", refusal.retry_after.count()}};
+  }
+  fail({k_internal_error, text, std::move(data)});
 }
 
 ToolCall::ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, const Tool& tool, json arguments)
@@ -227,14 +262,17 @@ ToolCall::ToolCall(ClientPtr client, Request request, Peer peer, Reply reply, co
       m_tool(tool),
       m_arguments(std::move(arguments)) {}
 
-void ToolCall::refuse(Refusal reason) {
-  if (reason == Refusal::stopping) {
-    answer(error_result({ErrorCode::server_stopping, "The server is stopping; the call was not made"}));
+void ToolCall::refuse(const Refusal& refusal) {
+  if (refusal.reason == Refusal::Reason::stopping) {
+    answer(error_result({ErrorCode::server_stopping, text_of(refusal.reason)}));
     return;
   }
-  answer(error_result({ErrorCode::too_many_calls, "Too many concurrent calls, or their combined size exceeds the limit",
-                       "Wait for some of them; start long commands with background: true, and send large contents one "
-                       "after the other"}));
+  hub().log.warn("call rejected",
+                 {{"tool", m_tool.name}, {"owner", m_client->caller.owner}, {"reason", text_of(refusal.reason)}});
+  ToolResult result = error_result({ErrorCode::too_many_calls, text_of(refusal.reason), advice_for(refusal)});
+  result.facts["retryAfterSeconds"] = refusal.retry_after.count();
+  result.structured["error"]["retryAfterSeconds"] = refusal.retry_after.count();
+  answer(std::move(result));
 }
 
 void ToolCall::make() {

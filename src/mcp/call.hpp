@@ -13,10 +13,16 @@
 
 namespace dockbridge::mcp {
 
-/// Reason why a call is refused.
-enum class Refusal {
-  busy,      ///< too many calls run, or they use too much memory
-  stopping,  ///< the server is about to end
+/// Why a call is refused, and when it may be made again.
+struct Refusal {
+  enum class Reason {
+    waited,      ///< it has waited for capacity for too long
+    queue_full,  ///< too many calls run, and too many wait
+    too_large,   ///< its message and those of other calls use too much memory
+    stopping,    ///< the server is about to end
+  };
+  Reason reason;
+  seconds retry_after{0};  ///< 0 means unknown
 };
 
 /// An accepted request whose work may take minutes. Any thread makes or refuses it, once. It keeps its conversation
@@ -30,8 +36,15 @@ class Call {
 
   /// Does the work and replies.
   virtual void make() = 0;
-  /// Replies with an error, without doing the work.
-  virtual void refuse(Refusal reason);
+  /// Replies with an error, without doing the work. A call that was cancelled gets no reply.
+  virtual void refuse(const Refusal& refusal);
+
+  [[nodiscard]] const Interruption& interruption() const { return *m_interruption; }
+  [[nodiscard]] bool wants_progress() const;
+  /// Reports the position in the queue. Not while it is made or refused.
+  void report_position(std::size_t position);
+  /// The call has waited for capacity, before it is made.
+  void note_wait(milliseconds waited) { m_waited = waited; }
 
  protected:
   [[nodiscard]] CallContext context();
@@ -58,6 +71,7 @@ class Call {
   std::shared_ptr<Task> m_task;
   bool m_tool_failed = false;
   const Clock::time_point m_began = Clock::now();
+  milliseconds m_waited{0};
 
  private:
   bool m_id_released = false;
@@ -76,7 +90,7 @@ class ToolCall : public Call {
   /// Replies with a task before the work begins. For a client that has asked for a task.
   void start_as_task(std::optional<milliseconds> ttl) { become_task(ttl, Clock::now()); }
   void make() override;
-  void refuse(Refusal reason) override;
+  void refuse(const Refusal& refusal) override;
 
  private:
   ToolResult run(const CallContext& context);

@@ -26,6 +26,17 @@ void Metrics::count_refusal(const std::string& reason) {
   ++m_refusals[reason];
 }
 
+void Metrics::count_waited_call(Clock::duration waited) {
+  const MutexLock lock(m_mutex);
+  ++m_waited_calls;
+  m_waited_seconds += std::chrono::duration<double>(waited).count();
+}
+
+void Metrics::count_rejected_call(const std::string& reason) {
+  const MutexLock lock(m_mutex);
+  ++m_rejected_calls[reason];
+}
+
 void Metrics::count_http_request(int status) {
   const MutexLock lock(m_mutex);
   ++m_http_requests[status];
@@ -56,6 +67,15 @@ std::string Metrics::text() const {
     text += fmt::format("dockbridge_call_seconds_bucket{{tool=\"{0}\",le=\"+Inf\"}} {1}\n", tool, latency.count);
     text += fmt::format("dockbridge_call_seconds_sum{{tool=\"{}\"}} {}\n", tool, latency.seconds);
     text += fmt::format("dockbridge_call_seconds_count{{tool=\"{}\"}} {}\n", tool, latency.count);
+  }
+  text += metric_head("dockbridge_waiting_calls", "gauge", "Calls that wait for capacity.");
+  text += fmt::format("dockbridge_waiting_calls {}\n", m_waiting_calls.load());
+  text += metric_head("dockbridge_call_wait_seconds", "summary", "Time for which started calls have waited.");
+  text += fmt::format("dockbridge_call_wait_seconds_sum {}\n", m_waited_seconds);
+  text += fmt::format("dockbridge_call_wait_seconds_count {}\n", m_waited_calls);
+  text += metric_head("dockbridge_rejected_calls_total", "counter", "Calls rejected for lack of capacity, by reason.");
+  for (const auto& [reason, count] : m_rejected_calls) {
+    text += fmt::format("dockbridge_rejected_calls_total{{reason=\"{}\"}} {}\n", reason, count);
   }
   text += metric_head("dockbridge_refusals_total", "counter", "Rejected requests by reason.");
   for (const auto& [reason, count] : m_refusals) {

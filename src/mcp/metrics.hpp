@@ -23,6 +23,11 @@ class Metrics {
   void count_call(const std::string& tool, const std::string& outcome, Clock::duration took);
   /// Counts a refused request or connection by reason.
   void count_refusal(const std::string& reason);
+  void set_waiting_calls(std::size_t waiting) { m_waiting_calls = waiting; }
+  /// Counts a call that has waited for capacity and is made now.
+  void count_waited_call(Clock::duration waited);
+  /// Counts a call that was rejected for lack of capacity.
+  void count_rejected_call(const std::string& reason);
   void count_http_request(int status);
   void count_bytes(std::uint64_t received, std::uint64_t sent);
   /// `source` returns more lines for each report. What it uses has to outlive this object.
@@ -41,10 +46,14 @@ class Metrics {
 
   std::atomic<std::uint64_t> m_received{0};
   std::atomic<std::uint64_t> m_sent{0};
+  std::atomic<std::size_t> m_waiting_calls{0};
   mutable Mutex m_mutex;
   std::map<std::pair<std::string, std::string>, std::uint64_t> m_calls GUARDED_BY(m_mutex);
   std::map<std::string, Latency> m_latencies GUARDED_BY(m_mutex);
   std::map<std::string, std::uint64_t> m_refusals GUARDED_BY(m_mutex);
+  std::uint64_t m_waited_calls GUARDED_BY(m_mutex) = 0;
+  double m_waited_seconds GUARDED_BY(m_mutex) = 0;
+  std::map<std::string, std::uint64_t> m_rejected_calls GUARDED_BY(m_mutex);
   std::map<int, std::uint64_t> m_http_requests GUARDED_BY(m_mutex);
   std::vector<std::function<std::string()>> m_sources GUARDED_BY(m_mutex);
 };

@@ -56,7 +56,9 @@ json ResultFormat::call_result(ToolResult result, Revision revision, Representat
     text["text"] = std::move(result.text);
   }
   for (json& block : result.more_content) {
-    content.push_back(std::move(block));
+    if (revision >= Revision::v2025_06_18 || block["type"] != "resource_link") {
+      content.push_back(std::move(block));
+    }
   }
   if (representation == Representation::structured && revision >= Revision::v2025_06_18 &&
       !result.structured.is_null()) {

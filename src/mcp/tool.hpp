@@ -44,6 +44,7 @@ struct CallContext {
   std::string owner;           ///< owns everything that the call creates
   const Interruption& interruption;
   TaskMode task_mode = TaskMode::never;
+  milliseconds waited{0};  ///< for capacity, before the call was made
   ProgressDetail progress_detail = ProgressDetail::none;
   /// Sends a progress message. Does nothing with `ProgressDetail::none`.
   std::function<void(const std::string& message)> report_progress = [](const std::string&) {};

@@ -9,6 +9,7 @@
 #include "error/error.hpp"
 #include "sandbox/agent_link.hpp"
 #include "sandbox/channel.hpp"
+#include "sandbox/code_sessions.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/process_control.hpp"
 #include "sandbox/processes.hpp"
@@ -50,6 +51,7 @@ class Sandbox {
   [[nodiscard]] Files& files() { return m_files; }
   [[nodiscard]] Processes& processes() { return m_processes; }
   [[nodiscard]] ProcessControl& control() { return m_control; }
+  [[nodiscard]] CodeSessions& sessions() { return m_sessions; }
 
  private:
   Settings m_settings;
@@ -57,6 +59,7 @@ class Sandbox {
   Files m_files;
   Processes m_processes;
   ProcessControl m_control;
+  CodeSessions m_sessions{m_processes, m_control};
 };
 
 }  // namespace dockbridge::sandbox

@@ -31,6 +31,15 @@ constexpr ArgumentAlias k_command_aliases[] = {
     {"pty", "tty"},
 };
 
+constexpr ArgumentAlias k_python_aliases[] = {
+    {"command", "code"},           {"script", "code"},          {"source", "code"},
+    {"session_id", "session"},     {"sessionId", "session"},    {"session_name", "session"},
+    {"restart", "reset"},          {"python", "interpreter"},   {"python_path", "interpreter"},
+    {"venv", "interpreter"},       {"workdir", "cwd"},          {"working_dir", "cwd"},
+    {"working_directory", "cwd"},  {"environment", "env"},      {"timeout_ms", "timeoutMs"},
+    {"max_runtime", "maxRuntime"}, {"max_output", "maxOutput"},
+};
+
 constexpr ArgumentAlias k_process_aliases[] = {
     {"process_id", "processId"},
     {"process_ids", "processIds"},
@@ -109,7 +118,7 @@ constexpr ArgumentAlias k_search_aliases[] = {
     {"newest_first", "newestFirst"},
 };
 
-constexpr std::array<std::string_view, 19> k_ignored = {"description",
+constexpr std::array<std::string_view, 18> k_ignored = {"description",
                                                         "explanation",
                                                         "title",
                                                         "justification",
@@ -125,7 +134,6 @@ constexpr std::array<std::string_view, 19> k_ignored = {"description",
                                                         "block",
                                                         "additional_permissions",
                                                         "security_risk",
-                                                        "shell",
                                                         "instruction",
                                                         "expected_replacements"};
 
@@ -159,6 +167,9 @@ std::string folded(std::string_view name) {
 std::span<const ArgumentAlias> argument_aliases(std::string_view tool) {
   if (tool == "execute_command") {
     return k_command_aliases;
+  }
+  if (tool == "python") {
+    return k_python_aliases;
   }
   if (tool == "file_grep" || tool == "file_glob" || tool == "file_ls") {
     return k_search_aliases;

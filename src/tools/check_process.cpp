@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tools/cell_report.hpp"
+#include "tools/cell_run.hpp"
 #include "tools/following.hpp"
 #include "tools/process_list.hpp"
 #include "tools/process_report.hpp"
@@ -129,12 +131,23 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   } else if (!before.empty()) {
     shown = before + "\n" + shown;
   }
-  const std::string text = fmt::format("{}{}{}\n\n{}", status_sentence(state), input_hint(call, state, view),
+  const std::string session = state.running() ? session_line(call, state, call.limit()) : "";
+  std::string status = session.empty() ? status_sentence(state) : fmt::format("{}: {}.", process_name(state), session);
+  auto news = view.found || question.view.output.tail_lines
+                  ? std::nullopt
+                  : session_news(call, state, call.limit(), question.view.output.max_bytes);
+  if (news && news->has_result && !news->result.empty()) {
+    shown = (shown.starts_with("(no ") ? "" : shown + "\n") + news->result;
+  }
+  const std::string text = fmt::format("{}{}{}\n\n{}", status, input_hint(call, state, view),
                                        waited ? happened_text(snapshot, question.until, question.timeout) : "", shown);
   ToolResult result;
   result.text = with_notes(with_notes(text, view_notes(view)), question.notes);
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
+  if (news) {
+    add_news(std::move(*news), result);
+  }
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   if (waited) {
@@ -211,7 +224,7 @@ ToolResult check(const ToolRequest& call) {
   auto limit = call.limit(question.timeout);
   auto snapshot = call.sandbox.processes().find(question.processes.front(), call.context.owner, limit);
   if (snapshot && question.timeout.count() > 0) {
-    auto later = Following(call, question.until, question.timeout).join(snapshot->state);
+    auto later = follow_session(call, snapshot->state, question.until, question.timeout);
     // When the server stops, the reply has the state that is known so far.
     const bool is_detached = !later && later.error().code == ErrorCode::cancelled &&
                              call.context.interruption.reason() == StopReason::detached;

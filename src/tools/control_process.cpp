@@ -28,6 +28,7 @@ constexpr milliseconds k_default_grace{5000};
 constexpr milliseconds k_moment{200};
 constexpr milliseconds k_glance{10};
 constexpr milliseconds k_after_kill{2000};
+constexpr milliseconds k_interrupt_patience{2000};
 
 enum class Action : std::uint8_t { pause, resume, interrupt, terminate, kill, signal, resize };
 constexpr std::array<std::string_view, 7> k_actions = {"pause", "resume", "interrupt", "terminate",
@@ -179,6 +180,13 @@ Result<wire::ProcessState> act(const ToolRequest& call, const Order& order, cons
     return fail(ErrorCode::process_ended,
                 fmt::format("{} has already ended. {}", process_name(state), end_text(state)));
   }
+  if (state.session && order.action == Action::interrupt) {
+    // Read before the signal, so that the effect can be told.
+    const auto session = call.sandbox.sessions().handle(state.id, call.context.owner);
+    if (const auto read = call.sandbox.sessions().read_events(session, limit, state.side.total); !read) {
+      return fail(read.error());
+    }
+  }
   if (const auto done = carry_out(call.sandbox, order, state, limit); !done) {
     return fail(done.error().outcome_unknown
                     ? done.error().with_effect("the action may have been taken, or may still be taken",
@@ -186,6 +194,52 @@ Result<wire::ProcessState> act(const ToolRequest& call, const Order& order, cons
                     : done.error());
   }
   return state;
+}
+
+/// Waits for the end of the cell that a session was running, and says whether its state is kept, as the driver reports
+/// it. nullopt if the process is no code session or ran no cell.
+Result<std::optional<std::string>> interrupted_text(const ToolRequest& call, const wire::ProcessState& before,
+                                                    const sandbox::CallLimit& limit) {
+  if (!before.session) {
+    return std::nullopt;
+  }
+  auto& sessions = call.sandbox.sessions();
+  const auto session = sessions.handle(before.id, call.context.owner);
+  const std::string name = process_name(before);
+  const bool is_python = before.session->kind == wire::CodeKind::python;
+  const char* unit = is_python ? "cell" : "command";
+  const std::uint64_t cell = session->last_cell();
+  if (!session->is_busy()) {
+    return fmt::format("{} ran no {}; nothing was interrupted.", name, unit);
+  }
+  const auto deadline = Deadline::after(k_interrupt_patience);
+  while (true) {
+    const auto now =
+        call.sandbox.processes().wait(before.id, deadline.remaining(), {.known_side = session->next_offset()}, limit);
+    if (!now) {
+      return fail(now.error());
+    }
+    if (const auto read = sessions.read_events(session, limit, now->state.side.total); !read) {
+      return fail(read.error());
+    }
+    const auto record = session->cell();
+    if (record && record->number == cell && record->end) {
+      const auto& end = *record->end;
+      if (is_python && end.status != sandbox::CellStatus::interrupted) {
+        return fmt::format("{}: cell {} ended by itself ({}).", name, cell, wire::name_of(end.status));
+      }
+      return fmt::format("{}: {} {} was interrupted. {}", name, unit, cell,
+                         !is_python || end.is_state_kept ? "The state is kept." : "The state is lost.");
+    }
+    if (!now->state.running()) {
+      return fmt::format("{} The state of the session is lost.", status_sentence(now->state));
+    }
+    if (deadline.passed()) {
+      return fmt::format(
+          "{} still runs {} {}: it has not reacted to the interrupt. terminate ends it, and its state is lost.", name,
+          unit, cell);
+    }
+  }
 }
 
 Result<Snapshot> see_effect(const ToolRequest& call, const Order& order, const wire::ProcessState& before,
@@ -201,6 +255,17 @@ Result<Snapshot> see_effect(const ToolRequest& call, const Order& order, const w
 
 ToolResult control_one(const ToolRequest& call, const Order& order, const sandbox::CallLimit& limit) {
   const auto before = act(call, order, order.processes.front(), limit);
+  if (before && order.action == Action::interrupt) {
+    const auto text = interrupted_text(call, *before, limit);
+    if (text && *text) {
+      ToolResult result;
+      result.text = **text;
+      result.facts = process_facts(*before);
+      result.structured = process_fields(*before);
+      result.outcome = "process " + before->id;
+      return result;
+    }
+  }
   const auto after = before ? see_effect(call, order, *before, limit) : fail(before.error());
   if (!after) {
     return mcp::error_result(after.error());

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <string_view>
 
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
+#include "tools/shell_command.hpp"
 #include "tools/tool_table.hpp"
 #include "tools/view.hpp"
 #include "tools/wait_arguments.hpp"
@@ -54,7 +56,8 @@ ordered_json input_schema(const Settings& settings) {
       {"maxRuntime", number("Seconds after which it is killed")},
       {"outputLimit", number("Bytes of output after which it is killed")},
       {"nice", {{"type", "integer"}}},
-      {"user", text("User of the container to run as")}};
+      {"user", text("User of the container to run as")},
+      {"shell", text("Name of a shell that keeps cwd, variables and functions for later calls with it")}};
   add_view_arguments(properties);
   return arguments_schema(std::move(properties), {"command"}, settings);
 }
@@ -75,6 +78,9 @@ struct Order {
   bool background = false;
   std::optional<wire::WaitCondition> event;  ///< return when this happens, and leave the command running
   ViewRequest view;
+  std::string shell{};  ///< run in the shell with this name; empty: in a fresh one
+  bool has_cwd = false;
+  std::vector<std::string> notes{};
 };
 
 /// "~" is left to the agent, because it depends on the user that the command runs as.
@@ -93,21 +99,69 @@ std::optional<wire::TerminalSize> read_terminal(Arguments& arguments) {
   return wire::TerminalSize{static_cast<std::uint16_t>(columns), static_cast<std::uint16_t>(rows)};
 }
 
+constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
+
+/// Whether this is the name or the path of a shell program.
+bool is_shell_program(std::string_view text) {
+  return std::find(k_shells.begin(), k_shells.end(), text.substr(text.rfind('/') + 1)) != k_shells.end();
+}
+
 /// The command: a string, or the last part of `["bash", "-lc", "..."]`, as other clients pass it.
 std::string read_command(Arguments& arguments) {
   if (!arguments.is_array("command")) {
     return arguments.required_text("command");
   }
-  constexpr std::array<std::string_view, 5> k_shells = {"bash", "sh", "zsh", "dash", "ash"};
   std::vector<std::string> words = arguments.texts("command");
   const std::string_view program = words.empty() ? std::string_view() : words.front();
-  const bool is_shell =
-      std::find(k_shells.begin(), k_shells.end(), program.substr(program.rfind('/') + 1)) != k_shells.end();
-  if (!is_shell || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
+  if (!is_shell_program(program) || words.size() != 3 || (words[1] != "-c" && words[1] != "-lc")) {
     arguments.reject("command", R"(must be a string, or an array such as ["bash", "-lc", "make"])");
     return "";
   }
   return std::move(words[2]);
+}
+
+/// A shell is one process for many commands, so properties of a process cannot be given to one of them.
+void read_shell(Arguments& arguments, Order& order) {
+  order.shell = arguments.text("shell").value_or("");
+  if (order.shell.empty()) {
+    return;
+  }
+  if (is_shell_program(order.shell)) {  // as other clients pass it
+    order.notes.push_back(fmt::format("shell \"{}\" was ignored: a name such as \"main\" keeps the state",
+                                      printable_line(order.shell, k_max_noted_command)));
+    order.shell.clear();
+    return;
+  }
+  if (!wire::is_session_name(order.shell)) {
+    arguments.reject(
+        "shell",
+        fmt::format("must be at most {} letters, digits, '.', '_' or '-', and begin with a letter or digit, got {}",
+                    wire::k_max_session_name, printable_line(order.shell, k_max_noted_command)));
+  }
+  const std::array<std::pair<const char*, const char*>, 8> k_excluded = {{
+      {"tty", "not together with shell: call without shell"},
+      {"user", "not together with shell: call without shell, or use `su` or `sudo`"},
+      {"background", "not together with shell: use `command &`"},
+      {"waitFor", "not together with shell: use check_process"},
+      {"stdin", "not together with shell: use a redirection such as `</dev/null` or `<<'END'`"},
+      {"nice", "not together with shell: use `nice -n 5 command`"},
+      {"outputLimit", "not together with shell: use `command | head -c 100000`"},
+      {"maxRuntime", "not together with shell: use `timeout 60 command`"},
+  }};
+  const auto excluded =
+      std::find_if(k_excluded.begin(), k_excluded.end(), [&](const auto& row) { return arguments.has(row.first); });
+  if (excluded != k_excluded.end() && !(std::string_view(excluded->first) == "background" && !order.background) &&
+      !(std::string_view(excluded->first) == "tty" && !order.start.terminal)) {
+    arguments.reject(excluded->first, excluded->second);
+  }
+  for (const auto& [name, value] : order.start.environment) {
+    const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
+        !std::all_of(name.begin(), name.end(), is_word)) {
+      arguments.reject("env",
+                       fmt::format("{} is no name of a shell variable", printable_line(name, k_max_noted_command)));
+    }
+  }
 }
 
 Order read_order(const ToolRequest& call) {
@@ -116,6 +170,7 @@ Order read_order(const ToolRequest& call) {
   Order order;
   order.start.command = read_command(arguments);
   order.start.rationale = read_rationale(arguments, call.settings);
+  order.has_cwd = arguments.has("cwd");
   order.start.cwd = absolute(arguments.text("cwd").value_or(workdir), workdir);
   order.start.environment = arguments.environment("env");
   order.start.input = arguments.text("stdin");
@@ -136,6 +191,7 @@ Order read_order(const ToolRequest& call) {
   order.view = read_view_arguments(arguments);
   order.inactivity =
       arguments.duration("maxWaitTime", 0, k_max_wait_seconds).value_or(call.settings.inactivity_timeout);
+  read_shell(arguments, order);
   if (order.start.command.find_first_not_of(" \t\r\n") == std::string::npos) {
     arguments.reject("command", "must not be empty");
   }
@@ -250,6 +306,7 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
   if (misses_terminal(state, view)) {
     notes.emplace_back("the program needs a terminal: start it with tty: true");
   }
+  notes.insert(notes.end(), order.notes.begin(), order.notes.end());
   note_milliseconds(order.timeout, notes);
   std::string text = view_text_with_rest(call, state, view);
   std::string status = state.running() ? running_text(call, snapshot, order, view)
@@ -353,10 +410,29 @@ ToolResult run_and_report(const ToolRequest& call, const Order& order) {
               : report_lost_process(view.error(), id, "the command was started");
 }
 
+ShellCommand shell_command(const ToolRequest& call, Order& order) {
+  ShellCommand command;
+  command.shell = order.shell;
+  command.patience = time_to_wait(call, order);
+  command.inactivity = order.inactivity;
+  if (order.has_cwd) {
+    command.cwd = order.start.cwd;
+  }
+  command.command = std::move(order.start.command);
+  command.environment = std::move(order.start.environment);
+  command.rationale = std::move(order.start.rationale);
+  command.view = order.view;
+  note_milliseconds(order.timeout, command.notes);
+  return command;
+}
+
 ToolResult execute_order(const ToolRequest& call) {
   Order order = read_order(call);
   if (call.arguments.error()) {
     return mcp::error_result(*call.arguments.error());
+  }
+  if (!order.shell.empty()) {
+    return run_in_shell(call, shell_command(call, order));
   }
   const mcp::Interruption& interruption = call.context.interruption;
   auto id = call.sandbox.processes().new_process_id(interruption.token(), process_token(call.context, order));

@@ -35,11 +35,14 @@ bool needs_checks(const mcp::CallContext& context) {
 milliseconds longest_wait(const ToolRequest& call) {
   const Settings& settings = call.settings;
   const std::string& client = call.context.client_name;
+  // The client counts the time for which the call has waited for capacity.
+  const auto rest = [&](milliseconds longest) { return std::max(longest - call.context.waited, milliseconds(0)); };
   if (const auto chosen = find_client_wait(settings.client_waits, client)) {
-    return std::min(settings.max_wait, *chosen);
+    return rest(std::min(settings.max_wait, *chosen));
   }
   const milliseconds known = find_client_wait(known_client_waits(), client).value_or(settings.max_wait);
-  return std::min({settings.max_wait, known, call.context.outlasts_client_timeout() ? known : settings.client_timeout});
+  return rest(
+      std::min({settings.max_wait, known, call.context.outlasts_client_timeout() ? known : settings.client_timeout}));
 }
 
 Following::Following(const ToolRequest& call, wire::WaitCondition until, milliseconds patience, Pace pace)

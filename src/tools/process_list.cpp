@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/cell_report.hpp"
 #include "tools/process_report.hpp"
 #include "util/text.hpp"
 
@@ -60,7 +61,9 @@ mcp::ToolResult list_processes(const ToolRequest& call) {
     call.show(state);
     words.emplace_back(process_name(state), process_facts(state)["status"].get<std::string>());
     result.structured["processes"].push_back(process_fields(state));
-    result.text += (result.text.empty() ? "" : "\n") + list_line(state);
+    const std::string session = state.running() ? session_line(call, state, call.limit()) : "";
+    result.text +=
+        (result.text.empty() ? "" : "\n") + (session.empty() ? list_line(state) : process_name(state) + " " + session);
   }
   result.facts = status_facts(words);
   if (found->processes.empty()) {

@@ -54,6 +54,8 @@ std::string status_word(const wire::ProcessState& state) {
   return "lost";
 }
 
+}  // namespace
+
 std::string iso_time(std::int64_t unix_ms) {
   const std::time_t time = unix_ms / 1000;
   std::tm parts{};
@@ -61,8 +63,6 @@ std::string iso_time(std::int64_t unix_ms) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, unix_ms % 1000);
 }
-
-}  // namespace
 
 std::string process_name(const wire::ProcessState& state) {
   return state.number > 0 ? fmt::format("p{}", state.number) : state.id;
@@ -124,6 +124,12 @@ json process_fields(const wire::ProcessState& state) {
   if (state.cause != Cause::none) {
     fields["cause"] = name_of(state.cause);
   }
+  if (state.session) {
+    fields["sessionKind"] = wire::name_of(state.session->kind);
+    if (!state.session->name.empty()) {
+      fields["session"] = state.session->name;
+    }
+  }
   fields["childrenRunning"] = state.phase == Phase::exited;
   fields["command"] = state.command;
   fields["cwd"] = state.cwd;
@@ -173,6 +179,8 @@ ordered_json process_schema() {
       {"signal", text},
       {"cause",
        described(text, "why it ended, if not by itself: timeout, cancelled, terminated, output, memory, container")},
+      {"session", described(text, "its name, if it is a Python session or a shell that keeps its state")},
+      {"sessionKind", text},
       {"childrenRunning", described(flag, "the command has ended, something it started has not")},
       {"command", text},
       {"rationale", text},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@ namespace dockbridge::tools {
 
 // Texts and fields about a process that several tools report.
 
+/// Unix time as text for programs: "2026-11-19T20:00:00.000Z".
+std::string iso_time(std::int64_t unix_ms);
 /// The id that replies use for a process: "p3", or the long form if it has no number.
 std::string process_name(const wire::ProcessState& state);
 /// "Exit code: 0", "Killed by signal 9 (SIGKILL)", and with `states_cause` the reason if dockbridge ended it.

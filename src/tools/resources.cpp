@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <optional>
 #include <thread>
 
+#include "tools/cell_content.hpp"
 #include "tools/process_report.hpp"
+#include "tools/session_export.hpp"
 #include "tools/toolbox.hpp"
 #include "util/encoding.hpp"
 #include "util/text.hpp"
@@ -24,6 +27,9 @@ constexpr const char* k_processes = "dockbridge://processes";
 constexpr const char* k_stdout = "dockbridge://process/{processId}/stdout";
 constexpr const char* k_stderr = "dockbridge://process/{processId}/stderr";
 constexpr const char* k_file = "dockbridge://file/{path}";
+constexpr const char* k_cell = "dockbridge://python/{session}/{cell}/{n}";
+constexpr const char* k_notebook = "dockbridge://python/{session}/notebook";
+constexpr const char* k_script = "dockbridge://python/{session}/script";
 constexpr std::string_view k_process_prefix = "dockbridge://process/";
 constexpr std::string_view k_file_prefix = "dockbridge://file/";
 constexpr std::uint64_t k_max_blob_bytes = 3'500'000;
@@ -49,6 +55,54 @@ std::optional<OutputUri> parse_output_uri(const std::string& uri) {
     return std::nullopt;
   }
   return OutputUri{process, stream == "stdout" ? Stream::out : Stream::err};
+}
+
+}  // namespace
+
+/// The URI of a session's history, or of a part of a result.
+struct SessionUri {
+  std::string session;  ///< name or process id
+  std::optional<ExportFormat> format;
+  std::uint64_t cell = 0;
+  std::size_t part = 0;  ///< from 1
+};
+
+namespace {
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && number > 0;
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+std::optional<SessionUri> parse_session_uri(const std::string& uri) {
+  if (!uri.starts_with(k_python_prefix)) {
+    return std::nullopt;
+  }
+  const std::string_view path = std::string_view(uri).substr(k_python_prefix.size());
+  const std::size_t slash = path.find('/');
+  if (slash == std::string_view::npos) {
+    return std::nullopt;
+  }
+  SessionUri parsed{std::string(path.substr(0, slash)), std::nullopt};
+  const std::string_view rest = path.substr(slash + 1);
+  if (!wire::is_session_name(parsed.session) && !wire::is_process_id(parsed.session)) {
+    return std::nullopt;
+  }
+  parsed.format = export_format_named(rest);
+  if (parsed.format) {
+    return parsed;
+  }
+  const std::size_t second = rest.find('/');
+  const auto cell = parse_number(rest.substr(0, second));
+  const auto part = second == std::string_view::npos ? std::nullopt : parse_number(rest.substr(second + 1));
+  if (!cell || !part) {
+    return std::nullopt;
+  }
+  parsed.cell = *cell;
+  parsed.part = *part;
+  return parsed;
 }
 
 /// The path in the URI of a file, which is absolute and percent-encoded.
@@ -174,11 +228,16 @@ std::vector<mcp::ResourceTemplate> SandboxResources::templates() const {
            "A file of the container, by its percent-encoded path",
            "application/octet-stream",
            {{"path", complete_path(m_sandbox)}},
-           "file_ls"}};
+           "file_ls"},
+          {k_notebook, "notebook", "A Python session as a notebook", "The cells of a session and their results",
+           "application/x-ipynb+json"},
+          {k_script, "script", "A Python session as a script", "The code of a session", "text/x-python"},
+          {k_cell, "cell-part", "A part of a result", "HTML, SVG or PDF that a Python cell has shown", "text/html"}};
 }
 
 std::string SandboxResources::tool_for(const std::string& uri) const {
   return uri.starts_with(k_file_prefix)                            ? "file_read"
+         : uri.starts_with(k_python_prefix)                        ? "python"
          : uri == k_processes || uri.starts_with(k_process_prefix) ? "check_process"
                                                                    : "";
 }
@@ -214,6 +273,9 @@ Result<json> SandboxResources::read(const std::string& uri, const CallContext& c
   if (const auto path = parse_file_uri(uri)) {
     return read_file(uri, *path, context);
   }
+  if (const auto session = parse_session_uri(uri)) {
+    return read_session(uri, *session, context);
+  }
   return fail(ErrorCode::resource_not_found, fmt::format("Resource not found: {}", printable_line(uri, 200)));
 }
 
@@ -248,6 +310,58 @@ Result<json> SandboxResources::read_file(const std::string& uri, const std::stri
   }
   const std::string type = file->kind == sandbox::FileKind::image ? file->type : "application/octet-stream";
   return json::array({{{"uri", uri}, {"mimeType", type}, {"blob", to_base64(file->bytes)}}});
+}
+
+Result<json> SandboxResources::read_session(const std::string& uri, const SessionUri& wanted,
+                                            const CallContext& context) {
+  const auto limit = call_limit_of(context);
+  std::string process = wanted.session;
+  if (!wire::is_process_id(process) && !wire::process_number_in(process)) {
+    const auto latest = m_sandbox.sessions().latest({context.owner, wire::CodeKind::python, process}, limit);
+    if (!latest) {
+      return fail(latest.error());
+    }
+    if (!*latest) {
+      return fail(ErrorCode::resource_not_found, "There is no session " + process);
+    }
+    process = (*latest)->id;
+  }
+  const auto found = m_sandbox.processes().find(process, context.owner, limit);
+  if (!found || !found->state.session || found->state.session->kind != wire::CodeKind::python) {
+    return fail(ErrorCode::resource_not_found, fmt::format("There is no Python session {}", wanted.session));
+  }
+  const auto session = m_sandbox.sessions().handle(found->state.id, context.owner);
+  if (wanted.format) {
+    const auto text = session_export(m_sandbox, session, *wanted.format, limit);
+    const char* type = *wanted.format == ExportFormat::notebook ? "application/x-ipynb+json" : "text/x-python";
+    return text ? Result<json>(one_text(uri, type, *text)) : fail(text.error());
+  }
+  std::optional<sandbox::MimePart> part;
+  const auto read = m_sandbox.sessions().for_each_cell(
+      found->state.id,
+      [&](const sandbox::CellRecord& cell) {
+        const auto parts = linked_parts(cell);
+        if (cell.number == wanted.cell && wanted.part <= parts.size()) {
+          part = *parts[wanted.part - 1];
+        }
+      },
+      limit);
+  if (!read) {
+    return fail(read.error());
+  }
+  if (!part || (part->file && part->file->path.empty())) {
+    return fail(ErrorCode::resource_not_found, fmt::format("Resource not found: {}", printable_line(uri, 200)));
+  }
+  if (!part->file) {
+    return one_text(uri, part->type.c_str(), part->text);
+  }
+  const auto file = m_sandbox.files().whole(part->file->path, context.owner, k_max_blob_bytes, limit);
+  if (!file) {
+    return fail(ErrorCode::resource_not_found, file.error().message, file.error().next_step);
+  }
+  return is_valid_utf8(file->bytes)
+             ? one_text(uri, part->type.c_str(), file->bytes)
+             : json::array({{{"uri", uri}, {"mimeType", part->type}, {"blob", to_base64(file->bytes)}}});
 }
 
 std::shared_ptr<void> SandboxResources::watch(const std::string& uri, const std::string& owner) {

@@ -10,6 +10,8 @@
 
 namespace dockbridge::tools {
 
+struct SessionUri;
+
 /// The container's facts and files, and the caller's processes and their output, as resources. Lists do not contact the
 /// container. A subscriber to a process's output is notified when there is more of it, or when the process has ended. A
 /// subscriber to a file is notified when the file changes.
@@ -30,6 +32,8 @@ class SandboxResources : public mcp::ResourceProvider {
   Result<mcp::json> read_output(const std::string& uri, const std::string& process, sandbox::Stream stream,
                                 const mcp::CallContext& context);
   Result<mcp::json> read_file(const std::string& uri, const std::string& path, const mcp::CallContext& context);
+
+  Result<mcp::json> read_session(const std::string& uri, const SessionUri& wanted, const mcp::CallContext& context);
 
   sandbox::Sandbox& m_sandbox;
   mcp::Bulletin* m_bulletin = nullptr;

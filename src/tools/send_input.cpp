@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "tools/cell_report.hpp"
+#include "tools/cell_run.hpp"
 #include "tools/following.hpp"
 #include "tools/process_report.hpp"
 #include "tools/tool_table.hpp"
@@ -258,10 +260,19 @@ ToolResult report(const ToolRequest& call, const Snapshot& snapshot, const View&
     const std::string hint = call.hint("check_process with timeout waits for the answer.");
     missed = hint.empty() ? "" : " " + hint;
   }
-  result.text =
-      with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state), missed), notes);
+  auto news = session_news(call, state, call.limit(), order.view.output.max_bytes);
+  if (news && news->has_result) {  // the input has ended the cell, and its result says more than a status
+    const std::string both = shown + (shown.empty() || news->result.empty() ? "" : "\n") + news->result;
+    result.text = with_notes(both.empty() ? nothing : both, notes);
+  } else {
+    result.text =
+        with_notes(fmt::format("{}\n\n{}{}", shown.empty() ? nothing : shown, status_sentence(state), missed), notes);
+  }
   result.facts = view_facts(state, view);
   count_as_shown(call, state, view, result);
+  if (news) {
+    add_news(std::move(*news), result);
+  }
   result.structured = process_fields(state);
   add_view_fields(result.structured, view);
   result.structured["accepted"] = accepted;
@@ -307,7 +318,7 @@ ToolResult send_and_report(const ToolRequest& call) {
   // A repetition shows the output since the input was sent for the first time.
   const auto [out, err] = given->earlier.value_or(seen);
   order.until.search_from = {out, err};
-  const auto after = Following(call, order.until, order.patience).join(before->state);
+  const auto after = follow_session(call, before->state, order.until, order.patience);
   if (!after) {
     return mcp::error_result(after.error().with_effect("the input was delivered", check));
   }

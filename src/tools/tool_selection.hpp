@@ -11,9 +11,9 @@
 namespace dockbridge::tools {
 
 /// Every tool, in the order in which they are listed.
-inline constexpr std::array<std::string_view, 13> k_tool_names = {
-    "execute_command", "check_process", "send_input", "control_process", "file_read",   "file_write",   "file_edit",
-    "file_undo",       "file_ls",       "file_glob",  "file_grep",       "file_upload", "file_download"};
+inline constexpr std::array<std::string_view, 14> k_tool_names = {
+    "execute_command", "check_process", "send_input", "control_process", "python",    "file_read",   "file_write",
+    "file_edit",       "file_undo",     "file_ls",    "file_glob",       "file_grep", "file_upload", "file_download"};
 
 /// The tools that clients can see and call. All texts for clients name only these.
 class ToolSelection {

@@ -51,6 +51,15 @@ constexpr std::array k_table = {
                 "after grace seconds (default 5).",
             .code = &k_control_process,
             .annotations = {.destructive = true, .idempotent = true}},
+    ToolRow{.name = "python",
+            .title = "Run Python",
+            .description =
+                "Run Python code and return its output, the value of the last expression, plots and the error. With "
+                "session, variables and imports are kept for later calls; without code it waits for the session's "
+                "running code. Code that is silent for maxWaitTime continues in the background.",
+            .code = &k_python,
+            .annotations = {.destructive = true, .open_world = true},
+            .max_result_chars = k_max_max_output},
     ToolRow{.name = "file_read",
             .title = "Read a file",
             .description =

@@ -20,6 +20,7 @@ extern const ToolCode k_execute_command;
 extern const ToolCode k_check_process;
 extern const ToolCode k_send_input;
 extern const ToolCode k_control_process;
+extern const ToolCode k_python;
 extern const ToolCode k_file_read;
 extern const ToolCode k_file_write;
 extern const ToolCode k_file_edit;

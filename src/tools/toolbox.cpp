@@ -1,6 +1,7 @@
 #include "tools/toolbox.hpp"
 
 #include "tools/argument_names.hpp"
+#include "tools/compat_tools.hpp"
 #include "tools/file_report.hpp"
 #include "tools/tool_shape.hpp"
 #include "tools/tool_table.hpp"
@@ -73,10 +74,7 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
   const auto shown = std::make_shared<ShownCursors>();
   const auto notices = ClientNotices::make();
   std::vector<mcp::Tool> tools;
-  for (const ToolRow& row : tool_table()) {
-    if (!settings.selection.contains(row.name) || (row.uses_host_directories && !settings.host_directories)) {
-      continue;
-    }
+  const auto add = [&](const ToolRow& row) {
     mcp::Tool tool = describe(row, settings);
     tool.call = [resolve, settings, shown, notices, call = row.code->call, aliases = argument_aliases(row.name)](
                     const mcp::json& values, const mcp::CallContext& context) {
@@ -96,6 +94,16 @@ std::vector<mcp::Tool> all_tools(const SandboxResolver& resolve, const Settings&
       return result;
     };
     tools.push_back(std::move(tool));
+  };
+  for (const ToolRow& row : tool_table()) {
+    if (settings.selection.contains(row.name) && (!row.uses_host_directories || settings.host_directories)) {
+      add(row);
+    }
+  }
+  for (const CompatRow& row : compat_table()) {
+    if (settings.compat.contains(row.server)) {
+      add(row.tool);
+    }
   }
   return tools;
 }

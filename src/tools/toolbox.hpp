@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,16 +20,24 @@
 
 namespace dockbridge::tools {
 
+/// Older servers whose tools can be listed as well.
+enum class Compat { repl, coderunner };
+
 struct Settings {
   milliseconds inactivity_timeout{20'000};
   double load_stretch = 1;  ///< factor for `inactivity_timeout` while the process waits for a CPU
   milliseconds max_wait{600'000};
-  milliseconds client_timeout{50'000};     ///< longest wait for a client without progress
-  std::vector<ClientWait> client_waits{};  ///< rows of the user; they precede the known ones
-  milliseconds max_runtime{0};             ///< 0 means no limit
+  milliseconds client_timeout{50'000};         ///< longest wait for a client without progress
+  std::vector<ClientWait> client_waits{};      ///< rows of the user; they precede the known ones
+  milliseconds max_runtime{0};                 ///< 0 means no limit
+  milliseconds session_idle_limit{3'600'000};  ///< of code sessions; 0 means no limit
+  std::size_t max_python_sessions = 16;        ///< per owner
+  std::uint8_t warm_interpreters = 1;          ///< kept ready after the first Python call
+  bool may_use_ipython = true;                 ///< if the image has it
   bool rationale_required = true;
   bool match_is_read = false;                                 ///< an exact and unique oldString replaces a prior read
   ToolSelection selection{};                                  ///< tools that clients can see
+  std::set<Compat> compat{};                                  ///< servers whose tools are listed as well
   std::shared_ptr<const HostDirectories> host_directories{};  ///< for copies to and from the host; null if none
 };
 

@@ -53,6 +53,7 @@ std::string missed_text(const Snapshot& snapshot, const wire::WaitCondition& unt
 std::string happened_word(WaitOutcome happened) {
   switch (happened) {
     case WaitOutcome::ended:
+    case WaitOutcome::side:  // the running cell of a session has ended
       return "exit";
     case WaitOutcome::nothing:
       return "timeout";
@@ -61,7 +62,6 @@ std::string happened_word(WaitOutcome happened) {
     case WaitOutcome::port:
     case WaitOutcome::idle:
     case WaitOutcome::input:
-    case WaitOutcome::side:
       break;
   }
   return std::string(name_of(happened));

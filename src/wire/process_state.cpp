@@ -86,6 +86,7 @@ void ProcessState::visit(Codec& codec) {
   codec("used", used);
   codec.optional("children", children, AtMost{k_max_pid});
   codec("path", path, state_text);
+  codec.optional("session", session);
 }
 
 const std::string& process_id_from(const Field& field) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "wire/code_session.hpp"
 #include "wire/codec.hpp"
 
 namespace dockbridge::wire {
@@ -120,8 +121,9 @@ struct ProcessState {
   std::string owner;
   std::string rationale;
   Usage used;
-  std::uint64_t children = 0;  ///< live processes of its tree
-  std::string path;            ///< of its record in the container; its spools are in the same directory
+  std::uint64_t children = 0;                 ///< live processes of its tree
+  std::string path;                           ///< of its record in the container; its spools are in the same directory
+  std::optional<CodeSessionLabel> session{};  ///< nullopt if it is not a code session
 
   [[nodiscard]] bool running() const { return phase == Phase::running; }
 

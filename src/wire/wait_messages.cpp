@@ -80,6 +80,7 @@ void Command::visit(Codec& codec) {
   codec.optional("nice", nice, AtMost{k_max_nice});
   codec.optional("terminal", terminal);
   codec.optional("side", has_side_channel);
+  codec.optional("session", session);
   codec.optional("user", user);
   codec.optional("call", call);
 

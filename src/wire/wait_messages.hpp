@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "util/clock.hpp"
+#include "wire/code_session.hpp"
 #include "wire/codec.hpp"
 #include "wire/operation.hpp"
 #include "wire/process_state.hpp"
@@ -77,6 +78,7 @@ struct Command {
   int nice = 0;
   std::optional<TerminalSize> terminal;  ///< nullopt: pipes
   bool has_side_channel = false;         ///< on descriptor 3; not together with a terminal
+  std::optional<CodeSession> session{};  ///< the agent chooses the program, and gives it a side channel
   std::optional<std::string> user;       ///< nullopt: the user of the container
   std::string owner;
   std::string rationale;

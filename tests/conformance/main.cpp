@@ -34,11 +34,11 @@ int main(int argc, char** argv) {
   Log log(STDERR_FILENO, LogLevel::warn, LogFormat::text);
   mcp::Hub hub(server, log);
   bulletin = &hub.bulletin;
-  WorkerPool pool(64);
+  mcp::CallScheduler scheduler({.calls = 64}, hub.metrics);
   std::signal(SIGTERM, [](int) { g_stop = 1; });
   mcp::HttpSettings settings;
   settings.endpoint.port = argc > 1 ? argv[1] : "0";
-  auto http = mcp::HttpServer::start(settings, hub, pool);
+  auto http = mcp::HttpServer::start(settings, hub, scheduler);
   if (!http) {
     fmt::print(stderr, "{}\n", http.error().sentence());
     return 1;

@@ -6,23 +6,27 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 k_sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/agent/drivers")
-k_start = "import sys; sys.path.insert(0, %r); import dockbridge_driver"
+with open(os.path.join(k_sources, "bootstrap.py")) as bootstrap:
+    k_start = bootstrap.read()
 k_deadline = 30
 k_interpreter = os.environ.get("DOCKBRIDGE_TEST_PYTHON", sys.executable)
 
 
-def install(directory):
+def install(directory, compiles=True):
     """Copies the driver to a directory under the names that the agent gives its files, and compiles it."""
     for name in os.listdir(k_sources):
         if name.startswith("python") and name.endswith(".py"):
             installed = "dockbridge_" + (name[len("python_"):] if name != "python.py" else "driver.py")
             shutil.copy(os.path.join(k_sources, name), os.path.join(directory, installed))
+    if not compiles:
+        return
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([k_interpreter, "-m", "compileall", "-q", directory], check=True, env=environment)
 
@@ -32,13 +36,17 @@ class Session:
 
     directory = None
 
-    def __init__(self, environment=None, cwd=None, before_exec=lambda: None, options=()):
+    def __init__(self, environment=None, cwd=None, before_exec=lambda: None, options=(), idle=0,
+                 directory=None):
         if Session.directory is None:
             Session.temporary = tempfile.TemporaryDirectory()
             Session.directory = Session.temporary.name
             install(Session.directory)
         host, child = socket.socketpair()
         number = child.fileno()
+        if idle:
+            child.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(idle), int(idle % 1 * 1e6)))
+            environment = {**(environment or {}), "DOCKBRIDGE_IDLE_LIMIT_MS": str(int(idle * 1000))}
 
         def prepare():
             os.dup2(number, 3)
@@ -46,9 +54,10 @@ class Session:
 
         variables = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
         variables.update(environment or {})
-        self.process = subprocess.Popen([k_interpreter, *options, "-c", k_start % Session.directory], bufsize=0,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        close_fds=False, preexec_fn=prepare, env=variables, cwd=cwd)
+        arguments = [k_interpreter, *options, "-c", k_start, directory or Session.directory]
+        self.process = subprocess.Popen(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, close_fds=False, preexec_fn=prepare, env=variables,
+                                        cwd=cwd)
         child.close()
         self.channel = host
         self.received = b""

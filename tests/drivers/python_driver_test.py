@@ -13,7 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from driver_session import Session, k_interpreter, k_sources, temporary_directory
+from driver_session import Session, install, k_interpreter, k_sources, k_start, temporary_directory
 
 k_png = "bytes.fromhex('89504e470d0a1a0a0000000d494844520000000300000002') + b'rest'"
 
@@ -754,6 +754,213 @@ class Magics(DriverTest):
         self.assertEqual(self.session.end()["status"], "interrupted")
 
 
+class Limits(DriverTest):
+    def end_of(self, code, limit=0.1):
+        return self.session.run(code, limit=limit)
+
+    def test_cell_is_interrupted_at_its_limit_and_keeps_state(self):
+        end = self.end_of("x = 5\nwhile True: pass")
+        self.assertEqual((end["status"], end["kept"]), ("interrupted", True))
+        self.assertEqual((end["error"]["name"], end["error"]["value"]),
+                         ("KeyboardInterrupt", "maxRuntime of 0.1 s exceeded"))
+        self.assertIn("while True: pass", end["error"]["traceback"])
+        self.assertEqual(self.value("x"), "5")
+
+    def test_sleep_is_interrupted(self):
+        end = self.end_of("import time\ntime.sleep(60)")
+        self.assertEqual(end["status"], "interrupted")
+        self.assertLess(end["seconds"], 10)
+
+    def test_begin_states_whether_the_limit_applies(self):
+        self.session.send(op="run", cell=1, code="1", limit=9)
+        self.assertTrue(self.session.event("begin")["limited"])
+        self.session.event("end")
+        self.session.send(op="run", cell=2, code="1")
+        self.assertNotIn("limited", self.session.event("begin"))
+
+    def test_nothing_is_left_of_the_limit_after_the_cell(self):
+        self.assertEqual(self.end_of("1", limit=0.05)["status"], "ok")
+        self.assertEqual(self.value("import signal, time\ntime.sleep(0.1)\n"
+                                    "(signal.getsignal(signal.SIGALRM) == signal.SIG_DFL, signal.getitimer(0))"),
+                         "(True, (0.0, 0.0))")
+
+    def test_limit_at_the_end_of_a_cell_harms_nothing(self):
+        for turn in range(200):
+            end = self.end_of("for i in range(%d): pass" % (turn * 500), limit=0.002)
+            self.assertIn(end["status"], ("ok", "interrupted"))
+        self.assertEqual(self.value("1"), "1")
+
+    def test_signal_of_user_code_has_precedence(self):
+        self.session.run("import signal, time\nsignal.signal(signal.SIGALRM, lambda *a: print('own'))")
+        self.session.send(op="run", cell=2, code="time.sleep(0.2)\nsignal.raise_signal(signal.SIGALRM)", limit=0.05)
+        self.assertFalse(self.session.event("begin")["limited"])
+        self.assertEqual(self.session.event("end")["status"], "ok")
+        self.session.wait_for_text("stdout", "own")
+
+    def test_signal_that_the_cell_takes_is_left_alone(self):
+        self.end_of("import signal\nsignal.signal(signal.SIGALRM, print)\nsignal.setitimer(signal.ITIMER_REAL, 50)", 9)
+        self.assertEqual(self.value("signal.getsignal(signal.SIGALRM) is print, signal.getitimer(0)[0] > 9"),
+                         "(True, True)")
+
+    def test_await_is_interrupted_and_background_tasks_go_on(self):
+        self.session.run("import asyncio\nn = 0\nasync def count():\n    global n\n    while True:\n        n += 1\n"
+                         "        await asyncio.sleep(0.001)\ntask = asyncio.create_task(count())\n"
+                         "await asyncio.sleep(0)")
+        end = self.end_of("await asyncio.sleep(60)")
+        self.assertEqual((end["status"], end["error"]["value"]), ("interrupted", "maxRuntime of 0.1 s exceeded"))
+        self.assertEqual(self.value("m = n\nawait asyncio.sleep(0.1)\nn > m, task.done()"), "(True, False)")
+
+    def test_cell_that_swallows_the_interrupt_gets_another_one(self):
+        end = self.end_of("import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    time.sleep(60)")
+        self.assertEqual(end["status"], "interrupted")
+
+    def test_interrupt_by_a_signal_has_no_limit_in_its_message(self):
+        self.session.start("while True: pass", limit=60)
+        self.session.interrupt()
+        self.assertEqual(self.session.end()["error"]["value"], "")
+
+
+class Idle(unittest.TestCase):
+    def ends_as_idle(self, session):
+        session.event("idle")
+        self.assertIsNone(session.event())
+        self.assertEqual(session.wait_for_exit(), 0)
+
+    def test_session_without_requests_ends(self):
+        with Session(idle=0.2) as session:
+            self.ends_as_idle(session)
+
+    def test_request_restarts_the_limit(self):
+        with Session(idle=0.5) as session:
+            start = time.monotonic()
+            for _ in range(4):
+                time.sleep(0.2)
+                session.ask(op="ping")
+            self.assertGreater(time.monotonic() - start, 0.5)
+            self.ends_as_idle(session)
+
+    def test_running_cell_is_not_idle(self):
+        with Session(idle=0.2) as session:
+            self.assertEqual(session.value("import time\ntime.sleep(0.5)\n1"), "1")
+            self.ends_as_idle(session)
+
+    def test_session_with_background_tasks_ends(self):
+        with Session(idle=0.3) as session:
+            session.run("import asyncio\nasync def work():\n    while True:\n        await asyncio.sleep(0.01)\n"
+                        "task = asyncio.create_task(work())\nawait asyncio.sleep(0)")
+            self.ends_as_idle(session)
+
+    def test_exit_handlers_run(self):
+        with Session(idle=0.3) as session:
+            session.run("import atexit\natexit.register(print, 'bye')")
+            self.ends_as_idle(session)
+            self.assertEqual(session.texts["stdout"], b"bye\n")
+
+    def test_channel_that_user_code_made_non_blocking_still_works(self):
+        with Session(idle=0.3) as session:
+            session.run("import os\nos.set_blocking(100, False)")
+            self.assertEqual(session.value("1"), "1")
+            self.ends_as_idle(session)
+
+    def test_limit_is_not_in_the_environment(self):
+        with Session(idle=5) as session:
+            self.assertEqual(session.value("import os\n[n for n in os.environ if 'IDLE' in n]"), "[]")
+
+
+class Cells(DriverTest):
+    """A cell runs at most once, whoever sends it."""
+
+    def test_begin_echoes_the_key(self):
+        self.session.send(op="run", cell=1, key="ab", code="1")
+        self.assertEqual(self.session.event("begin")["key"], "ab")
+
+    def test_number_that_is_not_the_next_runs_nothing(self):
+        self.session.run("x = 0")
+        for number in (0, 1, 3, -1):
+            self.session.send(op="run", cell=number, key="cd", code="x += 1")
+            self.assertEqual(self.session.event(), {"event": "stale", "cell": number, "key": "cd", "last": 1})
+        self.assertEqual(self.value("x"), "0")
+
+    def test_one_of_two_cells_with_the_same_number_runs(self):
+        self.session.send_line(b'{"op":"run","cell":1,"key":"a","code":"x = 1"}\n'
+                               b'{"op":"run","cell":1,"key":"b","code":"x = 2"}')
+        self.assertEqual(self.session.event("begin")["key"], "a")
+        self.session.event("end")
+        self.assertEqual(self.session.event("stale")["key"], "b")
+        self.session.cell = 1
+        self.assertEqual(self.value("x"), "1")
+
+
+class Adoption(DriverTest):
+    def adopt(self, **fields):
+        self.session.send(**{"op": "adopt", "process": "proc_1_a", "cwd": "/", "env": {}, "idle": 0, "once": False,
+                             **fields})
+
+    def test_warm_interpreter_gets_its_process_id_and_limit(self):
+        self.adopt()
+        self.assertEqual(self.value("import os\nos.environ['DOCKBRIDGE_PROCESS']"), "'proc_1_a'")
+
+    def test_warm_interpreter_gets_directory_and_environment(self):
+        with temporary_directory() as path:
+            self.adopt(cwd=path, env={"A": "é 😀"})
+            self.assertEqual(self.value("import os\nos.getcwd(), os.environ['A']"),
+                             repr((os.path.realpath(path), "é 😀")))
+
+    def test_package_that_was_installed_in_the_meantime_is_found(self):
+        with temporary_directory() as base:
+            session = self.session = self.open(environment={"DOCKBRIDGE_PYTHON_WARM": "1", "PYTHONUSERBASE": base})
+            packages = base + "/lib/python%s/site-packages" % ".".join(session.ready["version"].split(".")[:2])
+            os.makedirs(packages)
+            os.mkdir(base + "/source")
+            for name, text in ((packages + "/a.pth", base + "/source\n"), (base + "/source/late.py", "x = 5\n")):
+                with open(name, "w") as file:
+                    file.write(text)
+            self.adopt()
+            self.assertEqual(self.value("import late\nlate.x"), "5")
+
+    def test_warm_interpreter_may_end_after_one_cell(self):
+        self.adopt(once=True)
+        self.session.run("1")
+        self.assertIsNone(self.session.event())
+
+    def test_idle_limit_of_a_warm_interpreter(self):
+        self.adopt(idle=300)
+        self.session.run("import asyncio\nawait asyncio.sleep(0)")
+        self.session.event("idle")
+        self.assertEqual(self.session.wait_for_exit(), 0)
+
+
+class Bootstrap(unittest.TestCase):
+    def run_as(self, version):
+        """Runs the bootstrap as if the interpreter had this version. Returns what it sent, and its exit status."""
+        host, child = os.pipe()
+        code = "import sys\nsys.version_info = %r\nexec(%r)" % (version, k_start)
+        process = subprocess.Popen([k_interpreter, "-c", code, "/nonexistent"], preexec_fn=lambda: os.dup2(child, 3),
+                                   close_fds=False, stderr=subprocess.DEVNULL)
+        os.close(child)
+        with os.fdopen(host) as events:
+            return events.read(), process.wait()
+
+    def test_old_interpreter_is_reported(self):
+        for version in ((2, 7, 18, "final", 0), (3, 7, 17, "final", 0)):
+            event, status = self.run_as(version)
+            self.assertEqual(json.loads(event), {"event": "too_old", "version": "%d.%d.%d" % version[:3]})
+            self.assertEqual(status, 1)
+
+    def test_python_3_8_is_accepted(self):
+        self.assertEqual(self.run_as((3, 8, 0, "final", 0)), ("", 1))
+
+    def test_bytecode_is_stored_although_user_code_writes_none(self):
+        with temporary_directory() as directory:
+            install(directory, compiles=False)
+            with Session(environment={"PYTHONDONTWRITEBYTECODE": "1"}, directory=directory) as session:
+                self.assertEqual(session.value("import sys\nsys.dont_write_bytecode"), "True")
+                session.error("1 / 0")
+                self.assertEqual(session.value("sys.dont_write_bytecode"), "True")
+            stored = sorted(name.partition(".")[0] for name in os.listdir(directory + "/__pycache__"))
+            self.assertEqual(stored, ["dockbridge_driver", "dockbridge_rich"])
+
+
 class Requests(DriverTest):
     def test_ping(self):
         self.assertEqual(self.session.ask(op="ping"), {"event": "pong", "request": 7})
@@ -848,6 +1055,45 @@ class OneOff(DriverTest):
         session.run("x = 1")
         self.assertIsNone(session.event())
         self.assertEqual(session.wait_for_exit(), 0)
+
+
+class EndOfOneOff(unittest.TestCase):
+    """The process ends early only if its interpreter has nothing left to do."""
+
+    def end(self, code):
+        with temporary_directory() as directory, Session({"DOCKBRIDGE_PYTHON_ONCE": "1"}, cwd=directory) as session:
+            end = session.run(code)
+            status = session.wait_for_exit()
+            files = {}
+            for name in os.listdir(directory):
+                with open(os.path.join(directory, name)) as file:
+                    files[name] = file.read()
+            return end["status"], status, session.texts["stdout"].decode(), files
+
+    def test_plain_code_keeps_its_status_and_output(self):
+        self.assertEqual(self.end("print('out', end='')"), ("ok", 0, "out", {}))
+        self.assertEqual(self.end("raise SystemExit(3)")[1], 3)
+        self.assertEqual(self.end("1/0")[1], 1)
+
+    def test_a_file_that_was_not_closed_is_complete(self):
+        self.assertEqual(self.end("f = open('x', 'w'); f.write('text');")[3], {"x": "text"})
+
+    def test_a_file_in_a_container_is_complete(self):
+        self.assertEqual(self.end("held = [open('x', 'w')]; held[0].write('text');")[3], {"x": "text"})
+
+    def test_functions_of_atexit_run(self):
+        self.assertIn("bye", self.end("import atexit; atexit.register(print, 'bye');")[2])
+
+    def test_other_writers_of_stdout_are_flushed(self):
+        self.assertIn("more", self.end("out = open(1, 'w', closefd=False); out.write('more');")[2])
+
+    def test_threads_finish(self):
+        code = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.2), print('late'))).start()"
+        self.assertIn("late", self.end(code)[2])
+
+    def test_buffers_of_c_are_written(self):
+        code = "import ctypes; ctypes.CDLL(None).printf(b'from c');"
+        self.assertIn("from c", self.end(code)[2])
 
 
 class Sources(unittest.TestCase):

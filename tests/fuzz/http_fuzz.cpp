@@ -29,7 +29,7 @@ struct House {
   Server server{{"fuzz", "Fuzz", "1", ""}, {{echo}}};
   Log log{-1, LogLevel::off, LogFormat::text};
   Hub hub{server, log};
-  WorkerPool pool{4};
+  CallScheduler scheduler{{.calls = 4}, hub.metrics};
   http::Limits limits = [] {
     http::Limits small;
     small.header_time = small.body_time = small.idle_time = milliseconds(0);
@@ -38,7 +38,7 @@ struct House {
     return small;
   }();
   http::Access access{{}};
-  http::Front front{hub, pool, limits, access, http::Origins({}, {}), {}};
+  http::Front front{hub, scheduler, limits, access, http::Origins({}, {}), {}};
   http::Handler handler = [this](http::Request& request) { return front.handle(request); };
   std::atomic<bool> stopping{false};
 };

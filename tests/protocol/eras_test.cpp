@@ -52,7 +52,7 @@ TEST_CASE("tools/list: needs no engine and no params") {
     CHECK(field(tool, "outputSchema", "type") == "object");
     CHECK(field(tool, "inputSchema", "properties").contains("rationale"));
   }
-  CHECK(names == std::vector<std::string>{"execute_command", "check_process", "send_input", "control_process",
+  CHECK(names == std::vector<std::string>{"execute_command", "check_process", "send_input", "control_process", "python",
                                           "file_read", "file_write", "file_edit", "file_undo", "file_ls", "file_glob",
                                           "file_grep"});
 }
@@ -67,10 +67,10 @@ TEST_CASE("tools/list: host copies are offered only with --allow-host-path") {
                  "--allow-host-path", at + "/b:" + at + "/c"});
   server.initialize();
   const json tools = field(server.request("tools/list"), "result", "tools");
-  REQUIRE(tools.size() == 13);
-  CHECK(field(tools, 11, "name") == "file_upload");
-  CHECK(field(tools, 12, "name") == "file_download");
-  CHECK(field(tools, 11).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
+  REQUIRE(tools.size() == 14);
+  CHECK(field(tools, 12, "name") == "file_upload");
+  CHECK(field(tools, 13, "name") == "file_download");
+  CHECK(field(tools, 12).dump().find(at + "/a or " + at + "/b or " + at + "/c") != std::string::npos);
 }
 
 TEST_CASE("revisions: an older revision gets no newer fields") {

@@ -95,12 +95,15 @@ std::string encode(const Assignment& assignment) {
   to.number(static_cast<std::uint64_t>(assignment.max_runtime.count()));
   to.number(assignment.output_limit);
   to.number(static_cast<std::uint64_t>(child.nice));
+  to.number(child.dies_with_keeper ? 1 : 0);
   to.number(assignment.caps.head);
   to.number(assignment.caps.tail);
   const wire::TerminalSize size = assignment.terminal.value_or(wire::TerminalSize{});
   to.number(size.columns);
   to.number(size.rows);
   to.number(assignment.has_side_channel ? 1 : 0);
+  to.number(static_cast<std::uint64_t>(assignment.idle_limit.count()));
+  to.text(assignment.greeting);
   to.number(assignment.watch_input ? 1 : 0);
   return to.take();
 }
@@ -124,6 +127,7 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
   assignment.max_runtime = milliseconds(from.number());
   assignment.output_limit = from.number();
   child.nice = static_cast<int>(from.number());
+  child.dies_with_keeper = from.number() != 0;
   assignment.caps.head = from.number();
   assignment.caps.tail = from.number();
   const auto columns = static_cast<std::uint16_t>(from.number());
@@ -132,6 +136,8 @@ Result<Assignment> decode_assignment(std::string_view bytes) {
     assignment.terminal = wire::TerminalSize{columns, rows};
   }
   assignment.has_side_channel = from.number() != 0;
+  assignment.idle_limit = milliseconds(from.number());
+  assignment.greeting = from.text();
   assignment.watch_input = from.number() != 0;
   if (!from.is_complete() || child.argv.empty()) {
     return fail(ErrorCode::cannot_start, "The keeper received a malformed command");

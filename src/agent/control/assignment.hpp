@@ -14,7 +14,9 @@
 
 namespace dockbridge::agent {
 
-/// The command that a session sends to a keeper.
+/// The command that a session sends to a keeper. Without a process, the keeper starts the command and waits for the
+/// next assignment, which then uses that running command, called a warm child. If the warm child has ended, the keeper
+/// starts the command of the next assignment as usual.
 struct Assignment {
   std::string process;             ///< id
   ChildSpec child;                 ///< without its three descriptors, which the keeper creates
@@ -23,9 +25,12 @@ struct Assignment {
   SpoolCaps caps;
   std::optional<wire::TerminalSize> terminal;  ///< nullopt: pipes
   bool has_side_channel = false;
-  bool watch_input = false;  ///< as with the order watch_input on the first link
-  Fd journal;                ///< for the record
-  Fd stdin_file;             ///< input of the command; empty: a pipe, for send_input
+  milliseconds idle_limit{0};  ///< time after which a read of the side channel by the command fails; 0: no limit
+  std::string greeting;        ///< first bytes on the side channel of a warm child
+  bool watch_input = false;    ///< as with the order watch_input on the first link
+  Fd journal;                  ///< for the record
+  Fd stdin_file;  ///< input of the command; empty: a pipe, for send_input. A warm child keeps its pipe, and
+                  ///< this closes it
 };
 
 // The message has no version, because a session and the keepers that it has started have the same build.

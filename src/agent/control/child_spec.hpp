@@ -25,8 +25,9 @@ struct ChildSpec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
-  int side_fd = -1;          ///< becomes descriptor 3; -1: none
-  bool on_terminal = false;  ///< stdout becomes its controlling terminal
+  int side_fd = -1;               ///< becomes descriptor 3; -1: none
+  bool on_terminal = false;       ///< stdout becomes its controlling terminal
+  bool dies_with_keeper = false;  ///< the kernel kills it if the keeper is killed
 };
 
 }  // namespace dockbridge::agent

@@ -17,7 +17,8 @@ namespace dockbridge::agent {
 // They are fixed little-endian structures. A keeper and its sessions may have different versions.
 
 /// New in 2: watch_input, keys, screen, resize. In 3: trim. In 4: once. In 5: k_watch_answer, k_as_paste. In 6: side.
-inline constexpr std::uint8_t k_control_version = 6;
+/// In 7: the cause `memory` of `end`.
+inline constexpr std::uint8_t k_control_version = 7;
 inline constexpr std::size_t k_max_control_payload = 32 * 1024;
 /// Input that a keeper queues for its process.
 inline constexpr std::size_t k_max_pending_input = 1024 * 1024;
@@ -47,6 +48,7 @@ enum class Answer : std::uint8_t {
   accepted = 2,      ///< value: number of accepted bytes, keys or signals
   start_failed = 3,  ///< payload: the reason; the keeper is free again
   screen = 4,        ///< the screen is stored, or there is no terminal
+  child_ended = 5,   ///< a warm child has ended or could not be started; only to the session that started the keeper
 };
 
 /// To the session that started this keeper: the process is closed, and the keeper can get another command.

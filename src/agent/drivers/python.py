@@ -18,11 +18,12 @@ __builtins__ = dict(builtins.__dict__)
 
 from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import PathFinder
-from _signal import (SIG_BLOCK, SIG_SETMASK, SIGINT, default_int_handler, getsignal, pthread_sigmask,
-                     signal, sigtimedwait, valid_signals)
+from _signal import (ITIMER_REAL, SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGALRM, SIGINT, default_int_handler, getitimer,
+                     getsignal, pthread_sigmask, setitimer, signal, sigtimedwait, valid_signals)
 from _thread import allocate_lock
 from os import environ
-from posix import chdir, close, dup, dup2, fstat, getpid, read, register_at_fork, set_blocking, write
+from posix import (_exit, chdir, close, dup, dup2, fstat, getpid, listdir, read, register_at_fork, set_blocking, stat,
+                   write)
 from time import perf_counter
 
 k_channel_descriptor = 3
@@ -31,6 +32,9 @@ k_read_bytes = 65536
 k_max_text = 100_000  # characters of one text in an event
 k_max_history = 16 << 20  # characters of source that are kept
 k_reserve_bytes = 4 << 20  # released after a MemoryError, so that it can be reported
+k_limit_interval = 2  # seconds between the interrupts of a cell that exceeds its limit
+
+k_would_block = 11  # EAGAIN
 
 k_channel_errors = (9, 32, 104)  # EBADF, EPIPE, ECONNRESET
 k_only_ast = 0x400  # ast.PyCF_ONLY_AST
@@ -103,6 +107,8 @@ class Channel:
         self.lock = allocate_lock()  # display() may be called in a thread
         self.received = b""
         self.is_lost = False
+        self.idle_limit = int(environ.pop("DOCKBRIDGE_IDLE_LIMIT_MS", "0")) / 1000  # 0: no limit
+        self.is_idle = False  # the limit was reached
         register_at_fork(after_in_child=self.close_in_child)
 
     @staticmethod
@@ -156,7 +162,7 @@ class Channel:
             raise postponed
 
     def receive(self):
-        """Returns the next line, or None at the end of the channel."""
+        """Returns the next line, or None at the end of the channel and at the idle limit."""
         while True:
             line, newline, rest = self.received.partition(b"\n")
             if newline:
@@ -170,12 +176,21 @@ class Channel:
     def read(self):
         """Waits for data. Signal handlers of user code run meanwhile, and so do background tasks of asyncio."""
         pieces = []
+        self.is_idle = False
+        start = perf_counter()
         while not pieces:
             error = call_with_signals(self.read_piece, pieces)
             if isinstance(error, SystemExit):  # a handler of SIGTERM, for example
                 raise error
             if is_channel_error(error):
                 return b""
+            if self.is_idle or is_timeout(error):
+                # The keeper has set the limit on the socket. User code may have made it non-blocking.
+                if self.is_idle or self.idle_limit and perf_counter() - start >= 0.9 * self.idle_limit:
+                    self.send({"event": "idle"})
+                    return b""
+                set_blocking(self.descriptor, True)
+                continue
             if error is not None:
                 rich().print_error(error)
         return pieces[0]
@@ -183,6 +198,8 @@ class Channel:
     def read_piece(self, pieces):
         if session.loop is not None:
             rich().run_loop_until_request()
+        if self.is_idle:
+            return
         pieces.extend(map(read, (self.descriptor,), (k_read_bytes,)))
 
 
@@ -197,6 +214,10 @@ def is_open(descriptor):
 def is_channel_error(error):
     """Whether the host is gone or user code has closed the channel. Signal handlers may raise any other error."""
     return isinstance(error, OSError) and error.errno in k_channel_errors
+
+
+def is_timeout(error):
+    return isinstance(error, OSError) and error.errno == k_would_block
 
 
 class History:
@@ -276,7 +297,11 @@ def load_module(name):
     modules["dockbridge_driver"] = driver_module  # where the other modules look for it
     spec = PathFinder.find_spec(name, [directory])
     module = modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, False  # see bootstrap.py
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes_no_bytecode
     return module
 
 
@@ -313,6 +338,10 @@ class Session:
         self.loop = None  # event loop of asyncio, made by the first cell with a top-level await
         self.future_flags = 0  # from __future__ import annotations lasts
         self.interrupts = []  # SIGINTs that the running cell got while it awaited
+        self.interrupt = None  # interrupts a cell that awaits; called as a signal handler
+        self.limit = Limit()
+        self.is_warm = environ.pop("DOCKBRIDGE_PYTHON_WARM", "") == "1"  # started before its process, see adopt()
+        self.site_directories = find_site_directories() if self.is_warm else {}
         self.hidden_names = ()  # names in __main__ that are not variables of the user
         self.ends_after_cell = environ.pop("DOCKBRIDGE_PYTHON_ONCE", "") == "1"
         self.has_ipython = (environ.pop("DOCKBRIDGE_PYTHON_IPYTHON", "never") == "auto"
@@ -347,6 +376,48 @@ class Session:
     def disable_interrupts():
         if getsignal(SIGINT) is default_int_handler:
             signal(SIGINT, ignore_signal)
+
+
+class Limit:
+    """Interrupts a cell after a number of seconds by SIGALRM, unless user code uses that signal itself."""
+
+    def __init__(self):
+        self.seconds = 0  # 0: none for the running cell
+        self.is_exceeded = False
+
+    def set(self, limit):
+        is_free = getsignal(SIGALRM) is SIG_DFL and getitimer(ITIMER_REAL) == (0, 0)
+        self.seconds = limit if limit and is_free else 0
+        self.is_exceeded = False
+
+    def message(self):
+        return "maxRuntime of %g s exceeded" % self.seconds
+
+    def start(self):
+        if self.seconds:
+            signal(SIGALRM, self.interrupt)
+            setitimer(ITIMER_REAL, self.seconds, k_limit_interval)
+
+    def stop(self):
+        if self.is_own():
+            setitimer(ITIMER_REAL, 0)
+
+    def clear(self):
+        """Restores the handler while signals are blocked."""
+        if self.is_own():
+            setitimer(ITIMER_REAL, 0)  # an interrupt may have prevented stop()
+            sigtimedwait((SIGALRM,), 0)
+            signal(SIGALRM, SIG_DFL)
+
+    def is_own(self):
+        """Whether the cell has left the handler in place."""
+        return self.seconds and getattr(getsignal(SIGALRM), "__self__", None) is self
+
+    def interrupt(self, number, frame):
+        self.is_exceeded = True
+        if session.interrupt is None:
+            raise KeyboardInterrupt(self.message())
+        session.interrupt(number, frame)
 
 
 def compile_cell(source, name):
@@ -413,6 +484,8 @@ def present_value(value, event):
 def present_error(error, event):
     """Adds an exception to the event of a cell. Returns the exit status that a script with this error has."""
     event["status"] = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+    if session.limit.is_exceeded and event["status"] == "interrupted" and not error.args:
+        error.args = (session.limit.message(),)
     if isinstance(error, MemoryError):
         session.reserve = None
     try:
@@ -449,6 +522,13 @@ def run_cell(request):
     history.add(number, source)
     flush_streams()
     begin = {"event": "begin", "cell": number}
+    if "key" in request:
+        begin["key"] = request["key"]
+    if "first" in request:
+        begin["first"] = request["first"]  # start of the code, for other servers
+    session.limit.set(request.get("limit"))
+    if request.get("limit"):
+        begin["limited"] = bool(session.limit.seconds)
     end = {"event": "end", "cell": number, "status": "ok"}
     start = perf_counter()
     exit_status = run_protected(begin, run_user_code, request, source, end)
@@ -473,6 +553,7 @@ def run_protected(event, function, *arguments):
     result = call_with_signals(function, *arguments)
     if isinstance(result, BaseException) and not channel.is_ours():
         raise result
+    session.limit.clear()
     session.disable_interrupts()
     return result
 
@@ -504,11 +585,12 @@ def call_with_signals(function, *arguments):
 def run_user_code(request, source, end):
     exit_status = 0
     try:
+        session.limit.start()
         if request.get("env"):
             environ.update(request["env"])
         if request.get("cwd"):
             chdir(request["cwd"])
-        ipython = load_ipython()
+        ipython = load_ipython() if request.get("ipython", True) else None
         if ipython is not None:
             ipython.run(source, end)
         else:
@@ -522,6 +604,7 @@ def run_user_code(request, source, end):
     if "matplotlib" in modules:
         rich().show_open_figures()
     flush_streams()
+    session.limit.stop()
     return exit_status
 
 
@@ -550,8 +633,20 @@ def answer(request):
     if operation == "run":
         if type(request.get("cell")) is not int or type(request.get("code")) is not str:
             raise ValueError("run: cell must be a number and code a text")
+        if request["cell"] != session.cell + 1:  # another server has sent a cell with this number
+            channel.send({"event": "stale", "cell": request["cell"], "key": request.get("key"), "last": session.cell})
+            return None
         exit_status = run_cell(request)
-        return exit_status if request.get("last") or session.ends_after_cell else None
+        if not request.get("last") and not session.ends_after_cell:
+            return None
+        if not is_finalization_needed():
+            run_protected(None, namespace.clear)  # writes what objects have buffered for stdout and stderr
+            flush_streams()
+            _exit(exit_status)
+        return exit_status
+    if operation == "adopt":
+        adopt(request)
+        return None
     reply = {"request": request.get("request")}
     if operation == "ping":
         reply["event"] = "pong"
@@ -564,6 +659,54 @@ def answer(request):
     else:
         raise ValueError("Unknown operation: %s" % (operation,))
     channel.send(reply)
+
+
+def is_finalization_needed():
+    """Whether the end of the interpreter may have an effect that user code relies on. If not, the process can end 2 ms
+    earlier. Descriptors that are open may belong to files with unwritten data."""
+    try:
+        return (session.loop is not None or "threading" in modules or import_once("atexit")._ncallbacks() > 0
+                or any([is_foreign_extension(module) for module in list(modules.values())])
+                or any([number not in (0, 1, 2, channel.descriptor) and is_open(number)
+                        for number in map(int, listdir("/proc/self/fd"))]))
+    except Exception:  # user code has damaged something, or /proc is missing
+        return True
+
+
+def is_foreign_extension(module):
+    """Whether a module is native code that does not belong to the standard library. It may use buffers of C."""
+    name = getattr(module, "__file__", None)
+    return isinstance(name, str) and name.endswith(".so") and "/lib-dynload/" not in name
+
+
+def adopt(request):
+    """Takes over what a warm interpreter could not know when it started. It has no reply."""
+    environ["DOCKBRIDGE_PROCESS"] = request["process"]
+    environ.update(request["env"])
+    channel.idle_limit = request["idle"] / 1000
+    session.ends_after_cell = request["once"]
+    try:
+        chdir(request["cwd"])
+    except OSError:  # removed at this moment
+        pass
+    site_directories = find_site_directories()
+    for path in site_directories:
+        if site_directories[path] != session.site_directories.get(path):
+            modules["site"].addsitedir(path)  # a package was installed in the meantime
+
+
+def find_site_directories():
+    """Returns the directories of installed packages with the times of their latest changes."""
+    found = {}
+    site = modules.get("site")  # None with the option -S
+    if site is not None:
+        paths = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])
+        for path in paths:
+            try:
+                found[path] = stat(path).st_mtime_ns
+            except OSError:
+                pass
+    return found
 
 
 def serve():
@@ -586,6 +729,7 @@ def prepare_interpreter():
     if directory in sys.path:
         sys.path.remove(directory)
     sys.argv = [""]
+    sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)  # changed by bootstrap.py
     namespace.pop("sys", None)  # left by the command that imports the driver
     sys.meta_path.insert(0, Finder())
     builtins.display = display
@@ -608,6 +752,8 @@ def main():
     prepare_interpreter()
     channel.send({"event": "ready", "version": "%d.%d.%d" % sys.version_info[:3], "ipython": session.has_ipython,
                   "executable": sys.executable, "prefix": sys.prefix})
+    if session.is_warm:
+        evaluate(compile_cell("0", "<warm-up>"))  # initializes the compiler
     exit_status = serve()
     session.enable_interrupts()
     session.allow_signals()

@@ -447,6 +447,7 @@ def run_in_loop(coroutine):
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 
+    session.interrupt = interrupt
     # A signal that arrives right before the loop waits must wake it, so it writes to the loop's own pipe.
     pipe = getattr(loop, "_csock", None)
     earlier_pipe = set_wakeup_fd(pipe.fileno(), warn_on_full_buffer=False) if pipe else -1
@@ -462,6 +463,7 @@ def run_in_loop(coroutine):
             raise KeyboardInterrupt().with_traceback(error.__traceback__) from None
         raise
     finally:
+        session.interrupt = None
         if getsignal(SIGINT) is interrupt:
             signal(SIGINT, default_int_handler)
         if not getattr(loop, "_signal_handlers", None):  # those of user code need the pipe
@@ -514,11 +516,18 @@ def run_loop_until_request():
     loop = session.loop
     if loop.is_closed() or asyncio._get_running_loop() is not None:  # user code has left another loop running
         return
+    def end_idle_session():
+        channel.is_idle = True
+        loop.stop()
+
     loop.add_reader(channel.descriptor, loop.stop)
+    timer = loop.call_later(channel.idle_limit, end_idle_session) if channel.idle_limit else None
     try:
         loop.run_forever()
     finally:
         loop.remove_reader(channel.descriptor)
+        if timer is not None:
+            timer.cancel()
 
 
 def close_loop():

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +31,8 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
 }
 
 /// Runs in the vforked child, in the parent's memory. Makes system calls only, and ends with exec or _exit.
-[[noreturn]] void become(const ChildSpec& spec, char* const* argv, char* const* environment, volatile Stage& stage,
-                         volatile int& error) {
+[[noreturn]] void become(const ChildSpec& spec, pid_t keeper, char* const* argv, char* const* environment,
+                         volatile Stage& stage, volatile int& error) {
   const auto exit_at = [&](Stage failed) {
     stage = failed;
     error = errno;
@@ -57,6 +58,12 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
     if (::setgroups(identity.groups.size(), identity.groups.data()) != 0 || ::setgid(identity.gid) != 0 ||
         ::setuid(identity.uid) != 0) {
       exit_at(Stage::identity);
+    }
+  }
+  if (spec.dies_with_keeper) {  // after setuid, which resets this
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != keeper) {
+      ::_exit(127);
     }
   }
   if (::chdir(spec.cwd.c_str()) != 0) {
@@ -93,10 +100,11 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   const auto environment = c_strings(spec.environment);
   volatile Stage stage = Stage::none;
   volatile int error = 0;
+  const pid_t keeper = ::getpid();
   // vfork is the fastest way, and returns only when the program runs or could not be started.
   const pid_t pid = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
   if (pid == 0) {
-    become(spec, argv.data(), environment.data(), stage, error);  // NOLINT(clang-analyzer-unix.Vfork)
+    become(spec, keeper, argv.data(), environment.data(), stage, error);  // NOLINT(clang-analyzer-unix.Vfork)
   }
   if (pid < 0) {
     const int number = errno;

@@ -42,6 +42,11 @@ void kill_tree(int signals) {
   }
 }
 
+/// Whether a session may give this cause. The others are found by the keeper.
+bool is_order_cause(wire::Cause cause) {
+  return cause <= wire::Cause::terminated || cause == wire::Cause::memory;
+}
+
 /// A command that is blocked on its input may not have received what was sent to it, and its output may not have
 /// arrived yet: a terminal passes both on with a delay. A poll makes the kernel pass them on.
 InputWait observe_input_wait(const std::vector<ProcessEntry>& processes, const CommandInput& input,
@@ -84,11 +89,13 @@ Result<void> Keeper::start(Streams streams) {
   }
   Fd child_side;
   if (m_assignment.has_side_channel) {
-    auto opened = m_side.open();
+    auto opened = open_side_socket();
     if (!opened) {
       return fail(opened.error());
     }
-    child_side = std::move(*opened);
+    limit_idle_time(opened->command, m_assignment.idle_limit);
+    m_side.open(std::move(opened->keeper));
+    child_side = std::move(opened->command);
   }
   ChildSpec& child = m_assignment.child;
   child.stdin_fd = streams.child_in.get();
@@ -106,7 +113,21 @@ Result<void> Keeper::start(Streams streams) {
   if (!pid) {
     return fail(pid.error());
   }
-  m_end.begin(*pid);
+  return begin(*pid, std::move(streams));
+}
+
+Result<void> Keeper::adopt(WarmChild child) {
+  if (m_assignment.stdin_file) {
+    child.streams.in.reset();
+  }
+  limit_idle_time(child.side.command, m_assignment.idle_limit);
+  m_side.open(std::move(child.side.keeper));
+  m_side.write(std::exchange(m_assignment.greeting, {}), Clock::now());
+  return begin(child.pid, std::move(child.streams));
+}
+
+Result<void> Keeper::begin(pid_t command, Streams streams) {
+  m_end.begin(command);
   m_activity.begin(Clock::now());
   m_output.open(std::move(streams.out), std::move(streams.err), m_terminal.get());
   m_input.open(std::move(streams.in), m_terminal.get());
@@ -114,7 +135,7 @@ Result<void> Keeper::start(Streams streams) {
     m_timers.limit_runtime(Clock::now() + m_assignment.max_runtime);
   }
   if (auto written =
-          append(m_assignment.journal.get(), m_assignment.process, Kept{*pid, m_context.socket, k_control_version});
+          append(m_assignment.journal.get(), m_assignment.process, Kept{command, m_context.socket, k_control_version});
       !written) {
     kill_tree(m_context.signals);
     return fail(ErrorCode::state_not_writable, written.error().message);
@@ -290,7 +311,7 @@ bool Keeper::execute(Link& link, const ControlPacket& packet) {
       return true;
     case Order::end: {
       const auto cause = packet.payload.empty() ? 0U : static_cast<unsigned char>(packet.payload.front());
-      if (cause > static_cast<unsigned>(wire::Cause::terminated)) {
+      if (!is_order_cause(static_cast<wire::Cause>(cause))) {
         return false;
       }
       end_tree(static_cast<wire::Cause>(cause), milliseconds(value));

@@ -18,6 +18,7 @@
 #include "agent/keeper/side_channel.hpp"
 #include "agent/keeper/streams.hpp"
 #include "agent/keeper/terminal.hpp"
+#include "agent/keeper/warm_child.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -42,11 +43,14 @@ class Keeper {
   Keeper(Assignment assignment, const Context& context);
   /// `pipes` are for the command, unless it has a terminal.
   Result<void> start(Streams pipes);
+  /// Uses a command that runs already.
+  Result<void> adopt(WarmChild child);
   /// Serves `first_link` and later connections until the whole tree has ended. Returns that link if its session
   /// knows that this keeper can get another command.
   Fd run(Fd first_link);
 
  private:
+  Result<void> begin(pid_t command, Streams streams);
   void loop();
   void list_descriptors(std::vector<pollfd>& polled) const;
   void wait_for_events(std::vector<pollfd>& polled);

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -77,10 +78,12 @@ class Listener {
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] const std::string& name() const { return m_name; }
 
-  /// Closes all connections until `link` is readable. There is no process at this time, so they are too late.
-  void reject_until_readable(int link) const {
-    std::array<pollfd, 2> polled = {pollfd{link, POLLIN, 0}, pollfd{m_socket.get(), POLLIN, 0}};
-    while (polled[0].revents == 0) {
+  /// Closes all connections until `link` or `signals` is readable. There is no process at this time, so they are too
+  /// late.
+  void reject_until_readable(int link, int signals) const {
+    std::array<pollfd, 3> polled = {pollfd{link, POLLIN, 0}, pollfd{m_socket.get(), POLLIN, 0},
+                                    pollfd{signals, POLLIN, 0}};
+    while (polled[0].revents == 0 && polled[2].revents == 0) {
       ::poll(polled.data(), polled.size(), -1);
       if (polled[1].revents != 0) {
         const Fd too_late(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -94,8 +97,14 @@ class Listener {
   Fd m_socket;
 };
 
+/// What a keeper has prepared for its next command.
+struct Prepared {
+  Result<Streams> pipes;
+  std::optional<WarmChild> child{};  ///< has its own pipes
+};
+
 /// Runs one command to its end, if it can be started. Returns the link if the keeper can get another command.
-Fd run_command(Result<Assignment> assignment, Result<Streams> pipes, const Keeper::Context& context, Fd link) {
+Fd run_command(Result<Assignment> assignment, Prepared prepared, const Keeper::Context& context, Fd link) {
   if (!assignment) {
     send_failure(link.get(), assignment.error());
     return link;
@@ -104,17 +113,69 @@ Fd run_command(Result<Assignment> assignment, Result<Streams> pipes, const Keepe
     send_failure(link.get(), {ErrorCode::state_not_writable, "Cannot create a socket in the state directory"});
     return link;
   }
+  auto& pipes = prepared.pipes;
   if (!pipes && !(pipes = open_pipes())) {
     send_failure(link.get(), pipes.error());
     return link;
   }
   Keeper keeper(std::move(*assignment), context);
-  if (const auto started = keeper.start(std::move(*pipes)); !started) {
+  const auto started = prepared.child ? keeper.adopt(std::move(*prepared.child)) : keeper.start(std::move(*pipes));
+  if (!started) {
     send_failure(link.get(), started.error());
     const bool is_free = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
     return is_free ? std::move(link) : Fd();
   }
   return keeper.run(std::move(link));
+}
+
+/// Reaps the warm child if it has ended. What it has started ends with the keeper.
+void forget_ended_child(int link, int signals, Prepared& prepared) {
+  signalfd_siginfo info{};
+  [[maybe_unused]] const ssize_t got = ::read(signals, &info, sizeof info);
+  while (const pid_t ended = ::waitpid(-1, nullptr, WNOHANG)) {
+    if (ended < 0) {
+      return;
+    }
+    if (prepared.child && ended == prepared.child->pid) {
+      prepared.child.reset();
+      send_control(link, static_cast<std::uint8_t>(Answer::child_ended), 0);
+    }
+  }
+}
+
+/// Starts the command of an assignment without a process.
+void prepare_child(int link, Assignment assignment, Prepared& prepared) {
+  if (prepared.pipes && !prepared.child) {
+    if (auto started = start_warm_child(std::move(assignment.child), std::move(*prepared.pipes))) {
+      prepared.child = std::move(*started);
+    }
+    prepared.pipes = open_pipes();  // used if the child ends early
+  }
+  if (!prepared.child) {
+    send_control(link, static_cast<std::uint8_t>(Answer::child_ended), 0);
+  }
+}
+
+/// Receives an assignment with a process. Returns false if the session has ended.
+bool wait_for_assignment(int link, int signals, const Listener& listener, Prepared& prepared,
+                         Result<Assignment>& assignment) {
+  while (true) {
+    listener.reject_until_readable(link, prepared.child ? signals : -1);
+    if (prepared.child) {
+      forget_ended_child(link, signals, prepared);
+    }
+    const Received received = receive_assignment(link, assignment);
+    if (received != Received::packet) {
+      if (received == Received::hangup) {
+        return false;
+      }
+      continue;
+    }
+    if (!assignment || !assignment->process.empty()) {
+      return true;
+    }
+    prepare_child(link, std::move(*assignment), prepared);
+  }
 }
 
 }  // namespace
@@ -134,18 +195,13 @@ int serve_as_keeper(Fd link, const char* state_path) {
   while (link) {
     // Done in advance, so that it does not delay the start of a command. The command inherits the score.
     set_oom_score(k_command_oom_score);
-    auto pipes = open_pipes();
+    Prepared prepared{open_pipes()};
     Result<Assignment> assignment;
-    Received received = Received::nothing;
-    while (received == Received::nothing) {
-      listener.reject_until_readable(link.get());
-      received = receive_assignment(link.get(), assignment);
-    }
-    if (received == Received::hangup) {
+    if (!wait_for_assignment(link.get(), signals.get(), listener, prepared, assignment)) {
       break;
     }
     listener.open();
-    link = run_command(std::move(assignment), std::move(pipes),
+    link = run_command(std::move(assignment), std::move(prepared),
                        {directory.get(), signals.get(), listener.fd(), listener.name(), own_score}, std::move(link));
   }
   return 0;

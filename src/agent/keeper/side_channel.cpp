@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 
 #include "agent/control/packets.hpp"
+#include "agent/record.hpp"
 #include "wire/side_channel.hpp"
 
 namespace dockbridge::agent {
@@ -22,19 +24,25 @@ constexpr int k_max_drained_pieces = 64;
 
 }  // namespace
 
-SideChannel::SideChannel(int directory_fd, const std::string& process, SpoolCaps caps, CommandOutput& output,
-                         ActivityMonitor& activity)
-    : m_output(output), m_activity(activity), m_spool(directory_fd, side_name(process), caps) {}
-
-Result<Fd> SideChannel::open() {
+Result<SideSocket> open_side_socket() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return fail(ErrorCode::cannot_start, "The container has no file descriptors left for a process");
   }
-  m_socket.reset(ends[0]);
-  ::fcntl(m_socket.get(), F_SETFL, O_NONBLOCK);
-  return Fd(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return SideSocket{Fd(ends[0]), Fd(ends[1])};
 }
+
+void limit_idle_time(const Fd& commands_end, milliseconds limit) {
+  const auto whole = std::chrono::duration_cast<seconds>(limit);
+  const timeval timeout{static_cast<time_t>(whole.count()),
+                        static_cast<suseconds_t>(std::chrono::microseconds(limit - whole).count())};
+  ::setsockopt(commands_end.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+}
+
+SideChannel::SideChannel(int directory_fd, const std::string& process, SpoolCaps caps, CommandOutput& output,
+                         ActivityMonitor& activity)
+    : m_output(output), m_activity(activity), m_spool(directory_fd, side_name(process), caps) {}
 
 short SideChannel::awaited_events() const {
   return static_cast<short>(m_queue.empty() ? POLLIN : POLLIN | POLLOUT);

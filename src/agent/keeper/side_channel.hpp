@@ -13,6 +13,15 @@
 
 namespace dockbridge::agent {
 
+/// Both ends of the socket of a side channel.
+struct SideSocket {
+  Fd keeper;
+  Fd command;
+};
+Result<SideSocket> open_side_socket();
+/// Makes a read on the command's end fail with EAGAIN after this time; 0 means no limit.
+void limit_idle_time(const Fd& commands_end, milliseconds limit);
+
 /// The socket that a command has on descriptor 3. What the command writes there is stored in a spool of its own, in
 /// pieces that state the totals of stdout and stderr (wire/side_channel.hpp). Does not interpret it. Queues what
 /// sessions send until the command reads it.
@@ -21,8 +30,7 @@ class SideChannel {
   /// `output` and `activity` must outlive this. Until `open`, nothing can be read or written.
   SideChannel(int directory_fd, const std::string& process, SpoolCaps caps, CommandOutput& output,
               ActivityMonitor& activity);
-  /// Returns the command's end.
-  Result<Fd> open();
+  void open(Fd keepers_end) { m_socket = std::move(keepers_end); }
 
   /// To poll; -1 if the channel is not open.
   [[nodiscard]] int fd() const { return m_socket.get(); }

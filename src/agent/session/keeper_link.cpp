@@ -17,6 +17,7 @@ namespace {
 constexpr milliseconds k_start_span{5000};
 
 constexpr std::uint8_t k_first_with_side_channel = 6;
+constexpr std::uint8_t k_first_with_memory_cause = 7;
 
 Result<Fd> connect_to(int directory_fd, const std::string& keeper) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -133,7 +134,8 @@ Result<void> KeeperLink::trim(std::uint32_t bytes) {
 }
 
 Result<void> KeeperLink::end_tree(wire::Cause cause, std::uint32_t grace_ms) {
-  const char byte = static_cast<char>(cause);
+  const bool is_unknown = cause == wire::Cause::memory && m_version < k_first_with_memory_cause;
+  const char byte = static_cast<char>(is_unknown ? wire::Cause::terminated : cause);
   return send(Order::end, grace_ms, {&byte, 1});
 }
 

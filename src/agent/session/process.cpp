@@ -24,6 +24,7 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
   state.cwd = record.meta.cwd;
   state.owner = record.meta.owner;
   state.rationale = record.meta.rationale;
+  state.session = record.meta.session;
   state.pid = record.kept ? record.kept->pid : 0;
   state.started_at_ms = record.meta.started.unix_ms;
   if (status) {
@@ -50,7 +51,7 @@ wire::ProcessState compose(const StateDirectory& directory, const std::string& i
 milliseconds idle_time(const StateDirectory& directory, const std::string& id, const Moment& started,
                        const Moment& now) {
   milliseconds idle = age(started, now);
-  for (const std::string& name : {out_name(id), err_name(id)}) {
+  for (const std::string& name : {out_name(id), err_name(id), side_name(id)}) {
     const auto spool = SpoolReader::open(directory.fd(), name);
     const auto changed = spool ? spool->changed_at() : fail(spool.error());
     if (changed && *changed > 0) {
@@ -156,12 +157,14 @@ Result<wire::ProcessState> describe_from_disk(const StateDirectory& directory, c
   }
   const auto out = stream_state(directory.fd(), out_name(id));
   const auto err = stream_state(directory.fd(), err_name(id));
-  if (!out || !err) {
-    return fail(!out ? out.error() : err.error());
+  const auto side = stream_state(directory.fd(), side_name(id));
+  if (!out || !err || !side) {
+    return fail(!out ? out.error() : !err ? err.error() : side.error());
   }
   wire::ProcessState state = compose(directory, id, record, record.status, has_keeper, now);
   state.out = *out;
   state.err = *err;
+  state.side = *side;
   if (state.phase == wire::Phase::running || state.phase == wire::Phase::exited) {
     state.idle_ms = static_cast<std::uint64_t>(idle_time(directory, id, record.meta.started, now).count());
   }

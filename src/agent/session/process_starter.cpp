@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "agent/session/command_environment.hpp"
 #include "agent/session/idempotency.hpp"
 #include "agent/session/identity.hpp"
 #include "agent/session/shell.hpp"
@@ -16,41 +17,6 @@
 namespace dockbridge::agent {
 
 namespace {
-
-/// Kind of terminal that the screen process emulates.
-constexpr const char* k_terminal_kind = "xterm-256color";
-
-void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
-  std::erase_if(environment, [&](const std::string& other) { return other.starts_with(name + "="); });
-  environment.push_back(name + "=" + value);
-}
-
-/// This process's environment, overridden by the variables of `account` and then by those of `command`. SHELL is set as
-/// in a terminal. Without it, bash looks it up in the user database each time it starts.
-std::vector<std::string> environment_with(const std::string& shell, const std::optional<Account>& account,
-                                          const wire::Command& command) {
-  std::vector<std::string> entries;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with(k_process_variable)) {
-      entries.emplace_back(*variable);
-    }
-  }
-  if (!shell.empty() && std::getenv("SHELL") == nullptr) {
-    set_variable(entries, "SHELL", shell);
-  }
-  if (command.terminal) {
-    set_variable(entries, "TERM", k_terminal_kind);
-  }
-  if (account) {
-    set_variable(entries, "HOME", account->home);
-    set_variable(entries, "USER", account->name);
-    set_variable(entries, "LOGNAME", account->name);
-  }
-  for (const auto& [name, value] : command.environment) {
-    set_variable(entries, name, value);
-  }
-  return entries;
-}
 
 /// The command's whole input: /dev/null if it is empty, else a file without a name. The input ends with the file, so
 /// that the keeper does not have to write it to a pipe.
@@ -80,8 +46,11 @@ struct StartOrder {
 };
 
 Result<StartOrder> make_order(const wire::Command& command, const std::string& shell) {
-  if (command.terminal && command.has_side_channel) {
+  if (command.terminal && (command.has_side_channel || command.session)) {
     return fail(ErrorCode::bad_request, "A process on a terminal cannot have a side channel");
+  }
+  if (command.session && command.user) {
+    return fail(ErrorCode::bad_request, "A code session runs as the user of the container");
   }
   StartOrder order;
   std::optional<Account> account;
@@ -109,13 +78,16 @@ Result<StartOrder> make_order(const wire::Command& command, const std::string& s
   meta.rationale = utf8_prefix(command.rationale, k_command_preview_bytes);
   meta.started = now();
   meta.call = command.call;
+  if (command.session) {
+    meta.session = {command.session->kind, command.session->name};
+  }
   return order;
 }
 
 /// Stores a long command as a script, and the command's input.
 Result<void> store_files(Assignment& assignment, const wire::Command& command, const std::string& shell,
                          int directory_fd) {
-  if (needs_script(shell, command.command)) {
+  if (!command.session && needs_script(shell, command.command)) {
     if (assignment.child.identity) {
       return fail(ErrorCode::command_too_long, "A command over 128 KiB cannot run as another user",
                   "Write it to a file that this user can read, and run that");
@@ -146,11 +118,14 @@ std::uint64_t highest_recorded(const StateDirectory& state, const std::string& o
 }  // namespace
 
 ProcessStarter::ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers,
-                               ProcessTable& processes, WaitList& waits, WaitRequests& wait_requests)
+                               ProcessTable& processes, DriverStarts& drivers, MemoryGuard& memory, WaitList& waits,
+                               WaitRequests& wait_requests)
     : m_state(state),
       m_shell(std::move(shell)),
       m_numbers(numbers),
       m_processes(processes),
+      m_drivers(drivers),
+      m_memory(memory),
       m_waits(waits),
       m_wait_requests(wait_requests) {}
 
@@ -166,15 +141,17 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   if (!order) {
     return fail(order.error());
   }
-  auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(id)));
-  if (!arguments) {
-    return fail(arguments.error());
+  if (auto chosen = choose_program(command, order->assignment); !chosen) {
+    return chosen;
   }
-  order->assignment.child.argv = std::move(*arguments);
   order->assignment.watch_input = message.wait.until.input;
   std::uint64_t above = message.above;
   if (m_numbers.highest(command.owner) == 0) {
     above = std::max(above, highest_recorded(m_state, command.owner));  // the index may have been deleted
+  }
+  auto warm = command.session ? m_drivers.take_warm(command, order->assignment) : std::nullopt;
+  if (warm) {
+    order->meta.session->is_warm = true;
   }
   order->meta.number = m_numbers.assign(command.owner, id, above);
   auto journal = m_state.create(id, order->meta);
@@ -186,13 +163,29 @@ Result<void> ProcessStarter::start(std::uint64_t request, const wire::StartReque
   }
   order->assignment.journal = std::move(*journal);
   const auto process = store_files(order->assignment, command, m_shell, m_state.fd()).and_then([&] {
-    return m_processes.start(std::move(order->meta), order->assignment);
+    return m_processes.start(std::move(order->meta), order->assignment, std::move(warm));
   });
   if (!process) {
     m_state.remove(id);
     return fail(process.error());
   }
+  if (command.session) {
+    m_drivers.note_start(request, command, order->assignment);
+    m_memory.note_session();
+  }
   m_waits.add_started(request, std::move(*wait), **process);
+  return {};
+}
+
+Result<void> ProcessStarter::choose_program(const wire::Command& command, Assignment& assignment) const {
+  if (command.session) {
+    return m_drivers.complete(command, assignment);
+  }
+  auto arguments = command_arguments(m_shell, command.command, m_state.path_of(script_name(command.id)));
+  if (!arguments) {
+    return fail(arguments.error());
+  }
+  assignment.child.argv = std::move(*arguments);
   return {};
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "agent/session/driver_starts.hpp"
+#include "agent/session/memory_guard.hpp"
 #include "agent/session/process_numbers.hpp"
 #include "agent/session/wait_requests.hpp"
 
@@ -11,11 +13,12 @@ namespace dockbridge::agent {
 class ProcessStarter {
  public:
   ProcessStarter(StateDirectory& state, std::string shell, ProcessNumbers& numbers, ProcessTable& processes,
-                 WaitList& waits, WaitRequests& wait_requests);
+                 DriverStarts& drivers, MemoryGuard& memory, WaitList& waits, WaitRequests& wait_requests);
 
   Result<void> start(std::uint64_t request, const wire::StartRequest& message);
 
  private:
+  Result<void> choose_program(const wire::Command& command, Assignment& assignment) const;
   /// Waits for the process that exists for the idempotency key of the start.
   Result<void> join(std::uint64_t request, const std::string& id, const wire::StartRequest& message);
 
@@ -23,6 +26,8 @@ class ProcessStarter {
   std::string m_shell;
   ProcessNumbers& m_numbers;
   ProcessTable& m_processes;
+  DriverStarts& m_drivers;
+  MemoryGuard& m_memory;
   WaitList& m_waits;
   WaitRequests& m_wait_requests;
 };

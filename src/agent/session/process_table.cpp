@@ -34,11 +34,17 @@ Error error_in(std::string_view reason) {
 
 }  // namespace
 
-ProcessTable::ProcessTable(const StateDirectory& state, EventLoop& loop, Replies& replies, ProcessObserver& observer)
-    : m_state(state), m_loop(loop), m_replies(replies), m_observer(observer), m_keepers(state.path()) {}
+ProcessTable::ProcessTable(const StateDirectory& state, EventLoop& loop, Replies& replies, KeeperPool& keepers,
+                           ProcessObserver& observer)
+    : m_state(state), m_loop(loop), m_replies(replies), m_observer(observer), m_keepers(keepers) {}
 
-Result<Process*> ProcessTable::start(Meta meta, const Assignment& assignment) {
-  auto link = m_keepers.hand_over(assignment);
+Result<Process*> ProcessTable::start(Meta meta, const Assignment& assignment, std::optional<KeeperLink> warm) {
+  if (warm && !warm->assign(assignment)) {
+    warm.reset();  // its keeper was killed
+    meta.session->is_warm = false;
+    (void)append(assignment.journal.get(), assignment.process, meta);
+  }
+  auto link = warm ? Result<KeeperLink>(std::move(*warm)) : m_keepers.hand_over(assignment);
   if (!link) {
     return fail(link.error());
   }
@@ -144,6 +150,8 @@ bool ProcessTable::on_packet(Process& process, const ControlPacket& packet) {
       return true;
     case Answer::start_failed:
       return on_start_failed(process, packet.payload);
+    case Answer::child_ended:
+      return true;  // right before the keeper got this process, which it then started as usual
   }
   return true;  // a packet type of a newer version
 }

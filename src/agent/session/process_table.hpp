@@ -26,12 +26,11 @@ class ProcessObserver {
 /// sends the replies to requests for which a keeper does the work (input, keys, signals, screens).
 class ProcessTable {
  public:
-  ProcessTable(const StateDirectory& state, EventLoop& loop, Replies& replies, ProcessObserver& observer);
+  ProcessTable(const StateDirectory& state, EventLoop& loop, Replies& replies, KeeperPool& keepers,
+               ProcessObserver& observer);
 
-  /// Starts a keeper before it is needed.
-  void prepare_keeper() { m_keepers.prepare(); }
-  /// Starts a process through a keeper, and adds it to the table.
-  Result<Process*> start(Meta meta, const Assignment& assignment);
+  /// Starts a process through a keeper, and adds it to the table. `warm` is a keeper that has a warm child for it.
+  Result<Process*> start(Meta meta, const Assignment& assignment, std::optional<KeeperLink> warm);
   /// Number of processes that were started.
   [[nodiscard]] std::uint64_t starts() const { return m_starts; }
   /// The process, with a link to its keeper if that still lives. Valid until `forget_ended`.
@@ -62,7 +61,7 @@ class ProcessTable {
   EventLoop& m_loop;
   Replies& m_replies;
   ProcessObserver& m_observer;
-  KeeperPool m_keepers;
+  KeeperPool& m_keepers;
   std::map<std::string, Process> m_processes;
   std::uint64_t m_starts = 0;
   bool m_may_have_ended = false;  ///< a process may be without a keeper

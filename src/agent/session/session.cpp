@@ -32,16 +32,19 @@ Session::Session(StateDirectory state, wire::Retention retention)
       m_pruner(m_state, retention),
       m_numbers(m_state.fd()),
       m_waits(m_state, m_stream),
-      m_processes(m_state, m_loop, m_stream, m_waits),
+      m_keepers(m_state.path()),
+      m_processes(m_state, m_loop, m_stream, m_keepers, m_waits),
+      m_drivers(m_state, m_shell, m_keepers),
+      m_memory(m_state, m_processes, m_drivers.warm()),
       m_wait_requests(m_state, m_numbers, m_processes, m_waits),
-      m_starter(m_state, m_shell, m_numbers, m_processes, m_waits, m_wait_requests),
+      m_starter(m_state, m_shell, m_numbers, m_processes, m_drivers, m_memory, m_waits, m_wait_requests),
       m_input_requests(m_state, m_processes, m_stream),
       m_output_requests(m_state, m_processes, m_stream) {}
 
 int Session::run() {
   ::prctl(PR_SET_NAME, "dockbridge-sess");
   m_stream.open(greeting());
-  m_processes.prepare_keeper();
+  m_keepers.prepare();
   m_state.prepare();
   m_files.recover(m_state.fd());
   while (m_stream.is_open()) {
@@ -54,6 +57,8 @@ int Session::run() {
     m_watches.check(now);
     m_greps.advance();
     m_processes.forget_ended();
+    start_warm_interpreters(now);
+    m_memory.check_if_due(now);
     m_pruner.prune_if_due(now, m_processes.starts());
   }
   m_state.release_journal();
@@ -156,6 +161,15 @@ void Session::cancel(std::uint64_t request) {
   m_greps.cancel(request);
 }
 
+/// Not before the reply to the session's start was sent.
+void Session::start_warm_interpreters(Clock::time_point now) {
+  WarmInterpreters& warm = m_drivers.warm();
+  if (const auto request = warm.awaited_request(); request && !m_waits.has(*request)) {
+    warm.note_reply(now);
+  }
+  warm.start_if_due(now);
+}
+
 milliseconds Session::next_timeout(Clock::time_point now) const {
   if (!m_greps.empty()) {
     return milliseconds::zero();
@@ -163,6 +177,8 @@ milliseconds Session::next_timeout(Clock::time_point now) const {
   auto next = std::min(m_stream.silence_deadline(), m_pruner.next_prune());
   next = std::min(next, m_watches.next_check().value_or(next));
   next = std::min(next, m_waits.next_check(now).value_or(next));
+  next = std::min(next, m_memory.next_check());
+  next = std::min(next, m_drivers.warm().next_start().value_or(next));
   if (!m_processes.empty()) {
     next = std::min(next, now + k_max_sleep);
   }

@@ -2,12 +2,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "agent/session/driver_starts.hpp"
 #include "agent/session/event_loop.hpp"
 #include "agent/session/file_watches.hpp"
 #include "agent/session/file_workers.hpp"
 #include "agent/session/grep_list.hpp"
 #include "agent/session/host_stream.hpp"
 #include "agent/session/input_requests.hpp"
+#include "agent/session/keeper_pool.hpp"
+#include "agent/session/memory_guard.hpp"
 #include "agent/session/output_requests.hpp"
 #include "agent/session/process_numbers.hpp"
 #include "agent/session/process_starter.hpp"
@@ -34,6 +37,7 @@ class Session {
   /// Runs an operation that the session serves itself.
   Result<void> serve(std::uint64_t request, wire::Operation operation, const wire::Field& head, std::string_view body);
   void cancel(std::uint64_t request);
+  void start_warm_interpreters(Clock::time_point now);
   [[nodiscard]] milliseconds next_timeout(Clock::time_point now) const;
 
   StateDirectory m_state;
@@ -46,7 +50,10 @@ class Session {
   Pruner m_pruner;
   ProcessNumbers m_numbers;
   WaitList m_waits;
+  KeeperPool m_keepers;
   ProcessTable m_processes;
+  DriverStarts m_drivers;
+  MemoryGuard m_memory;
   WaitRequests m_wait_requests;
   ProcessStarter m_starter;
   InputRequests m_input_requests;

@@ -1,36 +1,20 @@
 #include "agent/session/shell.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "agent/program_path.hpp"
+
 namespace dockbridge::agent {
 
 namespace {
 
-/// The path of a program as a shell would find it; empty if it does not exist.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return name;
-  }
+std::string find_in_own_path(const std::string& name) {
   const char* variable = std::getenv("PATH");
-  const std::string directories =
-      std::string(variable != nullptr ? variable : "") + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-  std::size_t begin = 0;
-  while (begin <= directories.size()) {
-    const std::size_t end = std::min(directories.find(':', begin), directories.size());
-    if (end > begin) {
-      std::string path = directories.substr(begin, end - begin) + "/" + name;
-      if (::access(path.c_str(), X_OK) == 0) {
-        return path;
-      }
-    }
-    begin = end + 1;
-  }
-  return {};
+  return find_program(name, variable != nullptr ? variable : "");
 }
 
 /// Splits a command into words. Supports quotes and backslashes; nullopt if the command needs a shell.
@@ -85,8 +69,8 @@ std::optional<std::vector<std::string>> split_words(std::string_view command) {
 }  // namespace
 
 std::string find_shell() {
-  const std::string bash = find_program("bash");
-  return bash.empty() ? find_program("sh") : bash;
+  const std::string bash = find_in_own_path("bash");
+  return bash.empty() ? find_in_own_path("sh") : bash;
 }
 
 bool needs_script(const std::string& shell, const std::string& command) {
@@ -109,7 +93,7 @@ Result<std::vector<std::string>> command_arguments(const std::string& shell, con
   if (!words || words->empty()) {
     return fail(ErrorCode::no_shell, "The container has no shell; only a plain program can run");
   }
-  std::string program = find_program(words->front());
+  std::string program = find_in_own_path(words->front());
   if (program.empty()) {
     return fail(ErrorCode::no_such_program, fmt::format("Program not found in the container: {}", words->front()),
                 "Use the full path of a program. The container has no shell");

@@ -32,7 +32,8 @@ Result<void> check_names(const HttpSettings& settings) {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub, WorkerPool& pool) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settings, Hub& hub,
+                                                      CallScheduler& scheduler) {
   const bool is_local = settings.endpoint.host == "localhost" || http::is_loopback(settings.endpoint.host);
   if (settings.tokens.empty() && !is_local) {
     return fail(ErrorCode::no_token, fmt::format("Cannot listen on {} without a token", settings.endpoint.host));
@@ -52,7 +53,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpSettings& settin
   hosts.push_back(settings.endpoint.host);
   auto server = std::unique_ptr<HttpServer>(new HttpServer);
   server->m_access = std::make_unique<http::Access>(settings.tokens);
-  server->m_front = std::make_unique<http::Front>(hub, pool, settings.limits, *server->m_access,
+  server->m_front = std::make_unique<http::Front>(hub, scheduler, settings.limits, *server->m_access,
                                                   http::Origins(hosts, settings.origins), settings.health);
   http::Front& front = *server->m_front;
   server->m_listener = std::make_unique<http::Listener>(

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "mcp/call_scheduler.hpp"
 #include "mcp/hub.hpp"
 #include "mcp/transport/http/front.hpp"
 #include "mcp/transport/http/listener.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp {
 
@@ -25,7 +25,7 @@ struct HttpSettings {
 /// Serves MCP over Streamable HTTP at /mcp until it is stopped, on threads of its own.
 class HttpServer {
  public:
-  static Result<std::unique_ptr<HttpServer>> start(const HttpSettings& settings, Hub& hub, WorkerPool& pool);
+  static Result<std::unique_ptr<HttpServer>> start(const HttpSettings& settings, Hub& hub, CallScheduler& scheduler);
 
   [[nodiscard]] int port() const { return m_listener->port(); }
   /// Returns within two seconds. False if calls still run.

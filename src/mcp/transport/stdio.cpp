@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -28,17 +29,19 @@ constexpr milliseconds k_finish_patience{1000};
 constexpr milliseconds k_detach_patience{500};
 /// Memory limit for all running calls, as a multiple of the longest message.
 constexpr std::size_t k_max_running_messages = 2;
+/// The only client may have as many calls as the server.
+constexpr std::size_t k_no_limit = std::numeric_limits<std::size_t>::max();
 /// Capacity that a stdout pipe gets if permitted, so that a long reply is written at once.
 constexpr int k_pipe_bytes = 1024 * 1024;
 
 /// The client on the other end of the descriptors, and its conversation.
 class StdioClient {
  public:
-  StdioClient(int input_fd, int output_fd, Hub& hub, WorkerPool& pool, std::size_t max_message)
+  StdioClient(int input_fd, int output_fd, Hub& hub, CallScheduler& scheduler, std::size_t max_message)
       : m_input_fd(input_fd),
         m_output_fd(output_fd),
         m_log(hub.log),
-        m_pool(pool),
+        m_scheduler(scheduler),
         m_max_message(max_message),
         m_sink(std::make_shared<DirectSink>([this](const json& message) { return send(message); })),
         m_conversation(Conversation::begin(hub, {}, m_sink)),
@@ -94,9 +97,11 @@ class StdioClient {
     }
     for (const auto& call : m_conversation->receive(std::move(std::get<json>(parsed)), m_sink)) {
       if (!m_takes_calls) {
-        call->refuse(Refusal::stopping);
-      } else if (!room || !m_pool.submit([claim, call] { call->make(); })) {
-        call->refuse(Refusal::busy);
+        call->refuse({Refusal::Reason::stopping});
+      } else if (!room) {
+        m_scheduler.reject_size(*call);
+      } else {
+        m_scheduler.submit(call, {m_conversation->caller().owner, k_no_limit, claim});
       }
     }
   }
@@ -104,7 +109,7 @@ class StdioClient {
   const int m_input_fd;
   const int m_output_fd GUARDED_BY(m_output_mutex);
   Log& m_log;
-  WorkerPool& m_pool;
+  CallScheduler& m_scheduler;
   const std::size_t m_max_message;
   Mutex m_output_mutex;  // held while a line is written, so that lines do not mix
   const std::shared_ptr<DirectSink> m_sink;
@@ -154,10 +159,10 @@ bool finish_calls(StdioClient& client, int input_fd, bool input_open) {
 
 }  // namespace
 
-StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, std::size_t max_message,
-                     bool& abandoned) {
+StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, CallScheduler& scheduler,
+                     std::size_t max_message, bool& abandoned) {
   ::fcntl(output_fd, F_SETPIPE_SZ, k_pipe_bytes);
-  StdioClient client(input_fd, output_fd, hub, pool, max_message);
+  StdioClient client(input_fd, output_fd, hub, scheduler, max_message);
   StdioEnd end = StdioEnd::input_ended;
   bool input_open = true;
   while (input_open) {
@@ -174,6 +179,9 @@ StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerP
     }
   }
   client.refuse_calls();
+  if (end == StdioEnd::stopped) {
+    scheduler.stop();
+  }
   client.conversation().end_listening();
   abandoned = !finish_calls(client, input_fd, input_open);
   return end;

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
+#include "mcp/call_scheduler.hpp"
 #include "mcp/hub.hpp"
 #include "util/clock.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp {
 
@@ -16,7 +16,7 @@ enum class StdioEnd { input_ended, stopped };
 /// some calls have not returned: they wait for an engine that hangs, and the program exits without them. A line of more
 /// than `max_message` bytes is skipped and refused, and is not kept in memory. A call is refused while the running
 /// calls use the memory of two such messages.
-StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, WorkerPool& pool, std::size_t max_message,
-                     bool& abandoned);
+StdioEnd serve_stdio(int input_fd, int output_fd, int stop_fd, Hub& hub, CallScheduler& scheduler,
+                     std::size_t max_message, bool& abandoned);
 
 }  // namespace dockbridge::mcp

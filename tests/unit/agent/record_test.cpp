@@ -289,6 +289,29 @@ TEST_CASE("utf8_prefix: cuts at a character boundary") {
   }
 }
 
+TEST_CASE("record: the label of a code session is optional") {
+  const Journal journal;
+  REQUIRE(append(journal.fd(), k_recorded_process, k_meta));
+  CHECK(journal.text().find("session") == std::string::npos);
+  CHECK_FALSE(journal.record().meta.session);
+  Meta labelled = k_meta;
+  labelled.session = {wire::CodeKind::shell, "build", true};
+  REQUIRE(append(journal.fd(), k_recorded_process, labelled));
+  const auto label = journal.record().meta.session;
+  REQUIRE(label);
+  CHECK(label->kind == wire::CodeKind::shell);
+  CHECK(label->name == "build");
+  CHECK(label->is_warm);
+  // A kind of a later version, and a name that no host has given.
+  for (const std::string field : {R"("session":{"kind":"ruby","name":"a"})",
+                                  R"("session":{"kind":"python","name":"/"})", R"("session":7)", R"("session":{})"}) {
+    CAPTURE(field);
+    const auto record = find_record(k_first_line + line(field), k_recorded_process);
+    REQUIRE(record);
+    CHECK_FALSE(record->meta.session);
+  }
+}
+
 TEST_CASE("record: the number of a process is optional") {
   const Journal journal;
   Meta numbered = k_meta;

@@ -209,6 +209,19 @@ TEST_CASE("options: flags precede the environment, which precedes the config fil
   CHECK(machine.options({"--max-wait", "2"}).tools.max_wait == seconds(2));
 }
 
+TEST_CASE("options: --compat takes one server or both, and repl shortens the idle limit of sessions") {
+  const Machine machine;
+  using tools::Compat;
+  CHECK(machine.options().tools.compat.empty());
+  CHECK(machine.options({"--compat", "repl"}).tools.compat == std::set{Compat::repl});
+  CHECK(machine.options({"--compat", "repl,coderunner"}).tools.compat == std::set{Compat::repl, Compat::coderunner});
+  CHECK(contains(machine.error({"--compat", "jupyter"}).next_step, "repl, coderunner"));
+  CHECK(machine.options({"--compat", "coderunner"}).tools.session_idle_limit == seconds(3600));
+  CHECK(machine.options({"--compat", "repl"}).tools.session_idle_limit == seconds(300));
+  CHECK(machine.options({"--compat", "repl", "--session-idle-limit", "3600"}).tools.session_idle_limit ==
+        seconds(3600));
+}
+
 TEST_CASE("options: the environment can reset a switch of the config file") {
   Machine machine = with_config(R"({"no-start": true})");
   CHECK_FALSE(machine.options().container.may_start);

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "mcp/call.hpp"
+#include "mcp/call_scheduler.hpp"
 #include "mcp/conversation.hpp"
 #include "support/field.hpp"
 #include "unit/mcp/doubles.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::test {
 
@@ -39,8 +39,8 @@ inline ToolResult text_result(const std::string& text) {
 /// A client with its conversation, over the tools of these tests.
 class Client {
  public:
-  explicit Client(std::size_t max_calls = 16)
-      : m_pool(max_calls),
+  explicit Client(const CallAdmission::Limits& limits = {.calls = 16})
+      : m_limits(limits),
         m_server({"test", "Test", "1", "Be kind."}, {tools()}),
         m_conversation(Conversation::begin(m_hub, {"alice"}, std::make_shared<DirectSink>([this](const json& message) {
                                              return inbox.put(message) && !gone;
@@ -51,9 +51,7 @@ class Client {
   void send(const json& message) { send_text(message.dump()); }
   void send_text(const std::string& text) {
     for (auto& call : m_conversation->receive(text)) {
-      if (!m_pool.submit([call] { call->make(); })) {
-        call->refuse(Refusal::busy);
-      }
+      m_scheduler.submit(call, {"alice", m_limits.calls});
     }
   }
   void request(const json& id, const std::string& method, const json& params = json::object()) {
@@ -85,6 +83,8 @@ class Client {
     CHECK(inbox.next() == json::parse(R"({"jsonrpc":"2.0","id":"nothing more","result":{}})"));
   }
   Conversation& conversation() { return *m_conversation; }
+  CallScheduler& scheduler() { return m_scheduler; }
+  Metrics& metrics() { return m_hub.metrics; }
 
   Inbox inbox;
   Gate gate;
@@ -120,10 +120,11 @@ class Client {
             })};
   }
 
-  WorkerPool m_pool;
+  const CallAdmission::Limits m_limits;
   Log m_log{-1, LogLevel::off, LogFormat::text};
   Server m_server;
   Hub m_hub{m_server, m_log};
+  CallScheduler m_scheduler{m_limits, m_hub.metrics};
   std::shared_ptr<Conversation> m_conversation;
 };
 

@@ -51,7 +51,7 @@ TEST_CASE("conversation: a slow call does not delay another") {
 }
 
 TEST_CASE("conversation: each of many concurrent calls is answered exactly once") {
-  Client client(64);
+  Client client({.calls = 64});
   std::set<int> missing;
   for (int i = 0; i < 60; ++i) {
     client.call(i, i % 2 == 0 ? "gate" : "echo");
@@ -252,7 +252,7 @@ TEST_CASE("conversation: a failed tool returns a result with the next step") {
 }
 
 TEST_CASE("conversation: a call over the limit gets a next step, and its id is free") {
-  Client client(1);
+  Client client({.calls = 1, .waiting = 0});
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
   for (int i = 0; i < 2; ++i) {
@@ -269,7 +269,7 @@ TEST_CASE("conversation: a call over the limit gets a next step, and its id is f
 }
 
 TEST_CASE("conversation: lists and pings are answered while all threads are busy") {
-  Client client(1);
+  Client client({.calls = 1});
   client.call(1, "gate");
   client.gate.wait_for_arrivals(1);
   client.request(2, "tools/list");

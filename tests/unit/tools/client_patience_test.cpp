@@ -11,7 +11,8 @@ using namespace dockbridge::test;
 namespace {
 
 /// The longest wait of a call by a client of this name.
-milliseconds wait_for(const std::string& client_name, const tools::Settings& settings = {}, bool progress = true) {
+milliseconds wait_for(const std::string& client_name, const tools::Settings& settings = {}, bool progress = true,
+                      milliseconds waited = {}) {
   World world([](FakeAgent&, const wire::Frame&) {});
   const json none = json::object();
   tools::Arguments arguments(none);
@@ -19,6 +20,7 @@ milliseconds wait_for(const std::string& client_name, const tools::Settings& set
   mcp::CallContext context{"r1", "local", interruption};
   context.progress_detail = progress ? mcp::ProgressDetail::output : mcp::ProgressDetail::none;
   context.client_name = client_name;
+  context.waited = waited;
   return tools::longest_wait({world.sandbox, settings, arguments, context, settings.selection});
 }
 
@@ -64,6 +66,14 @@ TEST_CASE("client patience: --client-wait replaces the known limits, up to --max
   settings.max_wait = seconds(60);
   CHECK(wait_for("codex-mcp-client", settings) == seconds(60));
   CHECK(wait_for("claude-code", settings) == seconds(60));
+}
+
+TEST_CASE("client patience: the time that a call has waited for capacity counts") {
+  CHECK(wait_for("claude-code", {}, true, seconds(10)) == seconds(100));
+  CHECK(wait_for("opencode", {}, false, milliseconds(2500)) == milliseconds(47'500));
+  tools::Settings settings;
+  settings.max_wait = seconds(5);
+  CHECK(wait_for("opencode", settings, true, seconds(10)) == milliseconds(0));
 }
 
 TEST_CASE("client patience: recorded timeouts are distinguished from aborts") {

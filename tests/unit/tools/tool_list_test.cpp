@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -58,14 +59,58 @@ void check_texts(const tools::ToolSelection& selection, Limited&& client) {
 
 }  // namespace
 
-TEST_CASE("tool list: the default list has at most 12,000 bytes") {
+TEST_CASE("tool list: the default list has at most 13,150 bytes") {
   const mcp::Server server = server_with({});
   for (const Revision revision : {Revision::v2025_11_25, Revision::v2026_07_28}) {
     const std::string list = mcp::dump(server.lists.tools_text(revision, Representation::text));
     MESSAGE("tools/list has ", list.size(), " bytes");
-    CHECK(list.size() <= 12'000);
+    CHECK(list.size() <= 13'150);
   }
-  CHECK(tools_of(server).size() == 11);
+  CHECK(tools_of(server).size() == 12);
+}
+
+TEST_CASE("tool list: python has at most 1,000 bytes") {
+  for (const json& tool : tools_of(server_with({}))) {
+    if (field(tool, "name") == "python") {
+      MESSAGE("python has ", tool.dump().size(), " bytes");
+      CHECK(tool.dump().size() <= 1000);
+      return;
+    }
+  }
+  FAIL("python is not listed");
+}
+
+TEST_CASE("tool list: tools of older servers are listed only on request") {
+  const auto more_with = [](const std::set<tools::Compat>& servers) {
+    tools::Settings settings;
+    settings.compat = servers;
+    std::map<std::string, json> more;
+    for (const json& tool : tools_of(server_with(settings))) {
+      more[field(tool, "name")] = field(tool, "inputSchema");
+    }
+    for (const json& tool : tools_of(server_with({}))) {
+      CHECK(more.erase(field(tool, "name").get<std::string>()) == 1);
+    }
+    return more;
+  };
+  const auto arguments = [](const json& schema) {
+    std::set<std::string> names;
+    for (const auto& entry : field(schema, "properties").items()) {
+      names.insert(entry.key());
+    }
+    return names;
+  };
+  using Names = std::set<std::string>;
+  CHECK(more_with({}).empty());
+  const auto repl = more_with({tools::Compat::repl});
+  CHECK(repl.size() == 3);
+  CHECK(arguments(repl.at("shell")) == Names{"command", "shell", "working_dir"});
+  CHECK(arguments(repl.at("shell_status")) == Names{"task_id"});
+  CHECK(arguments(repl.at("python_session")) == Names{"code", "session_id"});
+  const auto coderunner = more_with({tools::Compat::coderunner});
+  CHECK(coderunner.size() == 1);
+  CHECK(arguments(coderunner.at("execute_python_code")) == Names{"command"});
+  CHECK(more_with({tools::Compat::repl, tools::Compat::coderunner}).size() == 4);
 }
 
 TEST_CASE("tool list: output schemas are listed only on request") {

@@ -10,13 +10,13 @@ constexpr const char* k_path = "/mcp";
 
 }  // namespace
 
-Front::Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins origins, Health health)
+Front::Front(Hub& hub, CallScheduler& scheduler, Limits limits, Access& access, Origins origins, Health health)
     : m_metrics(hub.metrics),
       m_limits(limits),
       m_origins(std::move(origins)),
       m_sessions(hub, m_limits),
-      m_health(m_limits, access, m_sessions, hub.metrics, std::move(health)),
-      m_mcp(hub, pool, m_limits, access, m_sessions) {}
+      m_health(m_limits, access, m_sessions, hub.metrics, scheduler, std::move(health)),
+      m_mcp(hub, scheduler, m_limits, access, m_sessions) {}
 
 Response Front::handle(Request& request) {
   auto refusal = reject_early(request);

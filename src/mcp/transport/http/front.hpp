@@ -2,13 +2,13 @@
 
 #include <optional>
 
+#include "mcp/call_scheduler.hpp"
 #include "mcp/transport/http/access.hpp"
 #include "mcp/transport/http/exchange.hpp"
 #include "mcp/transport/http/health_paths.hpp"
 #include "mcp/transport/http/mcp_path.hpp"
 #include "mcp/transport/http/origins.hpp"
 #include "mcp/transport/http/sessions.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -16,7 +16,7 @@ namespace dockbridge::mcp::http {
 /// request. Pool threads make the calls.
 class Front {
  public:
-  Front(Hub& hub, WorkerPool& pool, Limits limits, Access& access, Origins origins, Health health);
+  Front(Hub& hub, CallScheduler& scheduler, Limits limits, Access& access, Origins origins, Health health);
 
   Response handle(Request& request);
   /// Ends idle sessions.

@@ -34,10 +34,25 @@ Response HealthPaths::serve(const Request& request) {
     live["sessions"] = m_sessions.count();
     response.body = dump(live);
   } else {
-    const auto ready = m_health.ready ? m_health.ready(has_token) : Result<json>(json{{"status", "ok"}});
-    response.status = ready ? 200 : 503;
-    response.body = dump(ready ? *ready : json{{"status", "not ready"}, {"error", ready.error().sentence()}});
+    response = readiness(has_token);
   }
+  return response;
+}
+
+Response HealthPaths::readiness(bool may_start) const {
+  Response response;
+  auto ready = m_health.ready ? m_health.ready(may_start) : Result<json>(json{{"status", "ok"}});
+  if (!ready) {
+    response.status = 503;
+    response.body = dump(json{{"status", "not ready"}, {"error", ready.error().sentence()}});
+    return response;
+  }
+  // Degraded is ready: with another status, a load balancer would send all clients elsewhere.
+  const CallLoad load = m_scheduler.load(Clock::now());
+  if (const std::string reason = load.reason(); !reason.empty()) {
+    ready->update({{"status", "degraded"}, {"reason", reason}, {"waitingCalls", load.waiting}});
+  }
+  response.body = dump(*ready);
   return response;
 }
 

@@ -71,14 +71,15 @@ bool is_handshake_version(const std::string& version) {
 
 }  // namespace
 
-McpPath::McpPath(Hub& hub, WorkerPool& pool, const Limits& limits, Access& access, Sessions& sessions)
+McpPath::McpPath(Hub& hub, CallScheduler& scheduler, const Limits& limits, Access& access, Sessions& sessions)
     : m_hub(hub),
       m_access(access),
       m_sessions(sessions),
+      m_scheduler(scheduler),
       m_requests(limits.requests_per_owner),
       m_rate(limits.rate_per_owner),
       m_bodies(joint_bodies(limits), joint_bodies(limits) / 2),
-      m_exchange(pool, limits) {}
+      m_exchange(scheduler, limits) {}
 
 Response McpPath::serve(Request& request) {
   const Clock::time_point now = Clock::now();
@@ -132,12 +133,16 @@ Response McpPath::post(Turn& turn) {
     const int status = status_of(body.error().code);
     Response response = refused(status, body.error().message);
     if (status == 503) {
+      m_scheduler.note_size_rejection();
       response.headers.emplace_back("Retry-After", "1");
     }
     return response;
   }
   auto parsed = parse_json(*body, [&](std::size_t bytes) { return turn.memory->grow(bytes); });
   if (const auto* malformed = std::get_if<Malformed>(&parsed)) {
+    if (malformed->kind == Malformed::Kind::no_room) {
+      m_scheduler.note_size_rejection();
+    }
     return refused_message(*malformed);
   }
   json message = std::move(std::get<json>(parsed));
@@ -256,6 +261,7 @@ std::vector<std::shared_ptr<Conversation>> McpPath::conversations() const {
 
 bool McpPath::stop(milliseconds finish_patience, milliseconds detach_patience) {
   m_exchange.begin_stop();
+  m_scheduler.stop();
   const auto all = conversations();
   for (const auto& conversation : all) {
     conversation->end_listening();

@@ -17,7 +17,7 @@ namespace dockbridge::mcp::http {
 /// belongs to.
 class McpPath {
  public:
-  McpPath(Hub& hub, WorkerPool& pool, const Limits& limits, Access& access, Sessions& sessions);
+  McpPath(Hub& hub, CallScheduler& scheduler, const Limits& limits, Access& access, Sessions& sessions);
 
   Response serve(Request& request);
   /// Ends subscriptions, waits `finish_patience` for calls to finish, and then detaches them. False if calls have not
@@ -37,6 +37,7 @@ class McpPath {
   Hub& m_hub;
   Access& m_access;
   Sessions& m_sessions;
+  CallScheduler& m_scheduler;
   Quota m_requests;
   Rate m_rate;
   MessageMemory m_bodies;

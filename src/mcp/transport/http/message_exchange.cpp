@@ -107,11 +107,8 @@ Response MessageExchange::run(Turn& turn, json message) {
     remember(turn.conversation);  // before it begins, so that it is not missed at the server's end
   }
   for (const auto& call : calls) {
-    // Calls outlive their requests, and a batch has many calls, so calls have their own quota.
-    auto claim = m_calls.claim(turn.caller.owner);
-    if (!claim || !m_pool.submit([memory = turn.memory, claim, call] { call->make(); })) {
-      call->refuse(Refusal::busy);
-    }
+    // Calls outlive their requests, and a batch has many calls, so calls have their own limit.
+    m_scheduler.submit(call, {turn.caller.owner, m_calls_per_owner, turn.memory});
   }
   return await_answer(turn);
 }

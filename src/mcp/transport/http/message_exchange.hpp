@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "mcp/call_scheduler.hpp"
 #include "mcp/conversation.hpp"
 #include "mcp/message_memory.hpp"
 #include "mcp/transport/http/exchange.hpp"
@@ -12,7 +13,6 @@
 #include "mcp/transport/http/sessions.hpp"
 #include "util/mutex.hpp"
 #include "util/quota.hpp"
-#include "util/worker_pool.hpp"
 
 namespace dockbridge::mcp::http {
 
@@ -27,15 +27,15 @@ struct Turn {
   std::shared_ptr<MessageMemory::Claim> memory{};  ///< memory of its message
 };
 
-/// Passes a message to its conversation, runs its calls in the pool, and turns the answer into a response: JSON, an
+/// Passes a message to its conversation, has its calls scheduled, and turns the answer into a response: JSON, an
 /// event stream, or an empty body. Does not check access. Any thread may call.
 class MessageExchange {
  public:
-  MessageExchange(WorkerPool& pool, const Limits& limits)
-      : m_pool(pool),
+  MessageExchange(CallScheduler& scheduler, const Limits& limits)
+      : m_scheduler(scheduler),
         m_keep_alive(limits.keep_alive),
         m_streams(limits.streams_per_owner),
-        m_calls(limits.calls_per_owner) {}
+        m_calls_per_owner(limits.calls_per_owner) {}
 
   Response run(Turn& turn, json message);
   /// The response that sends the events of the turn's outbox. `prime`: begin with an event that the client can resume
@@ -55,10 +55,10 @@ class MessageExchange {
   static Response as_json(const Turn& turn, const json& answer);
   void remember(const std::shared_ptr<Conversation>& conversation);
 
-  WorkerPool& m_pool;
+  CallScheduler& m_scheduler;
   const milliseconds m_keep_alive;
   Quota m_streams;
-  Quota m_calls;
+  const std::size_t m_calls_per_owner;
   std::atomic<bool> m_stopping{false};
   mutable Mutex m_mutex;
   std::list<std::weak_ptr<Conversation>> m_stateless GUARDED_BY(m_mutex);

@@ -91,6 +91,21 @@ TEST_CASE("assignment: identity and input file are passed") {
   CHECK(same_file(got.journal.get(), sent.journal.get()));
 }
 
+TEST_CASE("assignment: what a code session needs is passed") {
+  const Link link;
+  Assignment sent = assignment("python3");
+  sent.has_side_channel = true;
+  sent.idle_limit = milliseconds(3'600'000);
+  sent.greeting = "{}\n";
+  sent.child.dies_with_keeper = true;
+  REQUIRE(send_assignment(link.session.get(), sent));
+  const Assignment got = received(link);
+  CHECK(got.has_side_channel);
+  CHECK(got.idle_limit == milliseconds(3'600'000));
+  CHECK(got.greeting == "{}\n");
+  CHECK(got.child.dies_with_keeper);
+}
+
 TEST_CASE("assignment: orders for a process that has ended are dropped") {
   const Link link;
   REQUIRE(agent::send_control(link.session.get(), static_cast<std::uint8_t>(agent::Order::query), 0));

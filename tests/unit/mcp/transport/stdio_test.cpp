@@ -41,7 +41,8 @@ class Served {
   Served() {
     m_thread = std::thread([this] {
       bool abandoned = false;
-      serve_stdio(m_input.read_end.get(), m_output.write_end.get(), m_stop.fd(), m_hub, m_pool, k_longest, abandoned);
+      serve_stdio(m_input.read_end.get(), m_output.write_end.get(), m_stop.fd(), m_hub, m_scheduler, k_longest,
+                  abandoned);
     });
     send(request_message("init", "initialize", {{"protocolVersion", "2025-03-26"}}));
     REQUIRE(next().contains("result"));
@@ -90,7 +91,7 @@ class Served {
                       return ToolResult{"echo", json::object()};
                     })}}};
   Hub m_hub{m_server, m_log};
-  WorkerPool m_pool{16};
+  CallScheduler m_scheduler{{.calls = 16}, m_hub.metrics};
   std::string m_received;
   std::thread m_thread;
 };

@@ -178,13 +178,86 @@ TEST_CASE("http: calls count for their owner after the client disconnects") {
     left.send_request("POST", "/mcp", session, call_body("gate", json::object(), i));
     server.gate.wait_for_arrivals(i + 1);
   }
-  const HttpAnswer refused = server.post(session, call_body("echo", json::object(), 3));
-  CHECK(field(refused.json(), "result", "structuredContent", "error", "code") == "too_many_calls");
+  HttpConnection waiting = server.connect();
+  waiting.send_request("POST", "/mcp", session, call_body("echo", json::object(), 3));
+  eventually("the call waits", [&] { return server.scheduler.load(Clock::now()).waiting == 1; });
   CHECK(text_of(server.post(with(stateless_headers("tools/call", "owner"), k_bob), call_body("owner"))) == "bob");
   server.gate.open();
-  eventually("there is room again", [&] {
-    return field(server.post(session, call_body("echo", json::object(), 4)).json(), "result", "isError") == false;
-  });
+  CHECK(field(waiting.receive().json(), "result", "isError") == false);
+}
+
+TEST_CASE("http: readiness is degraded while calls wait, and for a while after a rejection") {
+  Running server(limits([](http::Limits& l) { l.calls_per_owner = 1; }), {}, {},
+                 {.calls = 64, .waiting = 1, .rejection_memory = milliseconds(1000)});
+  const auto ready = [&] {
+    const HttpAnswer answer = server.connect().request("GET", "/readyz", {});
+    CHECK(answer.status == 200);
+    return answer.json();
+  };
+  const auto reason = [&] { return ready().value("reason", ""); };
+  CHECK(field(ready(), "status") == "ok");
+  std::vector<HttpConnection> calls;
+  for (int i = 0; i < 2; ++i) {
+    calls.push_back(server.connect());
+    calls.back().send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+    server.gate.wait_for_arrivals(1);
+  }
+  eventually("the second call waits", [&] { return reason() == "1 call waits for capacity"; });
+  CHECK(field(ready(), "status") == "degraded");
+  CHECK(field(ready(), "waitingCalls") == 1);
+  const HttpAnswer rejected = server.post(stateless_headers("tools/call", "echo"), call_body("echo"));
+  CHECK(field(rejected.json(), "result", "structuredContent", "error", "code") == "too_many_calls");
+  CHECK(field(rejected.json(), "result", "_meta", k_meta_result, "retryAfterSeconds").get<int>() > 0);
+  CHECK(reason() == "1 call waits for capacity; calls were rejected for lack of capacity in the last 10 s");
+  server.gate.open();
+  for (HttpConnection& call : calls) {
+    CHECK(call.receive().status == 200);
+  }
+  eventually("the rejection is forgotten", [&] { return field(ready(), "status") == "ok"; });
+}
+
+TEST_CASE("http: a client that leaves while its call waits has cancelled it") {
+  Running server(limits([](http::Limits& l) { l.calls_per_owner = 1; }));
+  HttpConnection running = server.connect();
+  running.send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+  server.gate.wait_for_arrivals(1);
+  {
+    HttpConnection left = server.connect();
+    left.send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+    eventually("it waits", [&] { return server.scheduler.load(Clock::now()).waiting == 1; });
+  }
+  eventually("it is removed", [&] { return server.scheduler.load(Clock::now()).waiting == 0; });
+  server.gate.open();
+  CHECK(running.receive().status == 200);
+  CHECK(server.gate.arrived() == 1);
+}
+
+TEST_CASE("http: a waiting call reports its position as an event") {
+  Running server(limits([](http::Limits& l) { l.calls_per_owner = 1; }), {}, {},
+                 {.calls = 64, .first_report = milliseconds(0)});
+  HttpConnection running = server.connect();
+  running.send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+  server.gate.wait_for_arrivals(1);
+  json meta = k_meta;
+  meta["progressToken"] = 7;
+  HttpConnection waiting = server.connect();
+  waiting.send_request("POST", "/mcp", stateless_headers("tools/call", "echo"), call_body("echo", meta));
+  CHECK(waiting.receive_head().status == 200);
+  CHECK(field(next_message(waiting), "params", "message") == "waiting for capacity: next to start");
+  server.gate.open();
+  CHECK(next_message(waiting).contains("result"));
+}
+
+TEST_CASE("http: a server that stops answers a call that waits") {
+  Running server(limits([](http::Limits& l) { l.calls_per_owner = 1; }));
+  HttpConnection running = server.connect();
+  running.send_request("POST", "/mcp", stateless_headers("tools/call", "gate"), call_body("gate"));
+  server.gate.wait_for_arrivals(1);
+  HttpConnection waiting = server.connect();
+  waiting.send_request("POST", "/mcp", stateless_headers("tools/call", "echo"), call_body("echo"));
+  eventually("it waits", [&] { return server.scheduler.load(Clock::now()).waiting == 1; });
+  server.http->stop();
+  CHECK(field(waiting.receive().json(), "result", "structuredContent", "error", "code") == "server_stopping");
 }
 
 TEST_CASE("http: a message of many small values is refused before memory is allocated") {

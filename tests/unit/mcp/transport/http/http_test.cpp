@@ -141,5 +141,5 @@ TEST_CASE("http: with a certificate it is HTTPS") {
   CHECK(plain.receive().status == 0);
   settings.tls_key = certificate;
   settings.endpoint.port = "0";
-  CHECK_FALSE(HttpServer::start(settings, server.hub, server.pool));
+  CHECK_FALSE(HttpServer::start(settings, server.hub, server.scheduler));
 }

@@ -355,9 +355,9 @@ TEST_CASE("http: remote health and metrics need a token, whatever the headers sa
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server({"test", "Test", "1", ""}, {});
   Hub hub(server, log);
-  WorkerPool pool(1);
+  CallScheduler scheduler({.calls = 1}, hub.metrics);
   http::Access access({{"alice", k_secret}});
-  http::Front front(hub, pool, {}, access, http::Origins({}, {}), {});
+  http::Front front(hub, scheduler, {}, access, http::Origins({}, {}), {});
   std::array<int, 2> ends{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
   http::Socket socket(Fd(ends[0]), "10.0.0.1");
@@ -376,10 +376,10 @@ TEST_CASE("http: a remote client without a token is refused") {
   Log log{-1, LogLevel::off, LogFormat::text};
   const Server server({"test", "Test", "1", ""}, {});
   Hub hub(server, log);
-  WorkerPool pool(1);
+  CallScheduler scheduler({.calls = 1}, hub.metrics);
   HttpSettings settings;
   settings.endpoint = {"0.0.0.0", "0"};
-  const auto started = HttpServer::start(settings, hub, pool);
+  const auto started = HttpServer::start(settings, hub, scheduler);
   REQUIRE_FALSE(started);
   CHECK(started.error().code == ErrorCode::no_token);
 }

@@ -46,12 +46,13 @@ inline std::string call_body(const std::string& tool, json meta = k_meta, const 
 /// A server with the tools of these tests.
 class Running {
  public:
-  explicit Running(http::Limits limits = {}, std::vector<http::Token> tokens = {}, HttpSettings more = {})
-      : server({"test", "Test", "1", ""}, {tools()}) {
+  explicit Running(http::Limits limits = {}, std::vector<http::Token> tokens = {}, HttpSettings more = {},
+                   const CallAdmission::Limits& calls = {.calls = 64})
+      : server({"test", "Test", "1", ""}, {tools()}), scheduler(calls, hub.metrics) {
     more.limits = limits;
     more.tokens = std::move(tokens);
     more.endpoint.port = "0";
-    auto started = HttpServer::start(more, hub, pool);
+    auto started = HttpServer::start(more, hub, scheduler);
     REQUIRE(started);
     http = std::move(*started);
   }
@@ -107,7 +108,7 @@ class Running {
   Log log{-1, LogLevel::off, LogFormat::text};
   Server server;
   Hub hub{server, log};
-  WorkerPool pool{64};
+  CallScheduler scheduler;
   std::unique_ptr<HttpServer> http;
 };
 

@@ -164,7 +164,7 @@ TEST_CASE("http: a stored event counts as delivered after the client has resumed
   const std::string last = first.event_id();
   CHECK_FALSE(first.next_event());
   server.gate.open();
-  server.pool.wait_until_idle(Deadline::after(k_patience));
+  server.scheduler.wait_until_idle(Deadline::after(k_patience));
   CHECK(server.deliveries.so_far() == 0);
 
   HttpConnection second = server.connect();
