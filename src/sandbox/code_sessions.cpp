@@ -27,6 +27,7 @@ constexpr int k_max_start_attempts = 24;
 /// Time for which a count of sessions is used without a new list.
 constexpr milliseconds k_count_age{60'000};
 constexpr std::size_t k_max_counts = 1000;
+constexpr std::size_t k_max_used_names = 10'000;
 constexpr milliseconds k_send_interval{5};
 /// Time without progress after which the driver is considered stuck.
 constexpr milliseconds k_send_patience{5000};
@@ -182,7 +183,17 @@ SessionHandle CodeSessions::handle(const std::string& process, const std::string
     }
     return m_handles[process];
   }
+  if (m_latest_handles.back() != process) {
+    m_latest_handles.remove(process);
+    m_latest_handles.push_back(process);
+  }
   return known;
+}
+
+void CodeSessions::drop(const std::string& process) {
+  const MutexLock lock(m_mutex);
+  m_handles.erase(process);
+  m_latest_handles.remove(process);
 }
 
 void CodeSessions::remember(const SessionKey& key, const std::string& process) {
@@ -191,6 +202,9 @@ void CodeSessions::remember(const SessionKey& key, const std::string& process) {
     m_names.clear();
   }
   m_names[key] = process;
+  if (m_used_names.size() < k_max_used_names) {
+    m_used_names.insert(key);
+  }
 }
 
 void CodeSessions::forget(const SessionKey& key, const std::string& process) {
@@ -249,11 +263,27 @@ Result<CodeSessions::Found> CodeSessions::look_up(const SessionKey& key, const C
   return found;
 }
 
-bool CodeSessions::certainly_has_room(const SessionStart& start, Clock::time_point now) {
+bool CodeSessions::reserve_unlisted(const SessionStart& start, Clock::time_point now) {
+  const MutexLock lock(m_mutex);
+  if (m_used_names.size() >= k_max_used_names ||
+      m_used_names.contains({start.owner, start.session.kind, start.session.name})) {
+    return false;
+  }
+  const auto count = m_listed_counts.find({start.owner, start.session.kind});
+  if (count == m_listed_counts.end() || now - count->second.counted >= k_count_age ||
+      (start.max_sessions > 0 && 2 * (count->second.sessions + 1) > start.max_sessions)) {
+    return false;
+  }
+  ++count->second.sessions;
+  return true;
+}
+
+void CodeSessions::add_to_count(const SessionStart& start, std::ptrdiff_t sessions) {
   const MutexLock lock(m_mutex);
   const auto count = m_listed_counts.find({start.owner, start.session.kind});
-  return count != m_listed_counts.end() && now - count->second.counted < k_count_age &&
-         (start.max_sessions == 0 || 2 * (count->second.sessions + 1) <= start.max_sessions);
+  if (count != m_listed_counts.end()) {
+    count->second.sessions += static_cast<std::size_t>(sessions);
+  }
 }
 
 SessionHandle CodeSessions::known(const SessionKey& key) {
@@ -315,12 +345,17 @@ Result<OpenedSession> CodeSessions::open(const SessionStart& start, const CallLi
   if (auto session = known(key)) {
     return OpenedSession{std::move(session)};
   }
-  if (certainly_has_room(start, Clock::now())) {
+  if (reserve_unlisted(start, Clock::now())) {
     // A list takes long if there are many processes. If the name was used before, this start finds its first session.
     const Clock::time_point began = Clock::now();
     const auto first = launch(start, "", "", limit);
-    if (first && first->state.running()) {
-      return opened_with(start, *first, began, limit);
+    const bool is_running = first && first->state.running();
+    auto opened = is_running ? opened_with(start, *first, began, limit) : fail(ErrorCode::process_ended, "");
+    if (!opened || !opened->is_new) {
+      add_to_count(start, -1);
+    }
+    if (is_running) {
+      return opened;
     }
   }
   const auto found = look_up(key, limit);
@@ -371,8 +406,6 @@ Result<OpenedSession> CodeSessions::opened_with(const SessionStart& start, const
   opened.is_warm = started.state.session && started.state.session->is_warm;
   if (opened.is_new) {
     note_start(opened.session, started.state, began);
-    const MutexLock lock(m_mutex);
-    ++m_listed_counts[{start.owner, start.session.kind}].sessions;
   }
   return opened;
 }
@@ -412,6 +445,7 @@ Result<OpenedSession> CodeSessions::start(const SessionStart& start, const std::
     if (started->state.running()) {
       auto opened = opened_with(start, *started, began, limit);
       if (opened) {
+        add_to_count(start, opened->is_new ? 1 : 0);
         opened->predecessor = std::move(predecessor);
       }
       return opened;

@@ -183,6 +183,8 @@ class CodeSessions {
 
   /// The handle of any process that is a code session. Does no I/O.
   SessionHandle handle(const std::string& process, const std::string& owner);
+  /// Forgets a process that has ended and whose events are not needed any more.
+  void drop(const std::string& process);
   /// Reads the events that the process has reported so far. `known_total` is the size of the side stream if the caller
   /// knows it; nothing is read then if there is nothing new.
   Result<void> read_events(const SessionHandle& session, const CallLimit& limit,
@@ -228,8 +230,10 @@ class CodeSessions {
                           const CallLimit& limit);
   Result<OpenedSession> opened_with(const SessionStart& start, const Snapshot& started, Clock::time_point began,
                                     const CallLimit& limit);
-  /// Whether a recent list has shown at most half of the allowed sessions.
-  bool certainly_has_room(const SessionStart& start, Clock::time_point now);
+  /// Whether the name is new to this server and a recent list has shown at most half of the allowed sessions. Counts
+  /// the session then.
+  bool reserve_unlisted(const SessionStart& start, Clock::time_point now);
+  void add_to_count(const SessionStart& start, std::ptrdiff_t sessions);
   void remember(const SessionKey& key, const std::string& process);
   Error too_many(const SessionStart& start, const CallLimit& limit);
   /// Reads the latest events. Error `process_ended` if the process has ended; its events have been read then, too.
@@ -246,6 +250,7 @@ class CodeSessions {
   std::map<std::string, SessionHandle> m_handles GUARDED_BY(m_mutex);
   std::list<std::string> m_latest_handles GUARDED_BY(m_mutex);  // the oldest first
   std::set<std::string> m_known_ends GUARDED_BY(m_mutex);
+  std::set<SessionKey> m_used_names GUARDED_BY(m_mutex);  // that this server has opened
   struct ListedCount {
     std::size_t sessions = 0;  ///< live, by the latest list and the starts since then
     Clock::time_point counted{};

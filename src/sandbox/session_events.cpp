@@ -215,6 +215,7 @@ SessionEvent event_from(const json& value) {
       break;
     case SessionEventKind::begin:
       event.first_line = text_in(value, "first", k_max_name);
+      event.is_limited = flag_in(value, "limited");
       break;
     case SessionEventKind::display:
       event.bundle = bundle_from(object_in(value, "data"), member(value, "cut"));

@@ -120,6 +120,7 @@ struct SessionEvent {
   SessionEventKind kind = SessionEventKind::pong;
   CellStatus status{};          ///< of end
   bool is_state_kept = false;   ///< of end
+  bool is_limited = false;      ///< of begin: the cell is interrupted after its time limit
   bool has_ipython = false;     ///< of ready
   bool is_interrupted = false;  ///< of variables: an interrupt ended the listing
 };

@@ -175,6 +175,7 @@ void SessionTrack::begin_cell(SessionEvent& event) {
   push_bounded(m_keys, std::pair(event.key, event.cell), k_max_keys);
   m_cell = CellRecord{event.cell, std::move(event.key), std::move(event.first_line),
                       follows ? m_output_end : event.output_before};
+  m_cell->is_limited = event.is_limited;
   m_display_bytes = 0;
   m_has_seen_begin = true;
 }

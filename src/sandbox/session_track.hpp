@@ -24,6 +24,7 @@ struct CellRecord {
   std::vector<SessionEvent> displays{};
   std::uint64_t displays_left_out = 0;  ///< further ones that are not in `displays`
   std::optional<SessionEvent> end{};    ///< nullopt while it runs
+  bool is_limited = false;              ///< it is interrupted after its time limit
 };
 
 /// Progress of a request to run a cell.

@@ -375,7 +375,7 @@ ToolResult run_once(const ToolRequest& call, const Order& order) {
   report.waited = time_to_wait(call, order);
   ToolResult result = report_cell(call, report, order.view, order.notes);
   if (!report.snapshot.state.running()) {
-    session->restart_track();  // nothing more is needed of it
+    sessions.drop(session->id());
   }
   return result;
 }
@@ -523,6 +523,9 @@ ToolResult report_run(const ToolRequest& call, const Order& order, CodeRun run) 
   }
   std::vector<std::string> notes = order.notes;
   note_interpreter(order, run.target, notes);
+  if (order.max_runtime.count() > 0 && run.followed.has_begun && !record->is_limited) {
+    notes.emplace_back("maxRuntime does not apply: the code of this session uses SIGALRM itself");
+  }
   CellReport report{run.target.session, std::move(run.followed.snapshot), std::move(*record), run.followed.stage,
                     run.target.name};
   report.is_new = run.target.is_new;

@@ -173,6 +173,14 @@ TEST_CASE("python: a time limit interrupts a cell and keeps the session") {
   CHECK(python.text("x") == "5");
 }
 
+TEST_CASE("python: a time limit that cannot apply is reported") {
+  Python python;
+  (void)python.text("import signal; signal.signal(signal.SIGALRM, lambda *_: None);");
+  CHECK(python.text("1", {{"maxRuntime", 5}}).find("maxRuntime does not apply") != std::string::npos);
+  (void)python.text("signal.signal(signal.SIGALRM, signal.SIG_DFL);");
+  CHECK(python.text("1", {{"maxRuntime", 5}}) == "1");
+}
+
 TEST_CASE("python: cancelling the call interrupts the cell and keeps the session") {
   Python python;
   (void)python.text("x = 1");
