@@ -31,7 +31,7 @@ class CallAdmission {
   };
   struct Demand {
     std::string owner;
-    std::size_t owner_limit;  ///< running calls of this owner
+    std::size_t owner_limit;  ///< limit of running calls of this owner
     std::size_t bytes = 0;    ///< size of its message
     bool wants_position = false;
   };

@@ -22,7 +22,7 @@ class Call;
 /// The owner of a call, and what the call uses until it has ended.
 struct CallOrigin {
   std::string owner;
-  std::size_t owner_limit;  ///< running calls of this owner
+  std::size_t owner_limit;  ///< limit of running calls of this owner
   std::shared_ptr<MessageMemory::Claim> memory{};
 };
 

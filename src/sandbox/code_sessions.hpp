@@ -73,7 +73,7 @@ class SessionProcess {
     std::optional<std::pair<CellStatus, double>> ended_cell{};  ///< with its run time in seconds
   };
   News take_news(Clock::time_point now);
-  /// Whether a cell of this server was running, which is then forgotten.
+  /// Returns whether a cell of this server is counted as running, and resets that.
   bool take_running_cell();
 
   /// The result of this cell was delivered to a client.
@@ -118,7 +118,7 @@ struct SessionStart {
   std::string cwd;
   std::string rationale{};
   std::vector<std::pair<std::string, std::string>> environment{};
-  std::size_t max_sessions = 0;  ///< of this kind that the owner may have; 0: no limit
+  std::size_t max_sessions = 0;  ///< limit of live sessions of this kind and owner; 0 means no limit
 };
 
 /// A session that has ended.
@@ -167,7 +167,8 @@ class CodeSessions {
   /// The live session with this name; nullptr if there is none. It may have ended a moment ago.
   Result<SessionHandle> find(const SessionKey& key, const CallLimit& limit);
   /// The live session, or a new one. Error `too_many_sessions` lists those that the owner has. Error `session_lost` if
-  /// a restart of the container has ended the session of this name; it is reported once, then a new one is started.
+  /// a restart of the container has ended the session of this name. The error is returned once. The next call starts a
+  /// new session.
   Result<OpenedSession> open(const SessionStart& start, const CallLimit& limit);
   /// The latest session with this name, which may have ended; nullopt if there is none.
   Result<std::optional<wire::ProcessState>> latest(const SessionKey& key, const CallLimit& limit);
@@ -178,7 +179,7 @@ class CodeSessions {
                                                                               const CallLimit& limit);
   /// To be called when the process was found to have ended and its events are not needed any more.
   void forget(const SessionKey& key, const std::string& process);
-  /// The next start after the end of this process does not report it as a predecessor.
+  /// Prevents that the next start reports this process as a predecessor.
   void note_end_is_known(const std::string& process);
 
   /// The handle of any process that is a code session. Does no I/O.

@@ -31,7 +31,7 @@ std::vector<const sandbox::MimePart*> linked_parts(const sandbox::CellRecord& ce
 /// The best text of a value for a model; empty if there is none.
 std::string model_text(const sandbox::MimeBundle& bundle);
 
-/// The first `max_bytes` bytes and the number of those that are left out. `rest` says where they can be read.
+/// The first `max_bytes` bytes, then the number of omitted bytes and the place to read them, which `rest` names.
 std::string cut_text(const std::string& text, std::uint64_t whole_length, std::size_t max_bytes, std::string_view rest);
 
 /// A value by MIME type for programs. Files are objects with `path` and `bytes`.
